@@ -1,0 +1,1 @@
+"""Kafka's log as values and bytes: the vocabulary that every layer shares. Pure, no I/O."""
