@@ -1,0 +1,127 @@
+"""Leader epochs: which leader wrote which offsets, and lineages joined from two sources.
+
+A lineage is the list of (epoch, start offset) of a log, as in Kafka's LeaderEpochFileCache. The
+broker cuts it from the start when the log start moves (UnifiedLog.maybeIncrementLogStartOffset):
+the entry at the new start is rewritten to that start, so an entry at the very beginning of a
+broker's checkpoint is only an upper bound of where its epoch began. The whole lineage is
+therefore stored with each claim and before each trim, and joined with the checkpoint here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class EpochEntry:
+    """`epoch` wrote from `start_offset` on, until the next entry's start."""
+
+    epoch: int
+    start_offset: int
+
+    def __post_init__(self) -> None:
+        if self.epoch < 0 or self.start_offset < 0:
+            raise ValueError(f"not an epoch entry: {self.epoch} {self.start_offset}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """A log's leader epochs: `entries` ascend strictly in epoch and never go back in offset."""
+
+    entries: tuple[EpochEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        for before, after in pairwise(self.entries):
+            if before.epoch >= after.epoch or before.start_offset > after.start_offset:
+                raise ValueError(f"epochs do not ascend: {before} then {after}")
+
+    @classmethod
+    def of(cls, *pairs: tuple[int, int]) -> Lineage:
+        """Build from (epoch, start offset) pairs, as they stand in a checkpoint."""
+        return cls(entries=tuple(EpochEntry(epoch=e, start_offset=o) for e, o in pairs))
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """The epoch that wrote `offset`, or None below the first entry."""
+        index = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
+        return self.entries[index - 1].epoch if index else None
+
+    def start_offset(self, epoch: int) -> int | None:
+        """Where `epoch` began, or None if it is not of this lineage."""
+        return next((e.start_offset for e in self.entries if e.epoch == epoch), None)
+
+    def end_offset(self, epoch: int) -> int | None:
+        """Where the epoch after `epoch` began; None for the last epoch, which is open."""
+        return next((e.start_offset for e in self.entries if e.epoch > epoch), None)
+
+    def within(self, offsets: OffsetRange) -> Lineage:
+        """The epochs that wrote `offsets`, the first one's start raised to the range's.
+
+        This is what KIP-405 stores as a segment's leader epochs. Empty for an empty range.
+        """
+        kept: list[EpochEntry] = []
+        for index, entry in enumerate(self.entries):
+            following = self.entries[index + 1 : index + 2]
+            end = following[0].start_offset if following else offsets.end_offset
+            start = max(entry.start_offset, offsets.start_offset)
+            if start < min(end, offsets.end_offset):
+                kept.append(EpochEntry(epoch=entry.epoch, start_offset=start))
+        return Lineage(entries=tuple(kept))
+
+    def common_end(self, others: Iterable[EpochEntry], end_offset: int) -> int:
+        """Up to where a segment with leader epochs `others`, ending at `end_offset`, is ours.
+
+        The segment's own entries are compared from its start; the first epoch of it that this
+        lineage lacks, or that this lineage ends earlier, or begins later, cuts it there. Returns
+        the segment's start if nothing of it is in this lineage.
+        """
+        entries = tuple(others)
+        position = entries[0].start_offset if entries else end_offset
+        for index, entry in enumerate(entries):
+            own_start = self.start_offset(entry.epoch)
+            if own_start is None or own_start > entry.start_offset:
+                return position
+            last = index + 1 == len(entries)
+            entry_end = end_offset if last else entries[index + 1].start_offset
+            own_end = self.end_offset(entry.epoch)
+            if own_end is not None and own_end < entry_end:
+                return max(position, min(own_end, entry_end))
+            position = entry_end
+        return position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StitchedLineage:
+    """A stored lineage joined with a checkpoint; `conflict_offset` is where they contradict."""
+
+    lineage: Lineage
+    conflict_offset: int | None = None
+
+
+def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
+    """Join the stored lineage (below) with a broker's checkpoint (from its first entry on).
+
+    The checkpoint decides from its first entry on: an unclean election may have cut what was
+    stored. Below, the stored one decides. Where both know the checkpoint's first epoch, the lower
+    start is the true one. A conflict is a stored epoch, begun below the checkpoint's first offset
+    or at it, that is newer than the checkpoint's first epoch: two different epochs for that offset.
+    """
+    if not stored or not checkpoint:
+        return StitchedLineage(lineage=stored or checkpoint)
+    first = checkpoint.entries[0]
+    below = tuple(e for e in stored.entries if e.epoch < first.epoch and e.start_offset < first.start_offset)
+    newer = [e for e in stored.entries if e.epoch > first.epoch and e.start_offset < first.start_offset]
+    known_start = stored.start_offset(first.epoch)
+    start = first.start_offset if known_start is None else min(known_start, first.start_offset)
+    joined = (*below, EpochEntry(epoch=first.epoch, start_offset=start), *checkpoint.entries[1:])
+    return StitchedLineage(
+        lineage=Lineage(entries=joined),
+        conflict_offset=first.start_offset if newer else None,
+    )

@@ -1,0 +1,59 @@
+"""Identities: topic-id-partitions and remote log segments, and Kafka's spelling of ids.
+
+An id is a `uuid.UUID` inside; outside (keys, JSON, logs) it is the 22 characters of unpadded
+base64url that Kafka prints (org.apache.kafka.common.Uuid).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from uuid import UUID
+
+from rsm.segment.errors import InvalidConfigError
+
+ID_TEXT_LENGTH = 22
+
+
+def id_to_text(value: UUID) -> str:
+    """Spell an id as Kafka does: 22 characters, base64url without padding."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+
+
+def id_from_text(text: str) -> UUID:
+    """Read what `id_to_text` writes; anything else is an InvalidConfigError."""
+    try:
+        raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise InvalidConfigError("not an id in Kafka's spelling", text=text) from error
+    if len(raw) != 16 or len(text) != ID_TEXT_LENGTH:
+        raise InvalidConfigError("not an id in Kafka's spelling", text=text)
+    return UUID(bytes=raw)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TopicIdPartition:
+    """One partition of one incarnation of a topic (KIP-516): the id, not the name, identifies it."""
+
+    topic_id: UUID
+    topic: str
+    partition: int
+
+    def __post_init__(self) -> None:
+        if self.partition < 0:
+            raise ValueError(f"negative partition {self.partition}")
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{id_to_text(self.topic_id)}:{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class RemoteLogSegmentId:
+    """One attempt to store one log segment: a fresh `id` for each attempt (KIP-405)."""
+
+    topic_id_partition: TopicIdPartition
+    id: UUID
+
+    def __str__(self) -> str:
+        return f"{self.topic_id_partition}:{id_to_text(self.id)}"

@@ -1,0 +1,65 @@
+"""A log segment on its way to the store: its bytes, and what travels beside them.
+
+Owns the two shapes that a log source hands to a remote storage manager (KIP-405's LogSegmentData).
+Must not know where the bytes come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.ranges import OffsetRange
+
+
+class ContentSource(Protocol):
+    """Bytes that can be read from their start as often as needed (a retried upload rereads)."""
+
+    @property
+    def length_bytes(self) -> int:
+        """How many bytes one pass of `chunks` yields in all."""
+
+    def chunks(self) -> Iterator[memoryview]:
+        """One pass over the content. Each view is valid only until the next one is asked for.
+
+        Raises CorruptError before the pass ends if the content is not what it has to be, and
+        RetriableError if it changed under the reader: then nothing of the pass may be kept.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedTransaction:
+    """One entry of a transaction index (Kafka's AbortedTxn): offsets as Kafka stores them."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentCompanions:
+    """What is stored beside a segment's bytes. None: the broker has no such file, and that is known.
+
+    `lineage` is the log's whole lineage, not only the segment's part. `aborted_transactions` are
+    all that overlap the segment, also those whose marker lies in a later segment, up to the last
+    stable offset at copy time: a reader needs no second place to ask.
+    """
+
+    offset_index: bytes
+    time_index: bytes
+    transaction_index: bytes | None
+    producer_snapshot: bytes | None
+    lineage: Lineage
+    aborted_transactions: tuple[AbortedTransaction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSegmentData:
+    """All that is copied for one rolled segment (KIP-405)."""
+
+    offsets: OffsetRange
+    log: ContentSource
+    companions: SegmentCompanions

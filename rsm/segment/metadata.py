@@ -1,0 +1,94 @@
+"""What is known of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from uuid import UUID
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+
+
+class SegmentState(Enum):
+    """KIP-405's RemoteLogSegmentState; the value is its order in a segment's life."""
+
+    COPY_SEGMENT_STARTED = 1
+    COPY_SEGMENT_FINISHED = 2
+    DELETE_SEGMENT_STARTED = 3
+    DELETE_SEGMENT_FINISHED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """One object of a segment. Length and checksum are None until it has been written."""
+
+    key: str
+    length_bytes: int | None = None
+    crc32c: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Who decided: a leader epoch alone does not tell a restarted process from its predecessor."""
+
+    broker_id: int
+    leader_epoch: int
+    incarnation: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteLogSegmentMetadata:
+    """One stored (or to be stored, or to be deleted) log segment, whole in every record of it.
+
+    `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
+    lineage within them. `objects` are named before the first byte is written; the layout that
+    wrote them is named by `layout`. Immutable; `in_state` gives the next step of its life.
+    """
+
+    segment_id: RemoteLogSegmentId
+    offsets: OffsetRange
+    max_timestamp_ms: int
+    segment_size_bytes: int
+    segment_leader_epochs: Lineage
+    state: SegmentState
+    writer: Writer
+    event_timestamp_ms: int
+    layout: str
+    objects: tuple[StoredObject, ...]
+    has_transaction_index: bool = False
+    custom_metadata: bytes = b""
+
+    def __post_init__(self) -> None:
+        if not len(self.offsets):
+            raise ValueError(f"a segment without offsets: {self.offsets}")
+        if not self.segment_leader_epochs:
+            raise ValueError("a segment without leader epochs")
+        if self.segment_leader_epochs.entries[0].start_offset != self.offsets.start_offset:
+            raise ValueError("leader epochs do not begin at the segment's base offset")
+        if self.segment_leader_epochs.entries[-1].start_offset >= self.offsets.end_offset:
+            raise ValueError("leader epochs reach beyond the segment's end")
+        if self.segment_size_bytes < 0:
+            raise ValueError(f"negative size {self.segment_size_bytes}")
+
+    @property
+    def topic_id_partition(self) -> TopicIdPartition:
+        return self.segment_id.topic_id_partition
+
+    def in_state(
+        self,
+        state: SegmentState,
+        *,
+        event_timestamp_ms: int,
+        writer: Writer | None = None,
+        objects: tuple[StoredObject, ...] | None = None,
+    ) -> RemoteLogSegmentMetadata:
+        """The same segment, one step on; writer and objects as before unless given."""
+        return replace(
+            self,
+            state=state,
+            event_timestamp_ms=event_timestamp_ms,
+            writer=self.writer if writer is None else writer,
+            objects=self.objects if objects is None else objects,
+        )

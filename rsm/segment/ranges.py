@@ -1,0 +1,60 @@
+"""Half-open ranges of offsets and of bytes, and the one place where inclusive forms convert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class OffsetRange:
+    """Log offsets [start_offset, end_offset): the end is the first offset that is not in it."""
+
+    start_offset: int
+    end_offset: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start_offset <= self.end_offset:
+            raise ValueError(f"not a range of offsets: [{self.start_offset}, {self.end_offset})")
+
+    @classmethod
+    def from_inclusive(cls, first_offset: int, last_offset: int) -> OffsetRange:
+        """Kafka's (first, last) form, as RemoteLogSegmentMetadata spells it."""
+        return cls(start_offset=first_offset, end_offset=last_offset + 1)
+
+    @property
+    def last_offset(self) -> int:
+        """Kafka's inclusive end; start_offset - 1 if the range is empty."""
+        return self.end_offset - 1
+
+    def __contains__(self, offset: int) -> bool:
+        return self.start_offset <= offset < self.end_offset
+
+    def __len__(self) -> int:
+        return self.end_offset - self.start_offset
+
+    def overlaps(self, other: OffsetRange) -> bool:
+        return self.start_offset < other.end_offset and other.start_offset < self.end_offset
+
+    def __str__(self) -> str:
+        return f"[{self.start_offset}, {self.end_offset})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ByteRange:
+    """Positions [start_position, end_position) of an object or a file."""
+
+    start_position: int
+    end_position: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start_position <= self.end_position:
+            raise ValueError(f"not a range of bytes: [{self.start_position}, {self.end_position})")
+
+    def __len__(self) -> int:
+        return self.end_position - self.start_position
+
+    def to_http(self) -> str:
+        """HTTP's inclusive Range header value; an empty range has none."""
+        if not len(self):
+            raise ValueError("an empty range cannot be spelled as an HTTP range")
+        return f"bytes={self.start_position}-{self.end_position - 1}"

@@ -1,0 +1,95 @@
+"""RemoteStorageManager (KIP-405): log segments to objects, and back.
+
+The implementation is rsm.manager; what an object looks like is a layout's matter, where it lies a
+chunk storage's. Offsets and leader epochs are carried, never interpreted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+
+from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.ranges import ByteRange
+
+
+class IndexType(Enum):
+    """KIP-405's IndexType, and the record of the segment itself that the store keeps."""
+
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    TRANSACTION = "transaction"
+    PRODUCER_SNAPSHOT = "producer_snapshot"
+    LEADER_EPOCH = "leader_epoch"
+
+
+class CopyAttempt(ABC):
+    """The bounds of one attempt to copy; asked between any two pieces of work."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Return if the attempt may go on.
+
+        Raises RetriableError past its deadline, FencedError if its leadership was lost. Thread-safe.
+        """
+
+
+class RemoteStorageManager(ABC):
+    """Stores, reads and deletes the objects of log segments. All methods are thread-safe."""
+
+    @abstractmethod
+    def layout_name(self) -> str:
+        """The layout that new segments are written in, as their metadata records it."""
+
+    @abstractmethod
+    def plan_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[StoredObject, ...]:
+        """Name the objects that `copy_log_segment_data` would write; nothing is written.
+
+        The names are published before the first byte is written, so that a crash leaves nothing
+        that is not recorded.
+        """
+
+    @abstractmethod
+    def copy_log_segment_data(
+        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
+    ) -> tuple[StoredObject, ...]:
+        """Write and verify all objects of a segment, with lengths and CRC32C in the answer.
+
+        After return they are durable and verified: the store's length equals what was handed
+        over, and so does the store's checksum where it keeps one (a read back where the setting
+        says so). On any error whatever was written is deleted if it can be; what can't be is
+        found by the names in `metadata.objects`. Not idempotent: a second attempt has a new id.
+        Raises CorruptError (local bytes bad, or store returned others), RetriableError,
+        FencedError.
+        """
+
+    @abstractmethod
+    def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
+        """Bytes of the original `.log` at `positions`, cut at its end.
+
+        Raises NotFoundError if the object is gone, CorruptError if it is shorter than recorded,
+        RetriableError. The caller bounds the range.
+        """
+
+    @abstractmethod
+    def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
+        """One companion's bytes as the broker had them.
+
+        Raises NotFoundError if the segment has no such companion (KIP-405), CorruptError,
+        RetriableError.
+        """
+
+    @abstractmethod
+    def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Delete all objects of a segment; absent ones count as deleted. Idempotent.
+
+        Raises RetriableError naming the keys that are still there.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is held; idempotent. No call may follow."""
