@@ -116,8 +116,12 @@ def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
     if not stored or not checkpoint:
         return StitchedLineage(lineage=stored or checkpoint)
     first = checkpoint.entries[0]
-    below = tuple(e for e in stored.entries if e.epoch < first.epoch and e.start_offset < first.start_offset)
-    newer = [e for e in stored.entries if e.epoch > first.epoch and e.start_offset < first.start_offset]
+    below = tuple(
+        e for e in stored.entries if e.epoch < first.epoch and e.start_offset < first.start_offset
+    )
+    newer = [
+        e for e in stored.entries if e.epoch > first.epoch and e.start_offset < first.start_offset
+    ]
     known_start = stored.start_offset(first.epoch)
     start = first.start_offset if known_start is None else min(known_start, first.start_offset)
     joined = (*below, EpochEntry(epoch=first.epoch, start_offset=start), *checkpoint.entries[1:])

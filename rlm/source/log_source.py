@@ -1,0 +1,82 @@
+"""LogSource: the partitions a broker hosts, their segments, and a segment opened consistently."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSegment:
+    """A rolled segment: `offsets` end at the next file's base offset.
+
+    `max_timestamp_ms` as Kafka's LogSegment.largestTimestamp: the file's time where no record
+    has one.
+    """
+
+    offsets: OffsetRange
+    size_bytes: int
+    max_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalLog:
+    """A partition's log directory as one listing shows it.
+
+    `rolled` ascend and adjoin; `active_base_offset` begins the segment being written, of
+    `active_size_bytes`; `checkpoint` is the leader-epoch checkpoint as it stands, which may hold
+    stale entries but never lacks one.
+    """
+
+    rolled: tuple[LocalSegment, ...]
+    active_base_offset: int
+    active_size_bytes: int
+    checkpoint: Lineage
+
+
+class OpenSegment(Protocol):
+    """A rolled segment held open by descriptor; deleting or renaming it does not disturb it."""
+
+    @property
+    def data(self) -> LogSegmentData:
+        """Content and companions. The content checks each batch's CRC, offsets and epoch."""
+
+    def verify_unchanged(self) -> None:
+        """After the last byte: raises RetriableError if the file is not what was opened."""
+
+
+class LogSource(ABC):
+    """The logs of one broker. All methods are thread-safe."""
+
+    @abstractmethod
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        """Partitions with a log here; not future, stray or deleted ones, nor cluster metadata."""
+
+    @abstractmethod
+    def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
+        """List one partition's log. NotFoundError if it is not here; RetriableError if its
+        directory can't be read now (an offline log dir is not an empty one)."""
+
+    @abstractmethod
+    def open_segment(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> AbstractContextManager[OpenSegment]:
+        """Open a rolled segment for copying.
+
+        Indexes are cut to their true size and checked against the log, rebuilt where they are
+        wrong; a producer snapshot or transaction index that is absent is recorded as absent.
+        Aborted transactions are gathered from this and later transaction indexes up to
+        `last_stable_offset`. NotFoundError if the segment is gone, CorruptError if it can't be
+        what it has to be.
+        """

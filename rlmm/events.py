@@ -1,0 +1,154 @@
+"""The events of the metadata topic, as values. What each one means is rlmm.fold's matter.
+
+Every event has an id of its own, and a record's key ends with it wherever acceptance depends on
+order (segments, claims, trims, log starts): no record ever replaces another, so a refused one can
+not push out an accepted one when the topic is compacted. What was superseded is removed by
+tombstones of its owner. Kinds where the last writer wins (policies, registrations) have one key
+per subject and are compacted by Kafka alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from uuid import UUID
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+
+UNLIMITED = -1
+AS_TOTAL_RETENTION = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentEvent:
+    """A segment's next step. The record carries the whole metadata.
+
+    `expected_state`: for DELETE_SEGMENT_STARTED, the state it was decided on (None: nothing known).
+    `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it comes too late;
+    for COPY_SEGMENT_STARTED, 0. 0 means none (a catalogue rebuilt from the store).
+    `copy_timeout_ms`: for COPY_SEGMENT_STARTED, how long this attempt may take.
+    """
+
+    event_id: UUID
+    metadata: RemoteLogSegmentMetadata
+    expected_state: SegmentState | None = None
+    copy_timeout_ms: int = 0
+    copy_deadline_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipClaimed:
+    """A leader took a partition. Carries the whole lineage. Never tombstoned."""
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    writer: Writer
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalLogTrimmed:
+    """The leader is about to trim the local log up to `offset`; published before it does."""
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    writer: Writer
+    offset: int
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStartAdvanced:
+    """Nothing below `offset` is readable any more; published before anything is deleted."""
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    writer: Writer
+    offset: int
+    reason: str
+
+
+class PolicyState(Enum):
+    """The life of a topic's tiering. No trim but in ACTIVE; copies in ACTIVE and DISABLING."""
+
+    ENABLING = 1
+    ACTIVE = 2
+    DISABLING = 3
+    DISABLED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginalConfig:
+    """A topic config as it was before tiering; `value` None: the topic had no override."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPolicy:
+    """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405)."""
+
+    topic: str
+    topic_id: UUID
+    state: PolicyState
+    retention_ms: int
+    retention_bytes: int
+    local_retention_ms: int = AS_TOTAL_RETENTION
+    local_retention_bytes: int = AS_TOTAL_RETENTION
+    originals: tuple[OriginalConfig, ...] = ()
+    delete_remote: bool = False
+
+    @property
+    def effective_local_retention_ms(self) -> int:
+        local = self.local_retention_ms
+        return self.retention_ms if local == AS_TOTAL_RETENTION else local
+
+    @property
+    def effective_local_retention_bytes(self) -> int:
+        local = self.local_retention_bytes
+        return self.retention_bytes if local == AS_TOTAL_RETENTION else local
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPolicyChanged:
+    """The policy of one topic id; the last one written holds."""
+
+    event_id: UUID
+    policy: TopicPolicy
+
+
+class ProcessRole(Enum):
+    """What a registered process does."""
+
+    MANAGER = 1
+    GATEWAY = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRegistered:
+    """A process of ours is alive; repeated as its heartbeat. The last one per process id holds.
+
+    `http_address` is host:port of its HTTP API, empty if it has none. A process is judged alive by
+    the broker's time of this record, not by its arrival.
+    """
+
+    event_id: UUID
+    process_id: UUID
+    role: ProcessRole
+    broker_id: int
+    http_address: str
+    heartbeat_interval_ms: int
+    version: str
+
+
+Event = (
+    SegmentEvent
+    | LeadershipClaimed
+    | LocalLogTrimmed
+    | LogStartAdvanced
+    | TopicPolicyChanged
+    | ProcessRegistered
+)

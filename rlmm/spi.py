@@ -1,0 +1,161 @@
+"""RemoteLogMetadataManager (KIP-405): strongly consistent metadata of stored segments.
+
+One way in: an event is published to the metadata topic, and `publish` returns when this process
+has itself read it back and folded it; so whoever published reads its own writes, and knows whether
+it was accepted. No side effect may follow a refusal.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlmm.events import Event, ProcessRegistered, TopicPolicy
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishResult:
+    """What became of a published event. `refusal` is None if it was accepted, else why not.
+
+    `append_time_ms` is the broker's time of the record: deadlines count from it.
+    """
+
+    refusal: str | None
+    append_time_ms: int
+
+    @property
+    def accepted(self) -> bool:
+        return self.refusal is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRecord:
+    """A segment's current metadata and the log-append times of its life that decisions need.
+
+    `copy_deadline_ms` is when its copy attempt ends by the broker's clock (0: unknown); a
+    COPY_SEGMENT_STARTED past it is dangling. `changed_ms` is when the current state was written.
+    """
+
+    metadata: RemoteLogSegmentMetadata
+    copy_deadline_ms: int
+    changed_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """What the metadata says of one partition as a whole.
+
+    `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
+    `log_start_offset`: nothing below is readable; None until one was recorded. `trimmed_offset`:
+    up to where the local log was, or is about to be, trimmed by us; None if never.
+    """
+
+    owner: Writer | None = None
+    lineage: Lineage = Lineage()
+    log_start_offset: int | None = None
+    trimmed_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A registered process and the broker's time of its last heartbeat."""
+
+    process: ProcessRegistered
+    heartbeat_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Whether answers are complete as of the start; `reason` says what is missing, else empty."""
+
+    ready: bool
+    reason: str = ""
+
+
+class RemoteLogMetadataManager(ABC):
+    """Metadata of all partitions that this process follows. All methods are thread-safe."""
+
+    @abstractmethod
+    def readiness(self) -> Readiness:
+        """Ready when the ends seen at start have been applied; no decision before that."""
+
+    @abstractmethod
+    def publish(self, event: Event) -> PublishResult:
+        """Write an event, wait until it was applied here, and say whether it was accepted.
+
+        Raises RetriableError if that is not known within the deadline: the event may still come
+        through, and nothing may be concluded. Never writes an event twice.
+        """
+
+    @abstractmethod
+    def retire(self, segment_id: RemoteLogSegmentId) -> None:
+        """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
+
+        Only its partition's owner may, and only when no late record of it can come any more.
+        """
+
+    @abstractmethod
+    def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
+        """Ask the topic for its end now, wait until it is applied; False if not in time."""
+
+    @abstractmethod
+    def broker_time_ms(self) -> int:
+        """A lower bound of the broker's clock: the newest LogAppendTime applied. 0 if none."""
+
+    @abstractmethod
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        """The partition's claims, lineage, log start and trims; empty if nothing is known."""
+
+    @abstractmethod
+    def remote_log_segment_metadata(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
+
+        Of several, the one that reaches furthest in that epoch: a pure function of the set of
+        finished segments.
+        """
+
+    @abstractmethod
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        """One segment by its id, in any state."""
+
+    @abstractmethod
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+    ) -> Iterator[SegmentRecord]:
+        """Segments that end above `from_offset`, ascending by base offset; a consistent snapshot.
+
+        Without `states` all but DELETE_SEGMENT_FINISHED, as KIP-405 lists them.
+        """
+
+    @abstractmethod
+    def highest_offset_for_epoch(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int
+    ) -> int | None:
+        """The last stored offset of an epoch over its finished segments (KIP-405), or None."""
+
+    @abstractmethod
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        """The newest policy of each topic id, in no order."""
+
+    @abstractmethod
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        """The newest policy of one topic id."""
+
+    @abstractmethod
+    def registrations(self) -> tuple[Registration, ...]:
+        """All processes that ever registered and were not removed; judge life by heartbeat."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop following the topic; idempotent."""

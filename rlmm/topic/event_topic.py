@@ -1,0 +1,83 @@
+"""EventTopic: what the metadata side needs of a partitioned, compacted log. Bytes only."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRecord:
+    """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
+
+    `leader_epoch` is the epoch of the topic partition's leader that wrote it, -1 if unknown.
+    """
+
+    partition: int
+    offset: int
+    append_time_ms: int
+    key: bytes
+    value: bytes | None
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Where a record was written."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicIdentity:
+    """Which topic of which cluster: a checkpoint of another one must never be merged."""
+
+    cluster_id: str
+    topic_id: str
+    partition_count: int
+
+
+class EventTopic(ABC):
+    """One metadata topic. `publish` is thread-safe; reading (`assign`, `poll`) is one thread's."""
+
+    @abstractmethod
+    def ensure(self) -> TopicIdentity:
+        """Create the topic if it is not there, and check its shape.
+
+        Raises InvalidConfigError naming the setting where partition count, replication factor,
+        cleanup policy or timestamp type are wrong; RetriableError if the cluster can't be asked.
+        """
+
+    @abstractmethod
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        """Write one record and return when all in-sync replicas have it.
+
+        Raises RetriableError if that is not known within the topic's delivery timeout: the record
+        may have been written. Never writes a record twice. Thread-safe.
+        """
+
+    @abstractmethod
+    def assign(self, positions: Mapping[int, int]) -> None:
+        """Read these partitions, each from the given offset, instead of those read before."""
+
+    @abstractmethod
+    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
+        """Next records of the assigned partitions, each partition's in order; may be empty.
+
+        Raises RetriableError if the cluster can't be reached; NotFoundError if a position lies
+        outside what the partition holds (the topic was recreated or cut).
+        """
+
+    @abstractmethod
+    def positions(self) -> Mapping[int, int]:
+        """For each assigned partition, the next offset to be read (past gaps and control records)."""
+
+    @abstractmethod
+    def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """The end of each partition as of now. Thread-safe. RetriableError."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave; idempotent. No call may follow."""

@@ -1,0 +1,1 @@
+"""Chunk storage (PDP-34): named immutable-by-default objects on some store, one binding each."""
