@@ -1,0 +1,136 @@
+"""Segment metadata as protobuf messages (rsm/segment/proto/segment.proto), both ways. Pure.
+
+What a message lacks or contradicts is a CorruptError; an enum value of a newer version is
+UnsupportedError, never guessed.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.proto import segment_pb2 as pb
+from rsm.segment.ranges import OffsetRange
+
+
+def id_from_bytes(raw: bytes) -> UUID:
+    """Read a 16-byte id; CorruptError for any other length."""
+    if len(raw) != 16:
+        raise CorruptError("not an id", length_bytes=len(raw))
+    return UUID(bytes=raw)
+
+
+def partition_to_message(value: TopicIdPartition) -> pb.TopicIdPartition:
+    return pb.TopicIdPartition(
+        topic_id=value.topic_id.bytes, topic=value.topic, partition=value.partition
+    )
+
+
+def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
+    try:
+        return TopicIdPartition(
+            topic_id=id_from_bytes(message.topic_id),
+            topic=message.topic,
+            partition=message.partition,
+        )
+    except ValueError as error:
+        raise CorruptError("not a topic-id-partition", topic=message.topic) from error
+
+
+def writer_to_message(value: Writer) -> pb.Writer:
+    return pb.Writer(
+        broker_id=value.broker_id,
+        leader_epoch=value.leader_epoch,
+        incarnation=value.incarnation.bytes,
+    )
+
+
+def writer_from_message(message: pb.Writer) -> Writer:
+    return Writer(
+        broker_id=message.broker_id,
+        leader_epoch=message.leader_epoch,
+        incarnation=id_from_bytes(message.incarnation),
+    )
+
+
+def lineage_to_messages(value: Lineage) -> list[pb.EpochEntry]:
+    return [pb.EpochEntry(epoch=e.epoch, start_offset=e.start_offset) for e in value.entries]
+
+
+def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
+    try:
+        return Lineage(
+            entries=tuple(EpochEntry(epoch=m.epoch, start_offset=m.start_offset) for m in messages)
+        )
+    except ValueError as error:
+        raise CorruptError("not a lineage", entries=len(messages)) from error
+
+
+def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
+    return pb.RemoteLogSegmentMetadata(
+        topic_id_partition=partition_to_message(value.topic_id_partition),
+        id=value.segment_id.id.bytes,
+        start_offset=value.offsets.start_offset,
+        end_offset=value.offsets.end_offset,
+        max_timestamp_ms=value.max_timestamp_ms,
+        segment_size_bytes=value.segment_size_bytes,
+        segment_leader_epochs=lineage_to_messages(value.segment_leader_epochs),
+        state=state_to_number(value.state),
+        writer=writer_to_message(value.writer),
+        event_timestamp_ms=value.event_timestamp_ms,
+        layout=value.layout,
+        objects=[
+            pb.StoredObject(key=o.key, length_bytes=o.length_bytes, crc32c=o.crc32c)
+            for o in value.objects
+        ],
+        has_transaction_index=value.has_transaction_index,
+        custom_metadata=value.custom_metadata,
+    )
+
+
+def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+    partition = partition_from_message(message.topic_id_partition)
+    state = state_from_number(message.state)
+    try:
+        return RemoteLogSegmentMetadata(
+            segment_id=RemoteLogSegmentId(
+                topic_id_partition=partition, id=id_from_bytes(message.id)
+            ),
+            offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
+            max_timestamp_ms=message.max_timestamp_ms,
+            segment_size_bytes=message.segment_size_bytes,
+            segment_leader_epochs=lineage_from_messages(list(message.segment_leader_epochs)),
+            state=state,
+            writer=writer_from_message(message.writer),
+            event_timestamp_ms=message.event_timestamp_ms,
+            layout=message.layout,
+            objects=tuple(_object_from_message(o) for o in message.objects),
+            has_transaction_index=message.has_transaction_index,
+            custom_metadata=message.custom_metadata,
+        )
+    except ValueError as error:
+        raise CorruptError("not a segment's metadata", reason=str(error)) from error
+
+
+def state_to_number(state: SegmentState) -> pb.SegmentState:
+    """The wire number of a state; the names are the same on both sides."""
+    return pb.SegmentState.Value(state.name)
+
+
+def state_from_number(number: int) -> SegmentState:
+    """Read a state; UnsupportedError for one that only a newer version knows."""
+    try:
+        return SegmentState(number)
+    except ValueError as error:
+        raise UnsupportedError("unknown segment state", state=number) from error
+
+
+def _object_from_message(message: pb.StoredObject) -> StoredObject:
+    return StoredObject(
+        key=message.key,
+        length_bytes=message.length_bytes if message.HasField("length_bytes") else None,
+        crc32c=message.crc32c if message.HasField("crc32c") else None,
+    )

@@ -1,0 +1,1 @@
+"""Protobuf schema of the shared vocabulary, and the code generated from it."""
