@@ -78,7 +78,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         max_timestamp_ms=value.max_timestamp_ms,
         segment_size_bytes=value.segment_size_bytes,
         segment_leader_epochs=lineage_to_messages(value.segment_leader_epochs),
-        state=state_to_number(value.state),
+        state=value.state.name,
         writer=writer_to_message(value.writer),
         event_timestamp_ms=value.event_timestamp_ms,
         layout=value.layout,
@@ -113,11 +113,6 @@ def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegm
         )
     except ValueError as error:
         raise CorruptError("not a segment's metadata", reason=str(error)) from error
-
-
-def state_to_number(state: SegmentState) -> pb.SegmentState:
-    """The wire number of a state; the names are the same on both sides."""
-    return pb.SegmentState.Value(state.name)
 
 
 def state_from_number(number: int) -> SegmentState:
