@@ -14,7 +14,7 @@ from enum import Enum
 from uuid import UUID
 
 from rsm.segment.epochs import Lineage
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 
 UNLIMITED = -1
@@ -36,6 +36,19 @@ class SegmentEvent:
     expected_state: SegmentState | None = None
     copy_timeout_ms: int = 0
     copy_deadline_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentDeadLettered:
+    """A segment's deletion failed too often and went to the dead-letter topic.
+
+    The segment stays in DELETE_SEGMENT_STARTED; from here on only a repair job or an operator
+    tries again.
+    """
+
+    event_id: UUID
+    segment_id: RemoteLogSegmentId
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +159,7 @@ class ProcessRegistered:
 
 Event = (
     SegmentEvent
+    | SegmentDeadLettered
     | LeadershipClaimed
     | LocalLogTrimmed
     | LogStartAdvanced

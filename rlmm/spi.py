@@ -39,11 +39,13 @@ class SegmentRecord:
 
     `copy_deadline_ms` is when its copy attempt ends by the broker's clock (0: unknown); a
     COPY_SEGMENT_STARTED past it is dangling. `changed_ms` is when the current state was written.
+    `dead_lettered`: its deletion is a repair job's matter now.
     """
 
     metadata: RemoteLogSegmentMetadata
     copy_deadline_ms: int
     changed_ms: int
+    dead_lettered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,8 @@ class RemoteLogSegmentMetadata:
     """One stored (or to be stored, or to be deleted) log segment, whole in every record of it.
 
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
-    lineage within them. `objects` are named before the first byte is written; the layout that
+    lineage within them; they begin above the base offset where the log start lies inside the
+    segment, and what is below is then not readable. `objects` are named before the first byte is written; the layout that
     wrote them is named by `layout`. Immutable; `in_state` gives the next step of its life.
     """
 
@@ -65,8 +66,8 @@ class RemoteLogSegmentMetadata:
             raise ValueError(f"a segment without offsets: {self.offsets}")
         if not self.segment_leader_epochs:
             raise ValueError("a segment without leader epochs")
-        if self.segment_leader_epochs.entries[0].start_offset != self.offsets.start_offset:
-            raise ValueError("leader epochs do not begin at the segment's base offset")
+        if self.segment_leader_epochs.entries[0].start_offset < self.offsets.start_offset:
+            raise ValueError("leader epochs begin below the segment's base offset")
         if self.segment_leader_epochs.entries[-1].start_offset >= self.offsets.end_offset:
             raise ValueError("leader epochs reach beyond the segment's end")
         if self.segment_size_bytes < 0:
