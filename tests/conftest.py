@@ -1,0 +1,36 @@
+"""The levels of the tests are their directories; services that several levels share."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services.kafka import KafkaCluster
+
+_TESTS = Path(__file__).parent
+_MAX_NAME_CHARACTERS = 80
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its level, the name of its directory below tests/."""
+    for item in items:
+        level = item.path.relative_to(_TESTS).parts[0]
+        item.add_marker(getattr(pytest.mark, level))
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A cluster of one broker for the whole session; a test takes a topic of its own."""
+    with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A name for a topic that no other test uses; the topic is not created."""
+    readable = re.sub(r"[^A-Za-z0-9._-]", "-", request.node.name)[:_MAX_NAME_CHARACTERS]
+    return f"{readable}-{uuid.uuid4().hex[:8]}"

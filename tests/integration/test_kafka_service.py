@@ -1,0 +1,123 @@
+"""The broker that the other tests rely on is a real one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from tests.services.kafka import (
+    BrokerFailedError,
+    KafkaCluster,
+    admin_client,
+    dump_log_segments,
+)
+from tests.services.waiting import wait_until
+
+RECORD_COUNT = 100
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_topic_when_produced_to_then_consumed_in_order(
+    kafka: KafkaCluster, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name)
+
+    _produce(kafka, topic_name, RECORD_COUNT)
+
+    values = [message.value() for message in _consume(kafka, topic_name, RECORD_COUNT)]
+    assert values == [f"value-{number}".encode() for number in range(RECORD_COUNT)]
+
+
+def test_dump_log_segments_when_given_a_log_file_then_lists_every_record(
+    kafka: KafkaCluster, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name)
+    _produce(kafka, topic_name, RECORD_COUNT)
+
+    text = dump_log_segments(_partition_dir(kafka, topic_name) / f"{0:020}.log")
+
+    assert len(re.findall(r"^\| offset: ", text, re.MULTILINE)) == RECORD_COUNT
+    assert "isvalid: false" not in text
+
+
+def test_broker_when_killed_and_restarted_then_keeps_address_and_records(tmp_path: Path) -> None:
+    with KafkaCluster(tmp_path) as cluster:
+        cluster.create_topic("kept")
+        _produce(cluster, "kept", RECORD_COUNT)
+        cluster.broker.kill()
+
+        cluster.restart(cluster.broker)
+
+        assert len(_consume(cluster, "kept", RECORD_COUNT)) == RECORD_COUNT
+
+
+def test_cluster_of_three_when_one_broker_is_killed_then_another_leads(tmp_path: Path) -> None:
+    with KafkaCluster(tmp_path, brokers=3) as cluster:
+        cluster.create_topic("moved", replication_factor=3)
+        leader = _leader(cluster, "moved")
+
+        cluster.brokers[leader - 1].kill()
+
+        wait_until(lambda: _leader(cluster, "moved") not in {leader, -1}, 30.0, "a new leader")
+
+
+def test_broker_when_its_configuration_is_wrong_then_start_tells_the_log(tmp_path: Path) -> None:
+    cluster = KafkaCluster(tmp_path, properties={"num.io.threads": "none"})
+
+    with pytest.raises(BrokerFailedError, match=r"num\.io\.threads"):
+        cluster.start()
+
+
+def test_broker_when_its_starter_is_killed_then_ends_too(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys, time; from tests.services.kafka import KafkaCluster\n"
+        "cluster = KafkaCluster(pathlib.Path(sys.argv[1])); cluster.start()\n"
+        "print(cluster.broker.pid, flush=True); time.sleep(600)"
+    )
+    starter = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=CHECKOUT,
+    )
+    with starter:
+        assert starter.stdout is not None
+        broker_pid = int(starter.stdout.readline())
+
+        os.kill(starter.pid, signal.SIGKILL)
+
+    wait_until(lambda: not psutil.pid_exists(broker_pid), 10.0, "the broker's end")
+
+
+def _produce(kafka: KafkaCluster, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(count):
+        producer.produce(topic, value=f"value-{number}".encode(), partition=0)
+    assert producer.flush(30.0) == 0
+
+
+def _consume(kafka: KafkaCluster, topic: str, count: int) -> list[Message]:
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        return consumer.consume(count, timeout=30.0)
+    finally:
+        consumer.close()
+
+
+def _leader(kafka: KafkaCluster, topic: str) -> int:
+    metadata = admin_client(kafka.bootstrap_servers).list_topics(topic, timeout=10.0)
+    leader: int = metadata.topics[topic].partitions[0].leader
+    return leader
+
+
+def _partition_dir(kafka: KafkaCluster, topic: str) -> Path:
+    return kafka.broker.log_dirs[0] / f"{topic}-0"

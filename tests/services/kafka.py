@@ -1,0 +1,319 @@
+"""Apache Kafka for tests, demo and benchmarks: real brokers in KRaft mode, one or several.
+
+A cluster lives in one directory: `node-<id>/log-<n>` are a broker's log dirs, `broker.log` beside
+them is what it printed, `server.properties` what it was started with. Ports and directories
+outlive a stop or a kill, so a restart continues where the broker was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_READY_DEADLINE_S = 60.0
+_MAX_CONTROLLERS = 3
+
+
+class BrokerFailedError(Exception):
+    """A broker ended, or was not ready in time; the message holds the end of its log."""
+
+
+class KafkaBroker:
+    """One node of a cluster, made by KafkaCluster. Not thread-safe.
+
+    `properties` may be changed between a stop and the next start.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        node_id: int,
+        cluster_id: str,
+        port: int,
+        log_dirs: tuple[Path, ...],
+        properties: Mapping[str, str],
+        jvm_flags: tuple[str, ...] = (),
+    ) -> None:
+        self.directory = directory
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.port = port
+        self.log_dirs = log_dirs
+        self.properties = dict(properties)
+        self._jvm_flags = jvm_flags
+        self._process: ServiceProcess | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port of the PLAINTEXT listener."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running broker."""
+        return self._running().pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there; it may not be ready yet."""
+        return self._process is not None and self._process.exit_code() is None
+
+    def start(self) -> None:
+        """Start the process and return at once; `wait_ready` waits."""
+        if self.is_running:
+            raise RuntimeError(f"broker {self.node_id} is running already")
+        for log_dir in self.log_dirs:
+            format_log_dir(log_dir, cluster_id=self.cluster_id, node_id=self.node_id)
+        configuration = self.directory / "server.properties"
+        lines = (f"{key}={value}" for key, value in sorted(self.properties.items()))
+        configuration.write_text("\n".join(lines) + "\n")
+        self._process = ServiceProcess(
+            java_command("kafka.Kafka", str(configuration), flags=self._jvm_flags),
+            log_path=self.directory / "broker.log",
+            directory=self.directory,
+        )
+
+    def wait_ready(self, *, brokers: int, deadline_s: float = _READY_DEADLINE_S) -> None:
+        """Wait until this broker's own answer to Metadata lists that many brokers."""
+        process = self._running()
+        admin = admin_client(self.address)
+
+        def lists_all() -> bool:
+            if process.exit_code() is not None:
+                raise BrokerFailedError(self._failure(f"ended with {process.exit_code()}"))
+            try:
+                return len(admin.list_topics(timeout=1.0).brokers) >= brokers
+            except KafkaException:
+                return False
+
+        try:
+            wait_until(lists_all, deadline_s, f"broker {self.node_id} lists {brokers} brokers")
+        except AssertionError as late:
+            raise BrokerFailedError(self._failure(str(late))) from None
+
+    def stop(self, *, deadline_s: float = 60.0) -> None:
+        """End it by SIGTERM (a controlled shutdown); past the deadline by SIGKILL."""
+        if self._process is not None:
+            self._process.terminate(deadline_s=deadline_s)
+
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+
+    def log_tail(self) -> str:
+        """The end of what the broker printed."""
+        return self._running().log_tail()
+
+    def _running(self) -> ServiceProcess:
+        if self._process is None:
+            raise RuntimeError(f"broker {self.node_id} was not started")
+        return self._process
+
+    def _failure(self, what: str) -> str:
+        return f"broker {self.node_id}: {what}; the end of its log:\n{self.log_tail()}"
+
+
+class KafkaCluster:
+    """Brokers that know each other; the first three are controllers too. Not thread-safe.
+
+    `properties` go to every broker and win over the defaults for tests, which are few threads,
+    short checks and delays of retention, and internal topics of one partition.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        brokers: int = 1,
+        log_dirs_per_broker: int = 1,
+        properties: Mapping[str, str] | None = None,
+        jvm_flags: tuple[str, ...] = (),
+    ) -> None:
+        self.directory = directory
+        self.cluster_id = new_id()
+        node_ids = range(1, brokers + 1)
+        ports = free_ports(2 * brokers)
+        voters = {node_id: ports[brokers + node_id - 1] for node_id in node_ids[:_MAX_CONTROLLERS]}
+        self.brokers = tuple(
+            _new_broker(
+                directory / f"node-{node_id}",
+                node_id=node_id,
+                cluster_id=self.cluster_id,
+                port=ports[node_id - 1],
+                voters=voters,
+                log_dir_count=log_dirs_per_broker,
+                properties={**_test_defaults(brokers), **(properties or {})},
+                jvm_flags=jvm_flags,
+            )
+            for node_id in node_ids
+        )
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, as clients take them."""
+        return ",".join(broker.address for broker in self.brokers)
+
+    @property
+    def broker(self) -> KafkaBroker:
+        """The first broker; of a cluster of one, the broker."""
+        return self.brokers[0]
+
+    def start(self) -> None:
+        """Start all brokers and wait until each lists all. Raises BrokerFailedError."""
+        try:
+            for broker in self.brokers:
+                broker.start()
+            for broker in self.brokers:
+                broker.wait_ready(brokers=len(self.brokers))
+        except BaseException:
+            self.kill()
+            raise
+
+    def restart(self, broker: KafkaBroker) -> None:
+        """Start a broker that was stopped or killed, and wait until it lists all running ones."""
+        if broker.is_running:
+            broker.stop()
+        broker.start()
+        broker.wait_ready(brokers=sum(each.is_running for each in self.brokers))
+
+    def stop(self) -> None:
+        """End all brokers; several by SIGKILL, for a quorum of controllers can't leave politely."""
+        if len(self.brokers) > 1:
+            self.kill()
+        else:
+            self.broker.stop()
+
+    def kill(self) -> None:
+        """End all brokers by SIGKILL."""
+        for broker in self.brokers:
+            broker.kill()
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic and wait until every running broker knows leaders for its partitions."""
+        topic = NewTopic(name, partitions, replication_factor, config=dict(config or {}))
+        admin = admin_client(self.bootstrap_servers)  # named: its requests end with it
+        admin.create_topics([topic])[name].result(30.0)
+        for broker in self.brokers:
+            if broker.is_running:
+                _wait_for_leaders(broker, name, partitions)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def admin_client(bootstrap_servers: str) -> AdminClient:
+    """An admin client that keeps to itself what it thinks of brokers that are down."""
+    return AdminClient(
+        {"bootstrap.servers": bootstrap_servers, "log_level": 0, "socket.timeout.ms": 10_000}
+    )
+
+
+def dump_log_segments(path: Path, *, deep: bool = True) -> str:
+    """What Kafka's DumpLogSegments prints for a file of a log; its name tells the kind.
+
+    `deep` opens the record batches too. Raises RuntimeError if the tool fails; what it found
+    wrong in a readable file is in the text (`isvalid: false`, mismatches of indexes).
+    """
+    options = ("--deep-iteration",) if deep else ()
+    return run_tool(
+        "org.apache.kafka.tools.DumpLogSegments", *options, "--files", str(path), deadline_s=120.0
+    )
+
+
+def _wait_for_leaders(broker: KafkaBroker, topic: str, partitions: int) -> None:
+    admin = admin_client(broker.address)
+
+    def has_leaders() -> bool:
+        found = admin.list_topics(topic, timeout=10.0).topics[topic].partitions.values()
+        return len(found) == partitions and all(each.leader > 0 for each in found)
+
+    wait_until(has_leaders, 30.0, f"leaders of {topic} on broker {broker.node_id}")
+
+
+def _new_broker(
+    directory: Path,
+    *,
+    node_id: int,
+    cluster_id: str,
+    port: int,
+    voters: Mapping[int, int],
+    log_dir_count: int,
+    properties: Mapping[str, str],
+    jvm_flags: tuple[str, ...],
+) -> KafkaBroker:
+    log_dirs = tuple(directory / f"log-{number}" for number in range(log_dir_count))
+    directory.mkdir(parents=True, exist_ok=True)
+    listeners = f"PLAINTEXT://127.0.0.1:{port}"
+    is_controller = node_id in voters
+    own = {
+        "process.roles": "broker,controller" if is_controller else "broker",
+        "node.id": str(node_id),
+        "controller.quorum.voters": ",".join(f"{i}@127.0.0.1:{p}" for i, p in voters.items()),
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "advertised.listeners": listeners,
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{voters[node_id]}"
+        if is_controller
+        else listeners,
+        "log.dirs": ",".join(map(str, log_dirs)),
+    }
+    return KafkaBroker(
+        directory,
+        node_id=node_id,
+        cluster_id=cluster_id,
+        port=port,
+        log_dirs=log_dirs,
+        properties={**own, **properties},
+        jvm_flags=jvm_flags,
+    )
+
+
+def _test_defaults(brokers: int) -> dict[str, str]:
+    replicas = str(min(brokers, 3))
+    return {
+        "auto.create.topics.enable": "false",
+        "broker.heartbeat.interval.ms": "500",
+        # A killed broker may register again only when its old session is over.
+        "broker.session.timeout.ms": "3000",
+        "group.initial.rebalance.delay.ms": "0",
+        "log.initial.task.delay.ms": "500",
+        "log.retention.check.interval.ms": "500",
+        "log.segment.delete.delay.ms": "500",
+        "num.io.threads": "4",
+        "num.network.threads": "2",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "1",
+        "transaction.state.log.replication.factor": replicas,
+    }

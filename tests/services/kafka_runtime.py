@@ -1,0 +1,78 @@
+"""What a Kafka broker runs on: the jars, the JVM's flags, the class archive, a formatted directory.
+
+All of it is below build/kafka, made by `make setup`; only `java` is looked for elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import uuid
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2] / "build" / "kafka"
+_JARS = HOME / "jars"
+CLASS_ARCHIVE = HOME / "classes.jsa"
+BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
+_MEMORY = ("-Xms256m", "-Xmx256m")
+_STARTS_FAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
+_LOGS = "-Dorg.apache.logging.log4j.level=INFO"
+
+
+class KafkaNotInstalledError(Exception):
+    """The machine lacks something that `make setup` or the user has to bring."""
+
+
+def new_id() -> str:
+    """A random id in Kafka's form: 22 characters of base64url, never led by a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text
+
+
+def java_command(main_class: str, *arguments: str, flags: tuple[str, ...] = ()) -> list[str]:
+    """The command that runs a class of the Kafka jars. Raises KafkaNotInstalledError."""
+    java = shutil.which("java")
+    if java is None:
+        raise KafkaNotInstalledError("no java on the PATH: Java 17 or newer is needed")
+    jars = sorted(_JARS.glob("*.jar"))
+    if not jars:
+        raise KafkaNotInstalledError("no Kafka jars in build/kafka/jars: run `make setup`")
+    archive = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
+    class_path = os.pathsep.join(map(str, jars))
+    java_flags = (*_MEMORY, *_STARTS_FAST, *(flags or archive), _LOGS)
+    return [java, *java_flags, "-cp", class_path, main_class, *arguments]
+
+
+def run_tool(main_class: str, *arguments: str, deadline_s: float = 60.0) -> str:
+    """Run one of Kafka's tools and return what it printed. Raises RuntimeError if it fails."""
+    done = subprocess.run(
+        java_command(main_class, *arguments),
+        capture_output=True,
+        text=True,
+        timeout=deadline_s,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{main_class} exited {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def format_log_dir(log_dir: Path, *, cluster_id: str, node_id: int) -> None:
+    """Make a log dir as StorageTool would, from its output for another directory.
+
+    The features a cluster starts with are in the checkpoint and alike for all; the ids are in
+    meta.properties. An existing directory is left as it is.
+    """
+    if not BOOTSTRAP_CHECKPOINT.exists():
+        raise KafkaNotInstalledError("no bootstrap.checkpoint in build/kafka: run `make setup`")
+    if (log_dir / "meta.properties").exists():
+        return
+    log_dir.mkdir(parents=True, exist_ok=True)
+    shutil.copy(BOOTSTRAP_CHECKPOINT, log_dir)
+    (log_dir / "meta.properties").write_text(
+        f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={new_id()}\n"
+    )

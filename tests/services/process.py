@@ -1,0 +1,104 @@
+"""One operating-system process of a test: started, signalled, and never left behind.
+
+The process runs in a session of its own, so that Ctrl-C reaches only whoever started it and a
+signal to its group reaches its children too. A watcher (a shell that waits for the end of an
+inherited pipe) kills that group if whoever started it vanishes, be it by kill -9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_WATCHER = 'read -r _; kill -9 "-$0" 2>/dev/null'
+_TAIL_BYTES = 6000
+
+
+class ServiceProcess:
+    """A command whose output goes to a file. Not thread-safe; not to be started twice."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        log_path: Path,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        """Start the command; its standard output and error are appended to `log_path`."""
+        self.log_path = log_path
+        with log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=None if environment is None else {**os.environ, **environment},
+                cwd=directory,
+                start_new_session=True,
+            )
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", _WATCHER, str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Process id, also the id of the process's group."""
+        return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def terminate(self, *, deadline_s: float = 30.0) -> int:
+        """Send SIGTERM and wait; past the deadline SIGKILL. Returns the exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        return self._wait(deadline_s)
+
+    def interrupt(self, *, deadline_s: float = 30.0) -> int:
+        """Send SIGINT, as Ctrl-C does, and wait; past the deadline SIGKILL."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        return self._wait(deadline_s)
+
+    def wait(self, *, deadline_s: float = 30.0) -> int:
+        """Wait for its own end; past the deadline SIGKILL. Returns the exit code."""
+        return self._wait(deadline_s)
+
+    def kill(self, *, children: bool = False) -> None:
+        """Send SIGKILL, also to its process group if `children`; returns when it is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            if children:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
+        self._wait(10.0)
+
+    def log_tail(self) -> str:
+        """The end of its output."""
+        with self.log_path.open("rb") as log:
+            log.seek(max(0, self.log_path.stat().st_size - _TAIL_BYTES))
+            return log.read().decode(errors="replace")
+
+    def _wait(self, deadline_s: float) -> int:
+        try:
+            return self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait(10.0)
+        finally:
+            self._dismiss_watcher()
+
+    def _dismiss_watcher(self) -> None:
+        self._watcher.kill()
+        self._watcher.wait(10.0)
+        if self._watcher.stdin is not None:
+            self._watcher.stdin.close()
