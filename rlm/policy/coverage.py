@@ -1,0 +1,54 @@
+"""Which offsets are stored: the readable part of each finished segment, and how far they reach.
+
+A finished segment counts only as far as the log's lineage agrees with the epochs it was written
+in (KIP-405); what lies beyond belongs to a history that an election cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRange:
+    """A finished segment and the part of it that is in the lineage."""
+
+    metadata: RemoteLogSegmentMetadata
+    offsets: OffsetRange
+
+
+def stored_ranges(
+    lineage: Lineage, segments: Iterable[RemoteLogSegmentMetadata]
+) -> tuple[StoredRange, ...]:
+    """The readable parts of all finished segments, ascending by start; empty parts left out."""
+    ranges = []
+    for metadata in segments:
+        if metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            continue
+        epochs = metadata.segment_leader_epochs.entries
+        start_offset = epochs[0].start_offset
+        end_offset = lineage.common_end(epochs, metadata.offsets.end_offset)
+        if start_offset < end_offset:
+            offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+            ranges.append(StoredRange(metadata=metadata, offsets=offsets))
+    return tuple(sorted(ranges, key=lambda stored: stored.offsets))
+
+
+def covered_end(ranges: Sequence[StoredRange], from_offset: int) -> int:
+    """The end of what is stored without a hole from `from_offset` on; itself if that is not."""
+    end_offset = from_offset
+    for stored in ranges:
+        if stored.offsets.start_offset > end_offset:
+            break
+        end_offset = max(end_offset, stored.offsets.end_offset)
+    return end_offset
+
+
+def stored_end(ranges: Sequence[StoredRange]) -> int | None:
+    """The end of the furthest stored offset, over holes too; None if nothing is stored."""
+    return max((stored.offsets.end_offset for stored in ranges), default=None)

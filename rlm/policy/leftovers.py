@@ -1,0 +1,68 @@
+"""What crashes, failed deletions and finished stories leave behind, and when each may be cleared.
+
+A copy that did not finish is deleted at once if its process was beside this broker (it is gone, or
+it is us and has given up), else after its deadline, when its own leader can no longer finish it. A
+deletion that was begun is finished. A segment whose deletion has finished is forgotten when no
+late record of it can come any more.
+"""
+
+from __future__ import annotations
+
+from rlm.policy.view import PartitionView
+from rlmm.spi import SegmentRecord
+from rsm.segment.metadata import SegmentState
+
+
+def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Copies that nobody will finish."""
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
+        and record.metadata.segment_id.id not in view.in_flight
+        and _abandoned(view, record)
+    )
+
+
+def begun_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Deletions to carry on with; not those that a repair job has been given."""
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED and not record.dead_lettered
+    )
+
+
+def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Finished segments wholly below the log start, oldest first.
+
+    None of them while the local log still starts lower: it is moved first, so that no reader finds
+    a start whose data is gone.
+    """
+    log_start = view.state.log_start_offset
+    if log_start is None or view.offsets.local_start_offset < log_start:
+        return ()
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        and record.metadata.offsets.end_offset <= log_start
+    )
+
+
+def forgettable(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Deleted segments of which no late record can come: past deadline and grace, broker time."""
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.DELETE_SEGMENT_FINISHED
+        and view.moment.broker_ms
+        > max(record.copy_deadline_ms, record.changed_ms) + view.limits.orphan_grace_ms
+    )
+
+
+def _abandoned(view: PartitionView, record: SegmentRecord) -> bool:
+    if record.metadata.writer.broker_id == view.writer.broker_id:
+        return True
+    deadline_ms = record.copy_deadline_ms or record.changed_ms + view.limits.orphan_grace_ms
+    return view.moment.broker_ms > deadline_ms

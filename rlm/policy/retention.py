@@ -1,0 +1,149 @@
+"""Kafka's retention rules, once, for the local log and for the whole log alike.
+
+By time: a segment is expired when its newest record is older than the limit, strictly. By size: the
+oldest segment goes while what would be left is still at least the limit. (UnifiedLog's
+deleteRetentionMsBreachedSegments and deleteRetentionSizeBreachedSegments.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlm.policy.view import PartitionView
+from rlmm.events import PolicyState
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPiece:
+    """A stretch of the log that goes as a whole: a stored segment, or a local one not stored."""
+
+    offsets: OffsetRange
+    size_bytes: int
+    max_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A retention in time and size; -1 is unlimited."""
+
+    retention_ms: int
+    retention_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A piece over a limit: which one, and the values that decided."""
+
+    piece: LogPiece
+    rule: str
+    limit: int
+    measured: int
+
+    def __str__(self) -> str:
+        return f"{self.rule}={self.limit} measured={self.measured}"
+
+
+def breaches(
+    pieces: Sequence[LogPiece], limits: Limits, *, total_bytes: int, wall_ms: int
+) -> tuple[Breach, ...]:
+    """The oldest pieces that are over a limit, ascending; ends at the first that is not."""
+    found = []
+    left_bytes = total_bytes
+    for piece in pieces:
+        age_ms = wall_ms - piece.max_timestamp_ms
+        if 0 <= limits.retention_ms < age_ms:
+            found.append(_breach(piece, "retention.ms", limits.retention_ms, age_ms))
+        elif 0 <= limits.retention_bytes <= left_bytes - piece.size_bytes:
+            found.append(_breach(piece, "retention.bytes", limits.retention_bytes, left_bytes))
+        else:
+            break
+        left_bytes -= piece.size_bytes
+    return tuple(found)
+
+
+def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
+    """The log from its start: stored segments, then rolled local ones that are not stored.
+
+    Each offset is counted once: a stored segment inside what earlier ones cover is left out, and so
+    is a local one that is stored in part.
+    """
+    pieces: list[LogPiece] = []
+    end_offset = view.state.log_start_offset or 0
+    for stored in view.stored:
+        if stored.offsets.end_offset <= end_offset:
+            continue
+        metadata = stored.metadata
+        pieces.append(
+            LogPiece(
+                offsets=stored.offsets,
+                size_bytes=metadata.segment_size_bytes,
+                max_timestamp_ms=metadata.max_timestamp_ms,
+            )
+        )
+        end_offset = stored.offsets.end_offset
+    pieces.extend(
+        LogPiece(
+            offsets=local.offsets,
+            size_bytes=local.size_bytes,
+            max_timestamp_ms=local.max_timestamp_ms,
+        )
+        for local in view.local.rolled
+        if local.offsets.start_offset >= end_offset
+    )
+    return tuple(pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryCut:
+    """Where the log is to start from now on, and why."""
+
+    offset: int
+    reason: str
+
+
+def expiry_cut(view: PartitionView) -> ExpiryCut | None:
+    """How far the log start has to move by the topic's total retention; None if not at all.
+
+    Never above the high watermark, and never above the local start while the local log may not be
+    trimmed.
+    """
+    if not view.owned or view.diverged or view.conflict_offset is not None:
+        return None
+    cut = _cut_of_removal(view) or _cut_of_retention(view)
+    if cut is None:
+        return None
+    ceiling = view.offsets.high_watermark
+    if view.policy.state is not PolicyState.ACTIVE:
+        ceiling = min(ceiling, view.offsets.local_start_offset)
+    offset = min(cut.offset, ceiling)
+    current = view.state.log_start_offset
+    if current is not None and offset <= current:
+        return None
+    return ExpiryCut(offset=offset, reason=cut.reason)
+
+
+def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
+    if view.policy.state is not PolicyState.DISABLED or not view.policy.delete_remote:
+        return None
+    return ExpiryCut(
+        offset=view.offsets.local_start_offset, reason="tiering disabled, remote data deleted"
+    )
+
+
+def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
+    pieces = log_pieces(view)
+    found = breaches(
+        pieces,
+        Limits(retention_ms=view.policy.retention_ms, retention_bytes=view.policy.retention_bytes),
+        total_bytes=sum(piece.size_bytes for piece in pieces) + view.local.active_size_bytes,
+        wall_ms=view.moment.wall_ms,
+    )
+    if not found:
+        return None
+    return ExpiryCut(offset=found[-1].piece.offsets.end_offset, reason=str(found[-1]))
+
+
+def _breach(piece: LogPiece, rule: str, limit: int, measured: int) -> Breach:
+    return Breach(piece=piece, rule=rule, limit=limit, measured=measured)

@@ -1,0 +1,134 @@
+"""The one gate that local data must pass before it is trimmed.
+
+What leaves the local log is, all at once: wholly within a range that is stored without a hole from
+the local start on, in the log's own lineage, finished and verified; below the high watermark; not
+the newest rolled segment, nor younger than the minimum age (a retried batch is recognised only
+while the producer's state is in the local log); over the local retention; and further from the end
+of what is stored than the margin. The trim ends at a segment's base offset. One exception: below
+the log start nothing is readable any more, so expired data goes up to there, wherever it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rlm.policy.retention import Limits, LogPiece, breaches
+from rlm.policy.view import PartitionView
+from rlm.source.log_source import LocalSegment
+from rlmm.events import PolicyState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimHeld:
+    """Why data that local retention would let go stays; `values` are what the rule compared."""
+
+    reason: str
+    values: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimDecision:
+    """The new local start, or None; its rule; and what holds the first segment that stays."""
+
+    offset: int | None = None
+    rule: str = ""
+    held: TrimHeld | None = None
+
+
+def decide_trim(view: PartitionView) -> TrimDecision:
+    """Say how far the local log may be trimmed now, and what keeps the rest."""
+    over_retention = _over_local_retention(view)
+    expired_to = _expired_to(view)
+    if not over_retention and expired_to is None:
+        return TrimDecision()
+    if (blocked := _blocked(view)) is not None:
+        return TrimDecision(held=blocked)
+    offset, rule, held = _stored_to(view, over_retention)
+    if expired_to is not None and expired_to > (offset or 0):
+        offset, rule = expired_to, "below log start"
+    return TrimDecision(offset=offset, rule=rule, held=held)
+
+
+def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
+    """The oldest rolled segments that local retention would let go."""
+    segments = tuple(
+        s for s in view.local.rolled if s.offsets.end_offset > view.offsets.local_start_offset
+    )
+    policy = view.policy
+    found = breaches(
+        [
+            LogPiece(
+                offsets=s.offsets, size_bytes=s.size_bytes, max_timestamp_ms=s.max_timestamp_ms
+            )
+            for s in segments
+        ],
+        Limits(
+            retention_ms=policy.effective_local_retention_ms,
+            retention_bytes=policy.effective_local_retention_bytes,
+        ),
+        total_bytes=sum(s.size_bytes for s in segments) + view.local.active_size_bytes,
+        wall_ms=view.moment.wall_ms,
+    )
+    return segments[: len(found)]
+
+
+def _expired_to(view: PartitionView) -> int | None:
+    log_start = view.state.log_start_offset
+    if log_start is None or log_start <= view.offsets.local_start_offset:
+        return None
+    return min(log_start, view.offsets.high_watermark)
+
+
+def _blocked(view: PartitionView) -> TrimHeld | None:
+    """What forbids any trim of this partition."""
+    if view.policy.state is not PolicyState.ACTIVE:
+        return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
+    if not view.owned:
+        return TrimHeld(reason="not_owner")
+    if view.conflict_offset is not None:
+        return TrimHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
+    if view.diverged:
+        return TrimHeld(reason="diverged", values={"high_watermark": view.offsets.high_watermark})
+    return None
+
+
+def _stored_to(
+    view: PartitionView, over_retention: tuple[LocalSegment, ...]
+) -> tuple[int | None, str, TrimHeld | None]:
+    """How far the segments over local retention may go: offset, rule, and what holds the next."""
+    offset: int | None = None
+    for segment in over_retention:
+        held = _held(view, segment)
+        if held is not None:
+            return offset, "stored, over local retention", held
+        offset = segment.offsets.end_offset
+    return offset, "stored, over local retention", None
+
+
+def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+    end_offset = segment.offsets.end_offset
+    covered = view.covered_end_offset
+    if end_offset > covered:
+        values = {"segment_end_offset": end_offset, "stored_end_offset": covered}
+        return TrimHeld(reason="not_stored", values=values)
+    if end_offset > view.offsets.high_watermark:
+        values = {"high_watermark": view.offsets.high_watermark}
+        return TrimHeld(reason="above_high_watermark", values=values)
+    if segment is view.local.rolled[-1]:
+        return TrimHeld(
+            reason="newest_rolled_segment", values={"base_offset": segment.offsets.start_offset}
+        )
+    kept_bytes = sum(
+        s.size_bytes
+        for s in view.local.rolled
+        if s.offsets.start_offset >= end_offset and s.offsets.end_offset <= covered
+    )
+    if kept_bytes < view.limits.local_trim_margin_bytes:
+        values = {"kept_bytes": kept_bytes, "margin_bytes": view.limits.local_trim_margin_bytes}
+        return TrimHeld(reason="within_margin", values=values)
+    age_ms = view.moment.wall_ms - segment.max_timestamp_ms
+    if age_ms < view.limits.local_trim_min_age_ms:
+        values = {"age_ms": age_ms, "min_age_ms": view.limits.local_trim_min_age_ms}
+        return TrimHeld(reason="younger_than_min_age", values=values)
+    return None

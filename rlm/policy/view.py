@@ -1,0 +1,101 @@
+"""A led partition as it is seen at one moment: all that a decision may depend on, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+from rlm.broker.spi import PartitionOffsets
+from rlm.policy.coverage import StoredRange, covered_end, stored_end, stored_ranges
+from rlm.source.log_source import LocalLog
+from rlmm.events import TopicPolicy
+from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.epochs import Lineage, StitchedLineage, stitch
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyLimits:
+    """The settings that decisions depend on; names as in the configuration."""
+
+    local_trim_margin_bytes: int = 0
+    local_trim_min_age_ms: int = 900_000
+    orphan_grace_ms: int = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The two clocks of a decision: ours for record timestamps, the brokers' for deadlines."""
+
+    wall_ms: int
+    broker_ms: int
+
+
+# No slots: what is derived is computed once, on first use, and kept in the instance.
+@dataclass(frozen=True, kw_only=True)
+class PartitionView:
+    """One led partition: what the broker, its disk and the metadata say of it, and what follows.
+
+    `in_flight` are the segment ids that this process is copying right now.
+    """
+
+    topic_id_partition: TopicIdPartition
+    policy: TopicPolicy
+    writer: Writer
+    state: PartitionState
+    offsets: PartitionOffsets
+    local: LocalLog
+    segments: tuple[SegmentRecord, ...]
+    in_flight: frozenset[UUID]
+    moment: Moment
+    limits: PolicyLimits
+
+    @cached_property
+    def _stitched(self) -> StitchedLineage:
+        return stitch(self.state.lineage, self.local.checkpoint)
+
+    @property
+    def lineage(self) -> Lineage:
+        """The stored lineage joined with the broker's checkpoint."""
+        return self._stitched.lineage
+
+    @property
+    def conflict_offset(self) -> int | None:
+        """Where the two contradict each other; None if they don't."""
+        return self._stitched.conflict_offset
+
+    @cached_property
+    def stored(self) -> tuple[StoredRange, ...]:
+        """The readable parts of finished segments, ascending."""
+        return stored_ranges(self.lineage, (record.metadata for record in self.segments))
+
+    @cached_property
+    def covered_end_offset(self) -> int:
+        """The end of what is stored without a hole from the local start on."""
+        return covered_end(self.stored, self.offsets.local_start_offset)
+
+    @property
+    def owned(self) -> bool:
+        """Whether our own claim is the newest one that the metadata knows."""
+        return self.state.owner == self.writer
+
+    @property
+    def copy_end_offset(self) -> int:
+        """Nothing at or above may be copied: it may still be rolled back or aborted."""
+        return min(self.offsets.high_watermark, self.offsets.last_stable_offset)
+
+    @property
+    def diverged(self) -> bool:
+        """The broker's log ends below what is stored of its own lineage: it has lost data."""
+        end = stored_end(self.stored)
+        return end is not None and self.offsets.high_watermark < end
+
+    @property
+    def external_start(self) -> bool:
+        """Somebody else moved the local start above what we ever trimmed or expired."""
+        ours = [
+            o for o in (self.state.trimmed_offset, self.state.log_start_offset) if o is not None
+        ]
+        return bool(ours) and self.offsets.local_start_offset > max(ours)
