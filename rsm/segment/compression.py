@@ -1,0 +1,118 @@
+"""The codecs of record batches: compressed bytes in, plain bytes out, never more than a bound.
+
+Owns the codec numbers and Kafka's framings: gzip, snappy in the blocks of snappy-java (and plain),
+LZ4 frames, zstd frames. Must not know what the bytes mean. Source:
+org.apache.kafka.common.record.CompressionType; org.xerial.snappy.SnappyOutputStream.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from enum import IntEnum
+
+import cramjam
+
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+# A batch of socket.request.max.bytes that shrank hardly at all, and most that shrank much.
+MAX_DECOMPRESSED_BYTES = 134_217_728
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES = 16  # magic, version i32, lowest compatible version i32
+_BLOCK_LENGTH = struct.Struct(">i")
+_MIN_GUESS_BYTES = 65_536
+_GUESS_FACTOR = 4
+
+
+class CompressionType(IntEnum):
+    """The codec's number in bits 0-2 of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+def decompress(
+    compression_id: int, data: bytes | memoryview, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> bytes:
+    """Return the plain bytes of `data`: at most `max_bytes`, if it is compressed.
+
+    Raises CorruptError if `data` is not of the codec or yields more, UnsupportedError if there is
+    no codec of that number. Allocates no more than twice `max_bytes` whatever `data` claims.
+    """
+    match compression_id:
+        case CompressionType.NONE:
+            return bytes(data)
+        case CompressionType.GZIP:
+            return _decompress_stream(cramjam.gzip.decompress_into, data, max_bytes)
+        case CompressionType.SNAPPY:
+            return _decompress_snappy(bytes(data), max_bytes)
+        case CompressionType.LZ4:
+            return _decompress_stream(cramjam.lz4.decompress_into, data, max_bytes)
+        case CompressionType.ZSTD:
+            return _decompress_stream(cramjam.zstd.decompress_into, data, max_bytes)
+        case _:
+            raise UnsupportedError("unknown compression", compression_id=compression_id)
+
+
+def _decompress_stream(
+    decompress_into: Callable[[bytes | memoryview, bytearray], int],
+    data: bytes | memoryview,
+    max_bytes: int,
+) -> bytes:
+    """Decompress what doesn't tell its plain size, into buffers that grow up to the bound.
+
+    The library doesn't tell a buffer that is too small from bad data, so both end at the bound.
+    """
+    size = min(max_bytes, max(_MIN_GUESS_BYTES, _GUESS_FACTOR * len(data)))
+    while True:
+        plain = bytearray(size)
+        try:
+            length = decompress_into(data, plain)
+        except cramjam.DecompressionError as error:
+            if size < max_bytes:
+                size = min(max_bytes, _GUESS_FACTOR * size)
+                continue
+            raise _not_decompressed(data, max_bytes) from error
+        return bytes(memoryview(plain)[:length])
+
+
+def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _decompress_snappy_block(data, max_bytes)
+    plain = bytearray()
+    position = _XERIAL_HEADER_BYTES
+    while position < len(data):
+        if position + _BLOCK_LENGTH.size > len(data):
+            raise CorruptError("snappy block cut short", position=position)
+        (length,) = _BLOCK_LENGTH.unpack_from(data, position)
+        start = position + _BLOCK_LENGTH.size
+        if not 0 < length <= len(data) - start:
+            raise CorruptError("snappy block out of bounds", position=position, found=length)
+        plain += _decompress_snappy_block(data[start : start + length], max_bytes - len(plain))
+        position = start + length
+    return bytes(plain)
+
+
+def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytes:
+    """A raw snappy block begins with its plain size: believed only up to the bound."""
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > max_bytes:
+            raise _not_decompressed(block, max_bytes)
+        plain = bytearray(size)
+        length = cramjam.snappy.decompress_raw_into(block, plain)
+    except cramjam.DecompressionError as error:
+        raise _not_decompressed(block, max_bytes) from error
+    return bytes(memoryview(plain)[:length])
+
+
+def _not_decompressed(data: bytes | memoryview, max_bytes: int) -> CorruptError:
+    return CorruptError(
+        "compressed records are corrupt or too large",
+        compressed_bytes=len(data),
+        max_decompressed_bytes=max_bytes,
+    )

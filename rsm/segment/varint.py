@@ -1,0 +1,77 @@
+"""Zig-zag variable-length integers, as record batches v2 use them inside (KIP-98).
+
+Owns the two widths: varint holds 32 bits in at most 5 bytes, varlong 64 bits in at most 10. Seven
+bits a byte, least significant first, the top bit says that another byte follows; the sign is
+folded into the lowest bit. Source: org.apache.kafka.common.utils.ByteUtils.
+"""
+
+from __future__ import annotations
+
+from rsm.segment.errors import CorruptError
+
+_VARINT_BITS = 32
+_VARLONG_BITS = 64
+
+
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """Read a 32-bit value at `position`; returns it and the position behind it.
+
+    Raises CorruptError if `data` ends within it or it is wider than 32 bits.
+    """
+    if position + 1 < len(data):  # nearly all lengths and deltas of a batch fit two bytes
+        raw = data[position]
+        if raw < 0x80:
+            return (raw >> 1) ^ -(raw & 1), position + 1
+        second = data[position + 1]
+        if second < 0x80:
+            raw = (raw & 0x7F) | second << 7
+            return (raw >> 1) ^ -(raw & 1), position + 2
+    return _read_zigzag(data, position, _VARINT_BITS)
+
+
+def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """Read a 64-bit value at `position`; as `read_varint` otherwise."""
+    if position < len(data):
+        byte = data[position]
+        if byte < 0x80:
+            return (byte >> 1) ^ -(byte & 1), position + 1
+    return _read_zigzag(data, position, _VARLONG_BITS)
+
+
+def encode_varint(value: int) -> bytes:
+    """Write a signed 32-bit value; ValueError if it does not fit."""
+    return _encode_zigzag(value, _VARINT_BITS)
+
+
+def encode_varlong(value: int) -> bytes:
+    """Write a signed 64-bit value; ValueError if it does not fit."""
+    return _encode_zigzag(value, _VARLONG_BITS)
+
+
+def _read_zigzag(data: bytes | memoryview, position: int, bits: int) -> tuple[int, int]:
+    raw = 0
+    cursor = position
+    for shift in range(0, bits, 7):
+        if cursor >= len(data):
+            raise CorruptError("variable-length integer cut short", position=position)
+        byte = data[cursor]
+        cursor += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if raw >> bits:
+                break
+            return (raw >> 1) ^ -(raw & 1), cursor
+    raise CorruptError("variable-length integer too wide", position=position, expected_bits=bits)
+
+
+def _encode_zigzag(value: int, bits: int) -> bytes:
+    limit = 1 << (bits - 1)
+    if not -limit <= value < limit:
+        raise ValueError(f"{value} does not fit {bits} bits")
+    raw = (value << 1) ^ (value >> (bits - 1))
+    encoded = bytearray()
+    while raw >= 0x80:
+        encoded.append((raw & 0x7F) | 0x80)
+        raw >>= 7
+    encoded.append(raw)
+    return bytes(encoded)
