@@ -1,0 +1,232 @@
+"""The three indexes of a log segment, as values over the bytes of their files.
+
+Owns their entries and look-ups. Parsing checks all that the bytes and the segment's bounds can
+show. Must not know the log: whether an index agrees with it is for `index_builder` to say.
+All big-endian, offsets relative to the segment's base offset:
+
+    .index      relative offset i32, position i32
+    .timeindex  timestamp i64, relative offset i32
+    .txnindex   version i16 = 0, producer id i64, first, last and last stable offset i64 each
+
+Source: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex, AbortedTxn.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.ranges import OffsetRange
+
+OFFSET_ENTRY = struct.Struct(">ii")
+TIME_ENTRY = struct.Struct(">qi")
+TRANSACTION_ENTRY = struct.Struct(">hqqqq")
+_TRANSACTION_VERSION = 0
+
+
+def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
+    """The index without the all-zero entries at its end, which an active segment's file has.
+
+    Only for a file that has not been rolled: an entry may be all zeros by right (time 0 at the
+    base offset), which nothing but the file's own end can tell.
+    """
+    used = len(data.rstrip(b"\x00"))
+    return data[: -(-used // entry_bytes) * entry_bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetIndexEntry:
+    """All offsets at or above `offset` lie at `position` of the log or behind it."""
+
+    offset: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetIndex:
+    """Where to begin reading the log for an offset. `data` are the file's bytes."""
+
+    base_offset: int
+    data: bytes = b""
+
+    @classmethod
+    def parse(cls, data: bytes, *, offsets: OffsetRange, log_bytes: int) -> Self:
+        """Take the index of a segment with `offsets` and a log of `log_bytes`.
+
+        Raises CorruptError if offsets or positions do not ascend strictly or leave those bounds.
+        """
+        _require_whole_entries("offset index", data, OFFSET_ENTRY)
+        index = cls(base_offset=offsets.start_offset, data=data)
+        before = OffsetIndexEntry(offset=offsets.start_offset - 1, position=-1)
+        for number, entry in enumerate(index.entries()):
+            if not before.offset < entry.offset < offsets.end_offset:
+                expected = f"{before.offset + 1}..{offsets.last_offset}"
+                raise _misplaced("offset index", number, "offset", expected, entry.offset)
+            if not before.position < entry.position < log_bytes:
+                expected = f"{before.position + 1}..{log_bytes - 1}"
+                raise _misplaced("offset index", number, "position", expected, entry.position)
+            before = entry
+        return index
+
+    def __len__(self) -> int:
+        return len(self.data) // OFFSET_ENTRY.size
+
+    def entries(self) -> Iterator[OffsetIndexEntry]:
+        for relative, position in OFFSET_ENTRY.iter_unpack(self.data):
+            yield OffsetIndexEntry(offset=self.base_offset + relative, position=position)
+
+    def lookup(self, offset: int) -> OffsetIndexEntry:
+        """The last entry at or below `offset`; the segment's begin where there is none."""
+        relative = offset - self.base_offset
+        following = bisect_right(range(len(self)), relative, key=self._relative_offset)
+        if not following:
+            return OffsetIndexEntry(offset=self.base_offset, position=0)
+        found, position = OFFSET_ENTRY.unpack_from(self.data, (following - 1) * OFFSET_ENTRY.size)
+        return OffsetIndexEntry(offset=self.base_offset + found, position=position)
+
+    def to_bytes(self) -> bytes:
+        return self.data
+
+    def _relative_offset(self, number: int) -> int:
+        relative: int = OFFSET_ENTRY.unpack_from(self.data, number * OFFSET_ENTRY.size)[0]
+        return relative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeIndexEntry:
+    """The batch of `offset` is the first with a timestamp of `timestamp_ms` or above."""
+
+    timestamp_ms: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeIndex:
+    """Where to begin looking for a timestamp. `data` are the file's bytes."""
+
+    base_offset: int
+    data: bytes = b""
+
+    @classmethod
+    def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
+        """Take the time index of a segment with `offsets`.
+
+        Raises CorruptError if timestamps do not ascend strictly, offsets go back or leave bounds.
+        """
+        _require_whole_entries("time index", data, TIME_ENTRY)
+        index = cls(base_offset=offsets.start_offset, data=data)
+        before = TimeIndexEntry(timestamp_ms=-1, offset=offsets.start_offset)
+        for number, entry in enumerate(index.entries()):
+            if entry.timestamp_ms <= before.timestamp_ms:
+                expected = f"> {before.timestamp_ms}"
+                raise _misplaced("time index", number, "timestamp", expected, entry.timestamp_ms)
+            if not before.offset <= entry.offset < offsets.end_offset:
+                expected = f"{before.offset}..{offsets.last_offset}"
+                raise _misplaced("time index", number, "offset", expected, entry.offset)
+            before = entry
+        return index
+
+    def __len__(self) -> int:
+        return len(self.data) // TIME_ENTRY.size
+
+    def entries(self) -> Iterator[TimeIndexEntry]:
+        for timestamp_ms, relative in TIME_ENTRY.iter_unpack(self.data):
+            yield TimeIndexEntry(timestamp_ms=timestamp_ms, offset=self.base_offset + relative)
+
+    def lookup(self, timestamp_ms: int) -> TimeIndexEntry:
+        """The last entry at or below `timestamp_ms`; (-1, base offset) where there is none."""
+        following = bisect_right(range(len(self)), timestamp_ms, key=self._timestamp_ms)
+        if not following:
+            return TimeIndexEntry(timestamp_ms=-1, offset=self.base_offset)
+        found, relative = TIME_ENTRY.unpack_from(self.data, (following - 1) * TIME_ENTRY.size)
+        return TimeIndexEntry(timestamp_ms=found, offset=self.base_offset + relative)
+
+    def to_bytes(self) -> bytes:
+        return self.data
+
+    def _timestamp_ms(self, number: int) -> int:
+        timestamp_ms: int = TIME_ENTRY.unpack_from(self.data, number * TIME_ENTRY.size)[0]
+        return timestamp_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionIndex:
+    """The aborted transactions whose abort marker lies in the segment, in order of the markers."""
+
+    transactions: tuple[AbortedTransaction, ...] = ()
+
+    @classmethod
+    def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
+        """Take the transaction index of a segment with `offsets`.
+
+        A transaction may begin in an earlier segment; it ends in this one. Raises CorruptError if
+        one doesn't, or the ends do not ascend; UnsupportedError for another version of the entry.
+        """
+        _require_whole_entries("transaction index", data, TRANSACTION_ENTRY)
+        transactions: list[AbortedTransaction] = []
+        for version, producer_id, first, last, stable in TRANSACTION_ENTRY.iter_unpack(data):
+            if version != _TRANSACTION_VERSION:
+                raise UnsupportedError("unknown transaction index version", version=version)
+            if not 0 <= first <= last or last not in offsets or producer_id < 0 or stable < 0:
+                found = f"producer {producer_id}, offsets {first}..{last}, stable {stable}"
+                raise _misplaced(
+                    "transaction index", len(transactions), "transaction", str(offsets), found
+                )
+            transactions.append(
+                AbortedTransaction(
+                    producer_id=producer_id,
+                    first_offset=first,
+                    last_offset=last,
+                    last_stable_offset=stable,
+                )
+            )
+        for number, (before, after) in enumerate(pairwise(transactions), start=1):
+            if after.last_offset <= before.last_offset:
+                expected, found = f"> {before.last_offset}", str(after.last_offset)
+                raise _misplaced("transaction index", number, "last offset", expected, found)
+        return cls(transactions=tuple(transactions))
+
+    def overlapping(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
+        """The aborted transactions with an offset in `offsets`, which need not be the segment's."""
+        return tuple(
+            each
+            for each in self.transactions
+            if each.first_offset < offsets.end_offset and each.last_offset >= offsets.start_offset
+        )
+
+    def to_bytes(self) -> bytes:
+        return b"".join(
+            TRANSACTION_ENTRY.pack(
+                _TRANSACTION_VERSION,
+                each.producer_id,
+                each.first_offset,
+                each.last_offset,
+                each.last_stable_offset,
+            )
+            for each in self.transactions
+        )
+
+
+def _require_whole_entries(index: str, data: bytes, entry: struct.Struct) -> None:
+    if len(data) % entry.size:
+        expected = f"a multiple of {entry.size}"
+        raise CorruptError(
+            "index ends within an entry", index=index, expected=expected, found=len(data)
+        )
+
+
+def _misplaced(index: str, number: int, field: str, expected: str, found: object) -> CorruptError:
+    return CorruptError(
+        "index entry out of place",
+        index=index,
+        entry=number,
+        field=field,
+        expected=expected,
+        found=found,
+    )
