@@ -1,0 +1,180 @@
+"""The small text files beside a broker's logs, read strictly: what is malformed is CorruptError.
+
+Owns four formats. Must not know where the files lie, or that a broker replaces them atomically.
+
+    leader-epoch-checkpoint                     0, count, then lines `epoch start-offset`
+    replication-offset-checkpoint, log-start-offset-checkpoint, recovery-point-offset-checkpoint
+                                                0, count, then lines `topic partition offset`
+    partition.metadata                          `version: 0`, `topic_id: <22 characters>`
+    meta.properties                             Java properties; version 1 has node.id, version 0
+                                                (ZooKeeper's time) broker.id; cluster.id; from 3.7
+                                                on directory.id
+
+Source: org.apache.kafka.server.common.CheckpointFile, the classes of
+org.apache.kafka.storage.internals.checkpoint, org.apache.kafka.metadata.properties.MetaProperties.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import javaproperties
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
+from rsm.segment.ids import id_from_text
+
+_CHECKPOINT_VERSION = "0"
+_NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
+_NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointedOffset:
+    """One partition's line in one of the offset checkpoints."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaProperties:
+    """Whose log dir it is. `directory_id` is None where brokers had none yet."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: UUID | None = None
+
+
+def parse_leader_epochs(content: bytes, *, file: str) -> Lineage:
+    """Read a `leader-epoch-checkpoint`; `file` names it in the CorruptError."""
+    pairs = []
+    for number, line in _checkpoint_lines(content, file):
+        epoch, start_offset = _fields(line, 2, file, number)
+        pairs.append((_number(epoch, file, number), _number(start_offset, file, number)))
+    try:
+        return Lineage.of(*pairs)
+    except ValueError as error:
+        raise CorruptError("leader epochs do not ascend", file=file, found=str(error)) from error
+
+
+def parse_offsets(content: bytes, *, file: str) -> tuple[CheckpointedOffset, ...]:
+    """Read an offset checkpoint, in its order; `file` names it in the CorruptError."""
+    seen = set()
+    entries = []
+    for number, line in _checkpoint_lines(content, file):
+        topic, partition, offset = _fields(line, 3, file, number)
+        entry = CheckpointedOffset(
+            topic=topic,
+            partition=_number(partition, file, number),
+            offset=_number(offset, file, number),
+        )
+        if (entry.topic, entry.partition) in seen:
+            raise _malformed(file, number, "each partition once", line)
+        seen.add((entry.topic, entry.partition))
+        entries.append(entry)
+    return tuple(entries)
+
+
+def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
+    """Read the topic id from a `partition.metadata`; `file` names it in the CorruptError."""
+    lines = _text(content, file).splitlines()
+    if len(lines) != 2:
+        raise _malformed(file, 1, "two lines", f"{len(lines)} lines")
+    if lines[0] != "version: 0":
+        raise _malformed(file, 1, "version: 0", lines[0])
+    key, separator, value = lines[1].partition(": ")
+    if (key, separator) != ("topic_id", ": "):
+        raise _malformed(file, 2, "topic_id: <id>", lines[1])
+    topic_id = _id(value, file, 2)
+    if topic_id.int == 0:
+        raise _malformed(file, 2, "an id that is not zero", value)
+    return topic_id
+
+
+def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
+    """Read a `meta.properties`; `file` names it in the CorruptError.
+
+    UnsupportedError for a version other than 0 and 1.
+    """
+    properties = _properties(content, file)
+    version = _property(properties, "version", file)
+    if version not in _NODE_ID_KEYS:
+        raise UnsupportedError("unknown version of meta.properties", file=file, version=version)
+    directory_id = properties.get("directory.id")
+    return MetaProperties(
+        cluster_id=_property(properties, "cluster.id", file),
+        node_id=_number(_property(properties, _NODE_ID_KEYS[version], file), file, None),
+        directory_id=None if directory_id is None else _id(directory_id, file, None),
+    )
+
+
+def _checkpoint_lines(content: bytes, file: str) -> list[tuple[int, str]]:
+    """The numbered lines behind version and count, which must be as many as the count says."""
+    text = _text(content, file)
+    # A line without its end may be cut within a number, and would still look like one.
+    if not text.endswith("\n"):
+        raise _malformed(file, text.count("\n") + 1, "an end of line", text[-40:])
+    lines = text.split("\n")[:-1]
+    if lines[0] != _CHECKPOINT_VERSION:
+        raise _malformed(file, 1, f"version {_CHECKPOINT_VERSION}", lines[0])
+    if len(lines) < 2:
+        raise _malformed(file, 2, "a count", "end of file")
+    count = _number(lines[1], file, 2)
+    if count != len(lines) - 2:
+        raise _malformed(file, 2, f"{len(lines) - 2} lines", lines[1])
+    return list(enumerate(lines[2:], start=3))
+
+
+def _fields(line: str, count: int, file: str, number: int) -> list[str]:
+    fields = line.split(" ")
+    if len(fields) != count or not all(fields):
+        raise _malformed(file, number, f"{count} fields", line)
+    return fields
+
+
+def _properties(content: bytes, file: str) -> dict[str, str]:
+    try:
+        pairs = javaproperties.loads(_text(content, file), object_pairs_hook=list)
+    except ValueError as error:
+        raise CorruptError("malformed file", file=file, found=str(error)) from error
+    properties = dict(pairs)
+    if len(properties) != len(pairs):
+        found = ", ".join(key for key, _ in pairs)
+        raise CorruptError("malformed file", file=file, expected="each key once", found=found)
+    return properties
+
+
+def _property(properties: Mapping[str, str], key: str, file: str) -> str:
+    value = properties.get(key)
+    if not value:
+        raise CorruptError("key is missing", file=file, key=key)
+    return value
+
+
+def _number(text: str, file: str, number: int | None) -> int:
+    if not _NUMBER.fullmatch(text) or int(text) >= 1 << 63:
+        raise _malformed(file, number, "a number >= 0", text)
+    return int(text)
+
+
+def _id(text: str, file: str, number: int | None) -> UUID:
+    try:
+        return id_from_text(text)
+    except InvalidConfigError as error:
+        raise _malformed(file, number, "an id of 22 characters", text) from error
+
+
+def _text(content: bytes, file: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptError("file is not text", file=file, position=error.start) from error
+
+
+def _malformed(file: str, line: int | None, expected: str, found: str) -> CorruptError:
+    return CorruptError("malformed file", file=file, line=line, expected=expected, found=found)
