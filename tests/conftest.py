@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.services.kafka import KafkaCluster
 
 _TESTS = Path(__file__).parent
 _MAX_NAME_CHARACTERS = 80
+
+# A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
+settings.register_profile("without-clock", deadline=None)
+settings.load_profile("without-clock")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

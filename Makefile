@@ -1,0 +1,80 @@
+# Everything that is installed or built stays below .venv/ and build/.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup check test demo bench proto lock clean static downloads
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := build/stamps
+KAFKA := build/kafka
+OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
+PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
+# Setuptools warns at length that an editable installation is one.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PYTEST := $(BIN)/python -m pytest
+PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
+	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
+	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/kafka ## Install Python packages and Kafka's jars below the checkout
+
+check: setup static ## Format, lint, types, layers, and the tests without services
+	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
+
+test: setup static ## The static checks and every test
+	$(PYTEST) -q tests
+
+demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
+	@$(BIN)/python -m demo $(if $(KEEP),--keep)
+
+bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
+	@$(BIN)/python -m bench $(if $(OUT),--out $(OUT))
+
+proto: setup ## Generate the protobuf modules beside their .proto files
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
+
+lock: setup ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
+	$(PIP_COMPILE) -o requirements.txt pyproject.toml
+	$(PIP_COMPILE) --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+
+clean: ## Remove what was installed and built
+	rm -rf .venv build dist *.egg-info
+
+static:
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy --no-error-summary $(OURS)
+	$(BIN)/lint-imports --cache-dir build/import-linter
+
+$(STAMPS)/venv: requirements-dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not on the PATH" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$$($(PYTHON) --version) is too old: Python 3.11 or newer is needed;" \
+			"name one with make PYTHON=python3.11" >&2; exit 1; }
+	@echo "Installing Python packages into .venv"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) --require-hashes -r requirements-dev.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/jars: tests/services/pom.xml
+	@command -v java >/dev/null || { echo "Java 17 or newer is needed: no java" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching Kafka's jars into $(KAFKA)"
+	@rm -rf $(KAFKA)
+	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DincludeScope=runtime \
+		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
+	@mkdir -p $(@D) && touch $@
+
+# Two downloads from two registries: side by side they take as long as the slower one.
+downloads:
+	@$(MAKE) --no-print-directory -j2 $(STAMPS)/venv $(STAMPS)/jars
+
+$(STAMPS)/kafka: tests/services/pom.xml requirements-dev.txt pyproject.toml
+	@$(MAKE) --no-print-directory downloads
+	@$(BIN)/python -m tests.services.kafka_setup
+	@touch $@
