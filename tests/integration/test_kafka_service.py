@@ -78,9 +78,9 @@ def test_broker_when_its_configuration_is_wrong_then_start_tells_the_log(tmp_pat
 
 def test_broker_when_its_starter_is_killed_then_ends_too(tmp_path: Path) -> None:
     program = (
-        "import pathlib, sys, time; from tests.services.kafka import KafkaCluster\n"
+        "import pathlib, signal, sys; from tests.services.kafka import KafkaCluster\n"
         "cluster = KafkaCluster(pathlib.Path(sys.argv[1])); cluster.start()\n"
-        "print(cluster.broker.pid, flush=True); time.sleep(600)"
+        "print(cluster.broker.pid, flush=True); signal.pause()"
     )
     starter = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],

@@ -1,0 +1,108 @@
+"""One concept per module, named by a noun of the domain, and none that nothing uses."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.architecture.tree import (
+    PRODUCT_PACKAGES,
+    PROGRAMS,
+    SourceFile,
+    handwritten_files,
+    python_files,
+)
+
+NAMES_WITHOUT_A_CONCEPT = {"utils", "util", "helpers", "helper", "common", "misc"}
+
+# A user's program starts here; everything else exists because one of these leads to it.
+ENTRY_POINTS = {"rlm.__main__", "rlm.cli.main"}
+
+# Used from outside the process: by programs and tests that need no disk and no broker.
+MEMORY_TWINS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
+
+# The one place that imports a store's SDK only when that store is configured.
+LAZY_IMPORTERS = {"rsm/storage/bindings.py"}
+
+
+def test_modules_when_named_then_each_name_tells_a_concept() -> None:
+    files = python_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
+
+    vague = [file.name for file in files if file.path.stem in NAMES_WITHOUT_A_CONCEPT]
+    assert vague == []
+
+
+def test_product_directories_when_they_hold_modules_then_are_packages() -> None:
+    files = python_files(*PRODUCT_PACKAGES)
+
+    missing = {file.name for file in files if not (file.path.parent / "__init__.py").exists()}
+    assert missing == set()
+
+
+def test_package_files_when_read_then_hold_a_docstring_and_reexports_only() -> None:
+    packages = [file for file in python_files(*PRODUCT_PACKAGES) if _is_package(file)]
+
+    doing_more = [file.name for file in packages if not _only_reexports(file)]
+    assert doing_more == []
+
+
+def test_product_modules_when_read_then_each_opens_with_a_docstring() -> None:
+    files = handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS)
+
+    silent = [file.name for file in files if not ast.get_docstring(file.tree)]
+    assert silent == []
+
+
+def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> None:
+    files = handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
+
+    hidden = [
+        f"{file.name}:{node.lineno}"
+        for file in files
+        if file.name not in LAZY_IMPORTERS
+        for function in file.functions()
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert hidden == []
+
+
+def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -> None:
+    files = {file.module: file for file in python_files("rlm", "rsm", "rlmm")}
+
+    dead = set(files) - _reachable(files, ENTRY_POINTS | MEMORY_TWINS)
+    assert dead == set()
+
+
+def _reachable(files: dict[str, SourceFile], start: set[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name for entry in start for name in _with_parents(entry)]
+    while waiting:
+        module = waiting.pop()
+        if module in files and module not in found:
+            found.add(module)
+            for name in files[module].imported_names():
+                waiting.extend(_with_parents(name))
+    return found
+
+
+def _with_parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+
+
+def _is_package(file: SourceFile) -> bool:
+    return file.path.name == "__init__.py"
+
+
+def _only_reexports(file: SourceFile) -> bool:
+    has_docstring = ast.get_docstring(file.tree) is not None
+    rest = file.tree.body[1:]
+    return has_docstring and all(isinstance(node, ast.ImportFrom) or _is_all(node) for node in rest)
+
+
+def _is_all(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == "__all__"
+    )

@@ -1,0 +1,69 @@
+"""Files and functions stay small enough to be read at once."""
+
+from __future__ import annotations
+
+from tests.architecture.tree import (
+    PRODUCT_PACKAGES,
+    PROGRAMS,
+    Function,
+    SourceFile,
+    handwritten_files,
+)
+
+MAX_FILE_LINES = 400
+MAX_TEST_FILE_LINES = 500
+P90_FILE_LINES = 300
+MAX_FUNCTION_LINES = 60
+P90_FUNCTION_LINES = 30
+
+
+def test_product_files_when_measured_then_none_exceeds_the_limit() -> None:
+    assert _longer_than(MAX_FILE_LINES, *PRODUCT_PACKAGES, *PROGRAMS) == []
+
+
+def test_product_files_when_measured_then_nine_of_ten_are_short() -> None:
+    lengths = [file.line_count for file in handwritten_files(*PRODUCT_PACKAGES)]
+
+    assert _p90(lengths) <= P90_FILE_LINES
+
+
+def test_test_files_when_measured_then_none_exceeds_the_limit() -> None:
+    assert _longer_than(MAX_TEST_FILE_LINES, "tests") == []
+
+
+def test_functions_when_measured_then_none_exceeds_the_limit() -> None:
+    too_long = [
+        f"{file.name}:{function.lineno} {function.name}: {_line_count(function)} lines"
+        for file in handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
+        for function in file.functions()
+        if _line_count(function) > MAX_FUNCTION_LINES
+    ]
+
+    assert too_long == []
+
+
+def test_product_functions_when_measured_then_nine_of_ten_are_short() -> None:
+    lengths = [
+        _line_count(function)
+        for file in handwritten_files(*PRODUCT_PACKAGES)
+        for function in file.functions()
+    ]
+
+    assert _p90(lengths) <= P90_FUNCTION_LINES
+
+
+def _longer_than(limit: int, *roots: str) -> list[str]:
+    return [_described(file) for file in handwritten_files(*roots) if file.line_count > limit]
+
+
+def _described(file: SourceFile) -> str:
+    return f"{file.name}: {file.line_count} lines"
+
+
+def _line_count(function: Function) -> int:
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1
+
+
+def _p90(values: list[int]) -> int:
+    return sorted(values)[len(values) * 9 // 10]
