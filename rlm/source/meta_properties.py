@@ -1,8 +1,7 @@
 """Whose log dirs these are: the broker's identity as its log dirs' `meta.properties` tell it.
 
-Owns the meaning of those files. Version 1 names the broker `node.id`, version 0 (a broker with
-ZooKeeper) `broker.id`; both carry `cluster.id`. Source: KIP-631 and
-org.apache.kafka.metadata.properties.MetaProperties.
+Owns which log dirs have to tell, and that they agree; what the file looks like is for
+`rsm.segment.checkpoints` to say.
 """
 
 from __future__ import annotations
@@ -11,13 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import javaproperties
+from rsm.segment.checkpoints import parse_meta_properties
+from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
 
-from rsm.segment.errors import InvalidConfigError
-
-FILE_NAME = "meta.properties"
-
-_NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+META_PROPERTIES_FILE = "meta.properties"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +39,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             told[log_dir] = identity
     if not told:
         raise InvalidConfigError(
-            f"no log dir has a {FILE_NAME}: not a broker's, or not yet formatted",
+            f"no log dir has a {META_PROPERTIES_FILE}: not a broker's, or not yet formatted",
             log_dirs=",".join(map(str, log_dirs)),
         )
     first_dir, first = next(iter(told.items()))
@@ -59,30 +55,18 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
 def _read(log_dir: Path) -> BrokerIdentity | None:
     if not log_dir.is_dir():
         raise InvalidConfigError("log dir does not exist", log_dir=log_dir)
-    path = log_dir / FILE_NAME
+    path = log_dir / META_PROPERTIES_FILE
     try:
-        text = path.read_text(encoding="iso-8859-1")  # java.util.Properties' own
+        content = path.read_bytes()
     except PermissionError as error:
         raise InvalidConfigError("log dir must be readable", path=path) from error
     except OSError:
         return None
-    return _parse(text, path)
-
-
-def _parse(text: str, path: Path) -> BrokerIdentity:
     try:
-        properties = javaproperties.loads(text)
-    except ValueError as error:
-        raise InvalidConfigError("not a properties file", path=path) from error
-    version = properties.get("version", "0")
-    node_id_key = _NODE_ID_KEYS.get(version)
-    if node_id_key is None:
-        raise InvalidConfigError("unknown version", path=path, expected="0 or 1", found=version)
-    cluster_id = properties.get("cluster.id")
-    node_id = properties.get(node_id_key, "")
-    if not cluster_id or not (node_id.isascii() and node_id.isdigit()):
-        raise InvalidConfigError("needs " + node_id_key + " and cluster.id", path=path)
-    return BrokerIdentity(node_id=int(node_id), cluster_id=cluster_id)
+        properties = parse_meta_properties(content, file=str(path))
+    except (CorruptError, UnsupportedError) as error:
+        raise InvalidConfigError(error.message, **error.context) from error
+    return BrokerIdentity(node_id=properties.node_id, cluster_id=properties.cluster_id)
 
 
 def _describe(identity: BrokerIdentity) -> str:
