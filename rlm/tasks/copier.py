@@ -1,0 +1,156 @@
+"""Copies one rolled segment: the order of effects, written once.
+
+    lead confirmed → segment opened → COPY_SEGMENT_STARTED accepted → objects written and verified
+    → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
+
+The started event names every object before its first byte, so whatever a crash leaves is found by
+it and deleted (PIP-17). The lead is confirmed before the first and after the last byte because only
+followers truncate: a file read while its broker led throughout cannot have changed under the
+reader. Nothing is published after a loss of the lead was seen; the next leader clears up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.source.log_source import LocalSegment, OpenSegment
+from rlm.tasks.partition_lead import PartitionLead, confirm_lead
+from rlm.tasks.ports import Ports
+from rlmm.events import SegmentEvent
+from rsm.segment.clock import Clock
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import CopyAttempt
+
+logger = logging.getLogger(__name__)
+
+
+class BoundedAttempt(CopyAttempt):
+    """A copy attempt that ends at a monotonic deadline or when `stopped` says so. Thread-safe."""
+
+    def __init__(self, clock: Clock, deadline_ms: int, stopped: Callable[[], bool]) -> None:
+        self._clock = clock
+        self._deadline_ms = deadline_ms
+        self._stopped = stopped
+
+    def check(self) -> None:
+        if self._stopped():
+            raise FencedError("copy given up: the process stops or no longer leads")
+        if self._clock.monotonic_ms() > self._deadline_ms:
+            raise RetriableError("copy given up: past its deadline")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOrder:
+    """One segment to copy: for whom, in which lineage, and how long it may take.
+
+    `segment_id` is fresh for each attempt. `stopped` turns true when the attempt has lost its
+    right to go on.
+    """
+
+    lead: PartitionLead
+    segment_id: UUID
+    segment: LocalSegment
+    lineage: Lineage
+    timeout_ms: int
+    stopped: Callable[[], bool]
+
+
+class Copier:
+    """Copies segments of one broker to one store. Thread-safe: one call per partition at a time."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._broker = ports.broker
+        self._source = ports.source
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+
+    def copy(self, order: CopyOrder) -> RemoteLogSegmentMetadata:
+        """Copy one segment and return its finished metadata.
+
+        Raises FencedError (lead lost: nothing more may be done), CorruptError (local bytes or the
+        store's are bad), RetriableError. After an error the attempt is dangling in the metadata,
+        if it was recorded at all.
+        """
+        deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
+        attempt = BoundedAttempt(self._clock, deadline_ms, order.stopped)
+        tip = order.lead.topic_id_partition
+        offsets = confirm_lead(self._broker, order.lead)
+        end_offset = order.segment.offsets.end_offset
+        if end_offset > min(offsets.high_watermark, offsets.last_stable_offset):
+            raise RetriableError("segment reaches above the last stable offset", end=end_offset)
+        with self._source.open_segment(
+            tip, order.segment, order.lineage, offsets.last_stable_offset
+        ) as opened:
+            started = self._describe(order, opened)
+            append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
+            objects = self._storage.copy_log_segment_data(started, opened.data, attempt)
+            opened.verify_unchanged()
+        confirm_lead(self._broker, order.lead)
+        attempt.check()
+        finished = started.in_state(
+            SegmentState.COPY_SEGMENT_FINISHED,
+            event_timestamp_ms=self._clock.wall_ms(),
+            objects=objects,
+        )
+        self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
+        logger.info(
+            "copied segment topic_partition=%s base_offset=%d end_offset=%d bytes=%d segment_id=%s",
+            tip,
+            finished.offsets.start_offset,
+            finished.offsets.end_offset,
+            finished.segment_size_bytes,
+            finished.segment_id,
+        )
+        return finished
+
+    def _describe(self, order: CopyOrder, opened: OpenSegment) -> RemoteLogSegmentMetadata:
+        offsets = order.segment.offsets
+        segment_id = RemoteLogSegmentId(
+            topic_id_partition=order.lead.topic_id_partition, id=order.segment_id
+        )
+        return RemoteLogSegmentMetadata(
+            segment_id=segment_id,
+            offsets=offsets,
+            max_timestamp_ms=order.segment.max_timestamp_ms,
+            segment_size_bytes=opened.data.log.length_bytes,
+            segment_leader_epochs=order.lineage.within(offsets),
+            state=SegmentState.COPY_SEGMENT_STARTED,
+            writer=order.lead.writer,
+            event_timestamp_ms=self._clock.wall_ms(),
+            layout=self._storage.layout_name(),
+            objects=self._storage.plan_objects(segment_id, offsets.start_offset),
+            has_transaction_index=opened.data.companions.transaction_index is not None,
+        )
+
+    def _publish(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        *,
+        copy_timeout_ms: int = 0,
+        copy_deadline_ms: int = 0,
+    ) -> int:
+        """Publish a step of the copy; the broker's time of it. FencedError if it was refused."""
+        result = self._metadata.publish(
+            SegmentEvent(
+                event_id=self._new_id(),
+                metadata=metadata,
+                copy_timeout_ms=copy_timeout_ms,
+                copy_deadline_ms=copy_deadline_ms,
+            )
+        )
+        if not result.accepted:
+            raise FencedError(
+                "copy refused by the metadata",
+                state=metadata.state.name,
+                segment=metadata.segment_id,
+                reason=result.refusal,
+            )
+        return result.append_time_ms

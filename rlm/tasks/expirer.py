@@ -1,0 +1,167 @@
+"""Deletes one segment: the order of effects, written once.
+
+    DELETE_SEGMENT_STARTED accepted → objects deleted → DELETE_SEGMENT_FINISHED
+
+The started event names the state it was decided on and is refused if that changed, so a copy that
+has just finished is never deleted as one that had not. A deletion that fails is tried again after a
+growing pause; after the last attempt it becomes a dead letter and the segment stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Lock
+from uuid import UUID
+
+from rlmm.dead_letter import DeadLetter
+
+from rlm.metrics import Metrics
+from rlm.policy.plan import DeleteSegment
+from rlm.tasks.ports import Ports
+from rlmm.events import SegmentDeadLettered, SegmentEvent
+from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+
+logger = logging.getLogger(__name__)
+
+MAX_PAUSE_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedDeletion:
+    """A deletion that failed and will be tried again; one per segment that can't be deleted."""
+
+    attempts: int
+    first_attempt_ms: int
+    next_attempt_ms: int
+
+
+class Expirer:
+    """Deletes segments of one store. Thread-safe: one call per segment at a time.
+
+    Memory: one FailedDeletion per segment between its first and its last failed attempt.
+    """
+
+    def __init__(
+        self, ports: Ports, *, metrics: Metrics, max_attempts: int, first_pause_ms: int
+    ) -> None:
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._dead_letters = ports.dead_letters
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._metrics = metrics
+        self._max_attempts = max_attempts
+        self._first_pause_ms = first_pause_ms
+        self._failed: dict[UUID, FailedDeletion] = {}
+        self._lock = Lock()
+
+    def delete(self, action: DeleteSegment, writer: Writer) -> bool:
+        """Carry a deletion as far as it goes now; true if the segment is gone.
+
+        Raises FencedError if the decision was refused, RetriableError if the metadata topic can't
+        be written. A store that refuses is not an error here: it is counted, retried, and becomes
+        a dead letter.
+        """
+        if self._pausing(action):
+            return False
+        started = self._start(action, writer)
+        self._metrics.remote_delete_requests.labels(
+            action.record.metadata.topic_id_partition.topic
+        ).inc()
+        try:
+            self._storage.delete_log_segment_data(started)
+        except TieredStorageError as error:
+            self._failed_again(started, error)
+            return False
+        finished = started.in_state(
+            SegmentState.DELETE_SEGMENT_FINISHED,
+            event_timestamp_ms=self._clock.wall_ms(),
+            writer=writer,
+        )
+        result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
+        with self._lock:
+            self._failed.pop(started.segment_id.id, None)
+        logger.info(
+            "deleted segment segment_id=%s base_offset=%d end_offset=%d reason=%s accepted=%s",
+            started.segment_id,
+            started.offsets.start_offset,
+            started.offsets.end_offset,
+            action.reason,
+            result.accepted,
+        )
+        return True
+
+    def _pausing(self, action: DeleteSegment) -> bool:
+        with self._lock:
+            failed = self._failed.get(action.record.metadata.segment_id.id)
+        return failed is not None and self._clock.monotonic_ms() < failed.next_attempt_ms
+
+    def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
+        metadata = action.record.metadata
+        if metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
+            return metadata
+        started = metadata.in_state(
+            SegmentState.DELETE_SEGMENT_STARTED,
+            event_timestamp_ms=self._clock.wall_ms(),
+            writer=writer,
+        )
+        result = self._metadata.publish(
+            SegmentEvent(event_id=self._new_id(), metadata=started, expected_state=metadata.state)
+        )
+        if not result.accepted:
+            raise FencedError(
+                "deletion refused by the metadata",
+                segment=metadata.segment_id,
+                reason=result.refusal,
+            )
+        return started
+
+    def _failed_again(self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError) -> None:
+        segment = metadata.segment_id
+        self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            before = self._failed.get(segment.id)
+            attempts = 1 if before is None else before.attempts + 1
+            pause_ms = min(self._first_pause_ms << min(attempts - 1, 30), MAX_PAUSE_MS)
+            failed = FailedDeletion(
+                attempts=attempts,
+                first_attempt_ms=self._clock.wall_ms()
+                if before is None
+                else before.first_attempt_ms,
+                next_attempt_ms=now_ms + pause_ms,
+            )
+            self._failed[segment.id] = failed
+        logger.warning(
+            "deletion failed segment_id=%s attempts=%d error=%s", segment, attempts, error
+        )
+        if attempts >= self._max_attempts:
+            self._bury(metadata, failed, error)
+
+    def _bury(
+        self, metadata: RemoteLogSegmentMetadata, failed: FailedDeletion, error: TieredStorageError
+    ) -> None:
+        self._dead_letters.publish(
+            DeadLetter(
+                metadata=metadata,
+                reason=str(error),
+                attempts=failed.attempts,
+                first_attempt_ms=failed.first_attempt_ms,
+                last_attempt_ms=self._clock.wall_ms(),
+            )
+        )
+        self._metadata.publish(
+            SegmentDeadLettered(
+                event_id=self._new_id(), segment_id=metadata.segment_id, attempts=failed.attempts
+            )
+        )
+        with self._lock:
+            self._failed.pop(metadata.segment_id.id, None)
+        self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
+        logger.error(
+            "deletion given up, dead letter written segment_id=%s attempts=%d",
+            metadata.segment_id,
+            failed.attempts,
+        )

@@ -1,0 +1,79 @@
+"""Moves a partition's log start, clears what lies below it, and forgets what is gone."""
+
+from __future__ import annotations
+
+import logging
+from threading import Event
+
+from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.tasks.expirer import Expirer
+from rlm.tasks.lanes import Lanes
+from rlm.tasks.leadership import Leadership
+from rlm.tasks.partition_lead import PartitionLead
+from rlm.tasks.ports import Ports
+from rlmm.events import LogStartAdvanced
+from rsm.segment.errors import TieredStorageError
+
+logger = logging.getLogger(__name__)
+
+
+class ExpiryLanes:
+    """Log starts and deletions of all led partitions, one partition's in order. Thread-safe."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        lanes: Lanes,
+        expirer: Expirer,
+        leadership: Leadership,
+        stopping: Event,
+    ) -> None:
+        self._lanes = lanes
+        self._expirer = expirer
+        self._metadata = ports.metadata
+        self._leadership = leadership
+        self._new_id = ports.new_id
+        self._stopping = stopping
+
+    def offer(self, lead: PartitionLead, plan: Plan) -> None:
+        """Carry out a plan's log start, deletions and forgets unless this partition is busy."""
+        if plan.log_start is not None or plan.deletions or plan.forgets:
+            self._lanes.offer(lead.topic_id_partition, lambda: self._carry_out(lead, plan))
+
+    def _carry_out(self, lead: PartitionLead, plan: Plan) -> None:
+        try:
+            if plan.log_start is not None:
+                self._advance(lead, plan.log_start)
+            self._delete(lead, plan)
+            for record in plan.forgets:
+                self._metadata.retire(record.metadata.segment_id)
+        except TieredStorageError as error:
+            logger.warning(
+                "expiry given up topic_partition=%s error=%s", lead.topic_id_partition, error
+            )
+
+    def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
+        result = self._metadata.publish(
+            LogStartAdvanced(
+                event_id=self._new_id(),
+                topic_id_partition=lead.topic_id_partition,
+                writer=lead.writer,
+                offset=action.offset,
+                reason=action.reason,
+            )
+        )
+        logger.info(
+            "log start topic_partition=%s offset=%d reason=%s refusal=%s",
+            lead.topic_id_partition,
+            action.offset,
+            action.reason,
+            result.refusal,
+        )
+
+    def _delete(self, lead: PartitionLead, plan: Plan) -> None:
+        """One after the other; a lead that was lost between two ends it."""
+        for action in plan.deletions:
+            if self._stopping.is_set() or not self._leadership.still_leads(lead):
+                return
+            self._expirer.delete(action, lead.writer)

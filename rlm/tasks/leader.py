@@ -1,0 +1,153 @@
+"""One cycle over all partitions of tiered topics that our broker hosts.
+
+    broker's metadata → claims → offsets, disk and remote metadata → views → plans
+    → copies and deletions into their lanes → trims, all in one request
+
+A cycle decides; lanes do what takes long. Nothing is decided before the metadata is caught up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from uuid import UUID
+
+from rlm.broker.spi import ClusterFacts, PartitionOffsets
+from rlm.policy.plan import Plan, plan
+from rlm.policy.view import Moment, PartitionView, PolicyLimits
+from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.expiry_lane import ExpiryLanes
+from rlm.tasks.leadership import Leadership
+from rlm.tasks.partition_lead import PartitionLead
+from rlm.tasks.ports import Ports
+from rlm.tasks.report import PartitionReport, follower_report, leader_report
+from rlm.tasks.trimmer import Trimmer, TrimPlan
+from rlmm.events import TopicPolicy
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+logger = logging.getLogger(__name__)
+
+
+class LeaderCycle:
+    """Looks at every hosted partition and starts what is due. One thread's."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        cluster_id: str,
+        leadership: Leadership,
+        copies: CopyLanes,
+        expiries: ExpiryLanes,
+        trimmer: Trimmer,
+        limits: PolicyLimits,
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._broker = ports.broker
+        self._source = ports.source
+        self._metadata = ports.metadata
+        self._leadership = leadership
+        self._copies = copies
+        self._expiries = expiries
+        self._trimmer = trimmer
+        self._clock = ports.clock
+        self._limits = limits
+
+    def step(self) -> tuple[PartitionReport, ...]:
+        """Run one cycle; a report of each hosted partition of a tiered topic.
+
+        Raises RetriableError if the broker, its disk or the metadata topic can't be asked now, and
+        InvalidConfigError if the broker turns out to be of another cluster than its log dirs.
+        """
+        facts = self._broker.cluster_facts()
+        self._check_cluster(facts)
+        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        hosted = [tip for tip in self._source.partitions() if tip.topic_id in policies]
+        epochs = self._led_epochs(facts, hosted)
+        self._leadership.claim_all(self._leadership.keep_only(epochs))
+        reports = self._lead(policies)
+        led = {report.topic_id_partition for report in reports}
+        followed = [
+            follower_report(tip, facts.partitions[tip].leader_epoch)
+            for tip in hosted
+            if tip not in led and tip in facts.partitions
+        ]
+        return (*reports, *followed)
+
+    def _check_cluster(self, facts: ClusterFacts) -> None:
+        if facts.cluster_id != self._cluster_id:
+            raise InvalidConfigError(
+                "the broker belongs to another cluster than its log dirs",
+                expected=self._cluster_id,
+                found=facts.cluster_id,
+            )
+
+    def _led_epochs(
+        self, facts: ClusterFacts, hosted: list[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, int]:
+        led = {}
+        for tip in hosted:
+            partition = facts.partitions.get(tip)
+            if partition is not None and partition.leader_id == self._broker.node_id:
+                led[tip] = partition.leader_epoch
+        return led
+
+    def _lead(self, policies: Mapping[UUID, TopicPolicy]) -> list[PartitionReport]:
+        leads = self._leadership.leads()
+        planned_at_ms = self._clock.monotonic_ms()
+        offsets = self._broker.offsets(
+            {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}
+        )
+        reports = []
+        trims: dict[TopicIdPartition, TrimPlan] = {}
+        for lead in leads:
+            tip = lead.topic_id_partition
+            answer = offsets[tip]
+            if isinstance(answer, TieredStorageError):
+                logger.info("partition waits topic_partition=%s error=%s", tip, answer)
+                continue
+            try:
+                view = self._view(lead, policies[tip.topic_id], answer)
+            except TieredStorageError as error:
+                logger.warning("partition waits topic_partition=%s error=%s", tip, error)
+                continue
+            decided = plan(view)
+            self._start(lead, view, decided)
+            if decided.trim.offset is not None:
+                trims[tip] = TrimPlan(
+                    writer=lead.writer,
+                    offset=decided.trim.offset,
+                    lineage=view.lineage,
+                    rule=decided.trim.rule,
+                    planned_at_ms=planned_at_ms,
+                )
+            reports.append(leader_report(view, decided.trim))
+        self._trimmer.trim(trims)
+        return reports
+
+    def _view(
+        self, lead: PartitionLead, policy: TopicPolicy, offsets: PartitionOffsets
+    ) -> PartitionView:
+        tip = lead.topic_id_partition
+        # Asked before and after the segments are listed: a copy that ends or begins meanwhile must
+        # not look like one that nobody will finish.
+        in_flight_before = self._copies.in_flight(tip)
+        segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
+        return PartitionView(
+            topic_id_partition=tip,
+            policy=policy,
+            writer=lead.writer,
+            offsets=offsets,
+            in_flight=in_flight_before | self._copies.in_flight(tip),
+            local=self._source.local_log(tip),
+            state=self._metadata.partition_state(tip),
+            segments=segments,
+            moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
+            limits=self._limits,
+        )
+
+    def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:
+        self._expiries.offer(lead, decided)
+        self._copies.offer(lead, decided.copies, view.lineage)

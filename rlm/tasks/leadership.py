@@ -1,0 +1,102 @@
+"""Claims the partitions that our broker leads.
+
+A leader decides nothing before its own claim has come back through the metadata topic: then it has
+seen all that was decided before it. A claim carries the whole lineage, joined from what is stored
+and the broker's checkpoint. A claim that another run of our process overtook in the same epoch is
+not repeated: two processes beside one broker would claim for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from uuid import UUID
+
+from rlm.tasks.partition_lead import PartitionLead
+from rlm.tasks.ports import Ports
+from rlmm.events import LeadershipClaimed
+from rsm.segment.epochs import stitch
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+
+logger = logging.getLogger(__name__)
+
+
+class Leadership:
+    """The partitions that this run of the process leads. Thread-safe."""
+
+    def __init__(self, ports: Ports, *, incarnation: UUID) -> None:
+        self._broker_id = ports.broker.node_id
+        self._incarnation = incarnation
+        self._metadata = ports.metadata
+        self._source = ports.source
+        self._new_id = ports.new_id
+        self._leads: dict[TopicIdPartition, PartitionLead] = {}
+        self._lock = Lock()
+
+    def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
+        """Drop the leads that the broker has lost; the claims that are missing, in no order."""
+        with self._lock:
+            self._leads = {
+                tip: lead
+                for tip, lead in self._leads.items()
+                if leader_epochs.get(tip) == lead.writer.leader_epoch
+            }
+            held = set(self._leads)
+        return tuple(
+            PartitionLead(
+                topic_id_partition=tip,
+                writer=Writer(
+                    broker_id=self._broker_id, leader_epoch=epoch, incarnation=self._incarnation
+                ),
+            )
+            for tip, epoch in leader_epochs.items()
+            if tip not in held
+        )
+
+    def claim_all(self, leads: Iterable[PartitionLead]) -> None:
+        """Claim each; what fails is logged and claimed again in the next cycle."""
+        for lead in leads:
+            try:
+                self.claim(lead)
+            except TieredStorageError as error:
+                logger.warning(
+                    "claim failed topic_partition=%s error=%s", lead.topic_id_partition, error
+                )
+
+    def claim(self, lead: PartitionLead) -> None:
+        """Publish a claim; on return the partition is led, unless the claim was refused."""
+        tip = lead.topic_id_partition
+        if not self._metadata.caught_up(tip):
+            logger.info("claim waits for the metadata topic topic_partition=%s", tip)
+            return
+        stored = self._metadata.partition_state(tip).lineage
+        joined = stitch(stored, self._source.local_log(tip).checkpoint)
+        result = self._metadata.publish(
+            LeadershipClaimed(
+                event_id=self._new_id(),
+                topic_id_partition=tip,
+                writer=lead.writer,
+                lineage=joined.lineage,
+            )
+        )
+        if not result.accepted:
+            logger.warning("claim refused topic_partition=%s reason=%s", tip, result.refusal)
+            return
+        with self._lock:
+            self._leads[tip] = lead
+        logger.info(
+            "claimed leadership topic_partition=%s leader_epoch=%d", tip, lead.writer.leader_epoch
+        )
+
+    def leads(self) -> tuple[PartitionLead, ...]:
+        """The partitions whose claim has come back, in no order."""
+        with self._lock:
+            return tuple(self._leads.values())
+
+    def still_leads(self, lead: PartitionLead) -> bool:
+        """Whether nothing has been seen yet that ends this lead."""
+        with self._lock:
+            return self._leads.get(lead.topic_id_partition) == lead

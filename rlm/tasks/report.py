@@ -1,0 +1,53 @@
+"""What a manager says of a partition that its broker hosts: its role, its lag, and what waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.policy.candidates import lag
+from rlm.policy.trim_gate import TrimDecision, TrimHeld
+from rlm.policy.view import PartitionView
+from rsm.segment.ids import TopicIdPartition
+
+LEADER = "leader"
+FOLLOWER = "follower"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReport:
+    """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown."""
+
+    topic_id_partition: TopicIdPartition
+    role: str
+    leader_epoch: int
+    claimed: bool
+    lag_segments: int = 0
+    lag_bytes: int = 0
+    trim_held: TrimHeld | None = None
+    copying: bool = False
+    diverged: bool = False
+    external_start: bool = False
+
+
+def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionReport:
+    """Report a led partition from the view that was just decided on."""
+    behind = lag(view)
+    return PartitionReport(
+        topic_id_partition=view.topic_id_partition,
+        role=LEADER,
+        leader_epoch=view.writer.leader_epoch,
+        claimed=view.owned,
+        lag_segments=behind.segments,
+        lag_bytes=behind.bytes,
+        trim_held=decision.held,
+        copying=bool(view.in_flight),
+        diverged=view.diverged,
+        external_start=view.external_start,
+    )
+
+
+def follower_report(tip: TopicIdPartition, leader_epoch: int) -> PartitionReport:
+    """Report a partition that another broker leads; its metadata is followed here all the same."""
+    return PartitionReport(
+        topic_id_partition=tip, role=FOLLOWER, leader_epoch=leader_epoch, claimed=False
+    )

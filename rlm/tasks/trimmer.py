@@ -1,0 +1,118 @@
+"""Trims local logs: the order of effects, written once.
+
+    LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
+    → broker confirms the lead in our epoch → plan still young → DeleteRecords, one request
+
+DeleteRecords carries no leader epoch. So it goes to our own broker only, right after that broker
+has answered an epoch-checked question, and never from a plan that has grown old: a process that was
+paused must not delete what an unclean leader wrote meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm.tasks.ports import Ports
+from rlmm.events import LocalLogTrimmed
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimPlan:
+    """A trim as decided at `planned_at_ms` (monotonic), by whom and by which rule."""
+
+    writer: Writer
+    offset: int
+    lineage: Lineage
+    rule: str
+    planned_at_ms: int
+
+
+class Trimmer:
+    """Trims the partitions that one broker leads. One thread's."""
+
+    def __init__(self, ports: Ports, *, plan_max_age_ms: int) -> None:
+        self._broker = ports.broker
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._plan_max_age_ms = plan_max_age_ms
+
+    def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
+        """Carry out trims; the new local start of each partition that was trimmed.
+
+        A partition that fails any check is left out: it is planned anew in the next cycle. Raises
+        RetriableError if the broker can't be asked.
+        """
+        recorded = {tip: plan for tip, plan in plans.items() if self._record(tip, plan)}
+        confirmed = self._confirm(recorded)
+        if not confirmed:
+            return {}
+        answers = self._broker.delete_records({tip: p.offset for tip, p in confirmed.items()})
+        trimmed: dict[TopicIdPartition, int] = {}
+        for tip, plan in confirmed.items():
+            answer = answers[tip]
+            if isinstance(answer, TieredStorageError):
+                logger.warning("trim failed topic_partition=%s error=%s", tip, answer)
+                continue
+            trimmed[tip] = answer
+            logger.info(
+                "trimmed local log topic_partition=%s offset=%d local_start_offset=%d rule=%s",
+                tip,
+                plan.offset,
+                answer,
+                plan.rule,
+            )
+        return trimmed
+
+    def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
+        """Have the trim and the whole lineage in the metadata before anything is cut."""
+        state = self._metadata.partition_state(tip)
+        if state.trimmed_offset is not None and state.trimmed_offset >= plan.offset:
+            return True
+        try:
+            result = self._metadata.publish(
+                LocalLogTrimmed(
+                    event_id=self._new_id(),
+                    topic_id_partition=tip,
+                    writer=plan.writer,
+                    offset=plan.offset,
+                    lineage=plan.lineage,
+                )
+            )
+        except RetriableError as error:
+            logger.warning("trim not recorded topic_partition=%s error=%s", tip, error)
+            return False
+        if not result.accepted:
+            logger.warning("trim refused topic_partition=%s reason=%s", tip, result.refusal)
+        return result.accepted
+
+    def _confirm(
+        self, plans: Mapping[TopicIdPartition, TrimPlan]
+    ) -> Mapping[TopicIdPartition, TrimPlan]:
+        """The plans whose leader, high watermark and age still hold, a moment before the cut."""
+        if not plans:
+            return {}
+        offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
+        now_ms = self._clock.monotonic_ms()
+        confirmed = {}
+        for tip, plan in plans.items():
+            answer = offsets[tip]
+            if isinstance(answer, TieredStorageError):
+                logger.warning("trim given up topic_partition=%s error=%s", tip, answer)
+            elif plan.offset > answer.high_watermark:
+                logger.warning("trim given up topic_partition=%s: above high watermark", tip)
+            elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
+                logger.warning("trim given up topic_partition=%s: plan too old", tip)
+            elif self._metadata.partition_state(tip).owner != plan.writer:
+                logger.warning("trim given up topic_partition=%s: not the owner", tip)
+            else:
+                confirmed[tip] = plan
+        return confirmed
