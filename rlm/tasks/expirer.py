@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from threading import Lock
 from uuid import UUID
 
-from rlmm.dead_letter import DeadLetter
-
 from rlm.metrics import Metrics
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.ports import Ports
+from rlmm.dead_letter import DeadLetter
 from rlmm.events import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -146,8 +145,9 @@ class Expirer:
         self._dead_letters.publish(
             DeadLetter(
                 metadata=metadata,
+                object_keys=tuple(stored.key for stored in metadata.objects),
                 reason=str(error),
-                attempts=failed.attempts,
+                attempt_count=failed.attempts,
                 first_attempt_ms=failed.first_attempt_ms,
                 last_attempt_ms=self._clock.wall_ms(),
             )
