@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.trim_gate import decide_trim
+from rlm.policy.view import PolicyLimits
+from rlmm.events import PolicyState
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import SegmentState
+from tests.unit.rlm.policy.views import (
+    HOUR_MS,
+    THEM,
+    Given,
+    local,
+    policy,
+    remote,
+    stored_up_to,
+)
+
+
+def _offset(given: Given) -> int | None:
+    return decide_trim(given.view()).offset
+
+
+def _reason(given: Given) -> str | None:
+    held = decide_trim(given.view()).held
+    return None if held is None else held.reason
+
+
+ALL_STORED = Given(segments=stored_up_to(1000))
+
+
+def test_trim_when_all_is_stored_then_newest_rolled_segment_stays() -> None:
+    """Scenario 79, R3."""
+    assert _offset(ALL_STORED) == 900
+    assert _reason(ALL_STORED) == "newest_rolled_segment"
+
+
+def test_trim_when_a_hole_is_in_the_store_then_stops_before_it() -> None:
+    """Scenario 80."""
+    given = Given(segments=(*stored_up_to(300), *(remote(s, s + 100) for s in (400, 500))))
+    assert (_offset(given), _reason(given)) == (300, "not_stored")
+
+
+def test_trim_when_first_segment_is_not_stored_then_nothing() -> None:
+    """Scenario 105, D11: what finished behind a hole frees nothing."""
+    given = Given(segments=tuple(remote(s, s + 100) for s in range(100, 1000, 100)))
+    assert (_offset(given), _reason(given)) == (None, "not_stored")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        SegmentState.COPY_SEGMENT_STARTED,
+        SegmentState.DELETE_SEGMENT_STARTED,
+        SegmentState.DELETE_SEGMENT_FINISHED,
+    ],
+)
+def test_trim_when_a_segment_is_not_finished_then_stops_before_it(state: SegmentState) -> None:
+    """Scenario 14, 79."""
+    segments = (*stored_up_to(100), remote(100, 200, state=state))
+    assert _offset(Given(segments=segments)) == 100
+
+
+def test_trim_when_stored_out_of_lineage_then_nothing() -> None:
+    """Scenario 79: the stored epoch 1 is not of this log."""
+    foreign = Lineage.of((1, 0))
+    segments = tuple(remote(s, s + 100, epochs=foreign) for s in range(0, 1000, 100))
+    given = Given(
+        segments=segments, checkpoint=Lineage.of((2, 0)), stored_lineage=Lineage.of((2, 0))
+    )
+    assert _offset(given) is None
+
+
+def test_trim_when_high_watermark_is_lower_then_stops_below_it() -> None:
+    given = replace(ALL_STORED, segments=stored_up_to(500), high_watermark=500)
+    assert _offset(given) == 500
+
+
+def test_trim_when_log_ends_below_what_is_stored_then_held_as_diverged() -> None:
+    """R5: a broker that lost data decides nothing."""
+    given = replace(ALL_STORED, high_watermark=450)
+    assert (_offset(given), _reason(given)) == (None, "diverged")
+
+
+def test_trim_when_checkpoint_contradicts_stored_lineage_then_held() -> None:
+    """R5."""
+    given = replace(
+        ALL_STORED,
+        stored_lineage=Lineage.of((0, 0), (3, 50)),
+        checkpoint=Lineage.of((1, 100)),
+    )
+    assert _reason(given) == "lineage_conflict"
+
+
+def test_trim_when_younger_than_min_age_then_stays() -> None:
+    """R3."""
+    rolled = tuple(
+        local(s, s + 100, age_ms=HOUR_MS if s < 200 else 1000) for s in range(0, 1000, 100)
+    )
+    given = replace(ALL_STORED, rolled=rolled, limits=PolicyLimits(local_trim_min_age_ms=900_000))
+    assert (_offset(given), _reason(given)) == (200, "younger_than_min_age")
+
+
+def test_trim_when_within_local_retention_then_nothing_is_held() -> None:
+    given = replace(ALL_STORED, policy=policy(local_retention_ms=2 * HOUR_MS))
+    assert (_offset(given), _reason(given)) == (None, None)
+
+
+def test_trim_when_local_bytes_are_limited_then_keeps_at_least_that_much() -> None:
+    limited = policy(local_retention_ms=-1, local_retention_bytes=4500)
+    assert _offset(replace(ALL_STORED, policy=limited)) == 600
+
+
+def test_trim_when_local_retention_is_as_total_then_total_decides() -> None:
+    """-2 (KIP-405)."""
+    as_total = policy(local_retention_ms=-2, retention_ms=-1)
+    assert _offset(replace(ALL_STORED, policy=as_total)) is None
+
+
+def test_trim_when_margin_is_set_then_that_much_stored_data_stays() -> None:
+    given = replace(
+        ALL_STORED, limits=PolicyLimits(local_trim_min_age_ms=0, local_trim_margin_bytes=2500)
+    )
+    assert (_offset(given), _reason(given)) == (700, "within_margin")
+
+
+@pytest.mark.parametrize(
+    "state", [PolicyState.ENABLING, PolicyState.DISABLING, PolicyState.DISABLED]
+)
+def test_trim_when_policy_is_not_active_then_held(state: PolicyState) -> None:
+    """R9."""
+    given = replace(ALL_STORED, policy=policy(state=state, local_retention_ms=0))
+    assert (_offset(given), _reason(given)) == (None, "policy_not_active")
+
+
+def test_trim_when_another_claimed_then_held() -> None:
+    """R7."""
+    given = replace(ALL_STORED, owner=THEM)
+    assert (_offset(given), _reason(given)) == (None, "not_owner")
+
+
+def test_trim_when_log_start_is_above_local_start_then_up_to_it_wherever_it_lies() -> None:
+    """R3: only expiry may cut elsewhere than at a segment's base."""
+    kept = policy(local_retention_ms=-1)
+    assert _offset(replace(ALL_STORED, policy=kept, log_start=250)) == 250
+
+
+def test_trim_when_log_start_is_above_high_watermark_then_up_to_the_high_watermark() -> None:
+    kept = policy(local_retention_ms=-1)
+    given = Given(policy=kept, log_start=250, high_watermark=220)
+    assert _offset(given) == 220
