@@ -1,0 +1,156 @@
+"""From a file to the whole configuration, or to one error that names the place.
+
+An unknown key is an error, because a misspelt one would silently leave its default in force.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.properties import Properties, Property, read_properties
+from rlm.config.sections import (
+    CLIENT_KEYS,
+    ClusterConfig,
+    HostConfig,
+    ManagerConfig,
+    MetadataConfig,
+    ProcessConfig,
+    Section,
+    StorageConfig,
+    keys_of,
+    known_keys,
+)
+from rsm.segment.errors import InvalidConfigError
+
+_OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
+_STORE_KEY = "rsm.config.storage.filesystem.root"
+
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the processes beside a broker are built from."""
+
+    cluster: ClusterConfig
+    host: HostConfig
+    storage: StorageConfig
+    metadata: MetadataConfig
+    manager: ManagerConfig
+    process: ProcessConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandConfig:
+    """What a command on any host is built from; `storage` is None if no store was given."""
+
+    cluster: ClusterConfig
+    storage: StorageConfig | None
+    metadata: MetadataConfig
+    manager: ManagerConfig
+
+    def required_storage(self) -> StorageConfig:
+        """The store, for commands that read it; InvalidConfigError if none was given."""
+        if self.storage is None:
+            raise InvalidConfigError("missing setting", key=_STORE_KEY)
+        return self.storage
+
+
+def load_config(path: Path) -> Config:
+    """The configuration of `rlm run`. InvalidConfigError; nothing but the file is looked at."""
+    properties = read_properties(path)
+    _refuse_unknown_keys(properties)
+    return Config(
+        cluster=_parse(ClusterConfig, properties),
+        host=_parse(HostConfig, properties),
+        storage=_parse(StorageConfig, properties),
+        metadata=_parse(MetadataConfig, properties),
+        manager=_parse(ManagerConfig, properties),
+        process=_parse(ProcessConfig, properties),
+    )
+
+
+def load_command_config(path: Path) -> CommandConfig:
+    """The part of `rlm run`'s file that commands need. InvalidConfigError."""
+    properties = read_properties(path)
+    _refuse_unknown_keys(properties)
+    return _command_config(properties)
+
+
+def client_command_config(bootstrap_server: str, path: Path | None) -> CommandConfig:
+    """The configuration of a command that was told its cluster on the command line.
+
+    `path`: properties of the Kafka client without a prefix, as Kafka's own tools take them; the
+    keys of `rlm run`'s file may stand there too. InvalidConfigError.
+    """
+    source = "--bootstrap-server" if path is None else str(path)
+    given = {} if path is None else read_properties(path).entries
+    entries = {_prefixed(key): entry for key, entry in given.items()}
+    entries["bootstrap.servers"] = Property(value=bootstrap_server)
+    properties = Properties(source=source, entries=entries)
+    _refuse_unknown_keys(properties)
+    return _command_config(properties)
+
+
+def _command_config(properties: Properties) -> CommandConfig:
+    has_store = properties.get(_STORE_KEY) is not None
+    return CommandConfig(
+        cluster=_parse(ClusterConfig, properties),
+        storage=_parse(StorageConfig, properties) if has_store else None,
+        metadata=_parse(MetadataConfig, properties),
+        manager=_parse(ManagerConfig, properties),
+    )
+
+
+def _prefixed(key: str) -> str:
+    ours = key in known_keys() or key.startswith(_OWN_PREFIXES)
+    return key if ours else PREFIX + key
+
+
+def _refuse_unknown_keys(properties: Properties) -> None:
+    known = known_keys()
+    for key in properties.entries:
+        if key.startswith(PREFIX):
+            if is_owned(key.removeprefix(PREFIX)):
+                raise properties.invalid("setting is the product's own to decide", key)
+        elif key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0)
+            raise properties.invalid("unknown setting", key, did_you_mean=nearest[0])
+
+
+def _parse(section: type[S], properties: Properties) -> S:
+    values: dict[str, object] = {
+        key: properties.entries[key].value for key in keys_of(section) if key in properties.entries
+    }
+    if CLIENT_KEYS in keys_of(section):
+        values[CLIENT_KEYS] = _client_properties(properties)
+    try:
+        return section.model_validate(values)
+    except ValidationError as error:
+        raise _invalid(error.errors()[0], properties) from None
+
+
+def _client_properties(properties: Properties) -> ClientProperties:
+    return ClientProperties.of(
+        {
+            key.removeprefix(PREFIX): entry.value
+            for key, entry in properties.entries.items()
+            if key.startswith(PREFIX)
+        }
+    )
+
+
+def _invalid(details: ErrorDetails, properties: Properties) -> InvalidConfigError:
+    key = str(details["loc"][0])
+    if details["type"] == "missing":
+        return properties.invalid("missing setting", key)
+    expected = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    found = "(not shown)" if is_secret(key) else repr(properties.get(key))
+    return properties.invalid("invalid setting", key, found=found, expected=expected)

@@ -1,0 +1,77 @@
+"""A Java .properties file as keys and values that remember their line.
+
+Owns the file's grammar only: what a key means is rlm.config.sections' matter. As in Java the last
+of equal keys holds; values are stripped, as Kafka strips them. The encoding is UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import javaproperties
+
+from rsm.segment.errors import InvalidConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """One value and the line that its key stands on; 0 if it came from no file."""
+
+    value: str = field(repr=False)
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Properties:
+    """All keys of one source. `source` is a file's path, or names the command line."""
+
+    source: str
+    entries: Mapping[str, Property]
+
+    def get(self, key: str) -> str | None:
+        """The key's value, None if it is not given."""
+        entry = self.entries.get(key)
+        return None if entry is None else entry.value
+
+    def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
+        """An error that says in which file and line `key` stands; for the caller to raise."""
+        entry = self.entries.get(key)
+        where: dict[str, object] = {"file": self.source}
+        if entry is not None and entry.line:
+            where["line"] = entry.line
+        return InvalidConfigError(message, **where, key=key, **context)
+
+
+def read_properties(path: Path) -> Properties:
+    """Read a file. InvalidConfigError if it can't be read or is no .properties file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror
+        raise InvalidConfigError(
+            "configuration file can't be read", file=path, reason=reason
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidConfigError("configuration file is not UTF-8", file=path) from error
+    return parse_properties(text, source=str(path))
+
+
+def parse_properties(text: str, *, source: str) -> Properties:
+    """Parse the text of a .properties file; InvalidConfigError for a malformed escape."""
+    try:
+        entries = dict(_entries(text))
+    except javaproperties.InvalidUEscapeError as error:
+        raise InvalidConfigError(
+            "malformed escape in a configuration file", file=source, found=error.escape
+        ) from error
+    return Properties(source=source, entries=entries)
+
+
+def _entries(text: str) -> Iterator[tuple[str, Property]]:
+    line = 1
+    for element in javaproperties.parse(text):
+        if isinstance(element, javaproperties.KeyValue):
+            yield element.key, Property(value=element.value.strip(), line=line)
+        line += element.source.count("\n")

@@ -1,0 +1,247 @@
+"""Every setting: its key, type, bounds, default and meaning. docs/config.md is made from this.
+
+Names and defaults are Kafka's wherever Kafka has the setting. A section is what one part of the
+product is handed; `rlm.config.load` fills them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rlm.config.client_properties import PREFIX, ClientProperties
+from rlm.config.values import (
+    Backend,
+    BootstrapServers,
+    CopyVerification,
+    Count,
+    Directories,
+    Directory,
+    DurationMs,
+    HostPort,
+    IntervalMs,
+    KeyPrefix,
+    Listener,
+    SizeBytes,
+    TopicName,
+)
+
+CLIENT_KEYS = f"{PREFIX}<librdkafka key>"
+
+
+class Section(BaseModel):
+    """Settings that belong together; frozen, and built by field names or by keys."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        validate_by_alias=True,
+        hide_input_in_errors=True,
+        arbitrary_types_allowed=True,
+    )
+
+
+class ClusterConfig(Section):
+    """The Kafka cluster."""
+
+    bootstrap_servers: BootstrapServers = Field(
+        validation_alias="bootstrap.servers",
+        description="Brokers to reach the cluster by, as host:port, comma-separated.",
+    )
+    client: ClientProperties = Field(
+        default=ClientProperties(),
+        validation_alias=CLIENT_KEYS,
+        description="Passed to the Kafka client as it stands: TLS, SASL, timeouts. Refused are "
+        "the keys that the product decides itself, like client.acks.",
+    )
+
+    @property
+    def bootstrap_text(self) -> str:
+        """The brokers as librdkafka wants them."""
+        return ",".join(map(str, self.bootstrap_servers))
+
+
+class HostConfig(Section):
+    """The broker on this host."""
+
+    log_dirs: Directories = Field(
+        validation_alias="log.dirs",
+        description="The broker's log directories, comma-separated; only read. Node id and "
+        "cluster id are taken from their meta.properties.",
+    )
+    state_dir: Directory = Field(
+        validation_alias="state.dir",
+        description="Directory of this product's own state, created if it is not there. What is "
+        "in it can be rebuilt from the metadata topic.",
+    )
+
+
+class StorageConfig(Section):
+    """The store."""
+
+    backend: Backend = Field(
+        default=Backend.FILESYSTEM,
+        validation_alias="rsm.config.storage.backend",
+        description="Kind of store.",
+    )
+    filesystem_root: Directory = Field(
+        validation_alias="rsm.config.storage.filesystem.root",
+        description="Directory that objects are stored under. It must exist: a mount that "
+        "vanished is not made anew.",
+    )
+    key_prefix: KeyPrefix = Field(
+        default="",
+        validation_alias="rsm.config.key.prefix",
+        description="First part of every object's name; empty adds no slash.",
+    )
+    copy_verify: CopyVerification = Field(
+        default=CopyVerification.NONE,
+        validation_alias="remote.copy.verify",
+        description="`read` reads every object back before its copy counts as finished. Length, "
+        "and the store's checksum where it keeps one, are compared always.",
+    )
+
+
+class MetadataConfig(Section):
+    """The metadata topic."""
+
+    topic_name: TopicName = Field(
+        default="__remote_log_segment_metadata",
+        validation_alias="rlmm.config.remote.log.metadata.topic.name",
+        description="Name of the topic; created if it is not there. Not the name that Kafka's "
+        "own tiered storage uses.",
+    )
+    num_partitions: Count = Field(
+        default=50,
+        validation_alias="rlmm.config.remote.log.metadata.topic.num.partitions",
+        description="Its partition count; can't be changed once it was created.",
+    )
+    replication_factor: Count = Field(
+        default=3,
+        validation_alias="rlmm.config.remote.log.metadata.topic.replication.factor",
+        description="Its replication factor, and the least that an existing topic must have.",
+    )
+    consume_wait_ms: IntervalMs = Field(
+        default=120_000,
+        validation_alias="rlmm.config.remote.log.metadata.consume.wait.ms",
+        description="How long a written event is waited for to come back through the topic.",
+    )
+
+
+class ManagerConfig(Section):
+    """Copying, trimming and expiring."""
+
+    task_interval_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="remote.log.manager.task.interval.ms",
+        description="How often each led partition is looked at.",
+    )
+    copier_thread_count: Count = Field(
+        default=10,
+        validation_alias="remote.log.manager.copier.thread.pool.size",
+        description="Threads that copy segments.",
+    )
+    expiration_thread_count: Count = Field(
+        default=10,
+        validation_alias="remote.log.manager.expiration.thread.pool.size",
+        description="Threads that delete expired segments.",
+    )
+    copy_attempt_timeout_ms: IntervalMs = Field(
+        default=600_000,
+        validation_alias="remote.copy.attempt.timeout.ms",
+        description="How long one attempt to copy a segment may take; after it the attempt is "
+        "given up and what it wrote is deleted.",
+    )
+    delete_dead_letter_topic: TopicName = Field(
+        default="__remote_segments_to_be_deleted",
+        validation_alias="remote.delete.dead.letter.topic",
+        description="Topic that segments are reported to whose objects could not be deleted.",
+    )
+    delete_max_attempts: Count = Field(
+        default=5,
+        validation_alias="remote.delete.max.attempts",
+        description="Attempts to delete a segment's objects before it becomes a dead letter.",
+    )
+    trim_margin_bytes: SizeBytes = Field(
+        default=0,
+        validation_alias="remote.local.trim.margin.bytes",
+        description="Bytes of stored segments that are kept locally beyond local retention.",
+    )
+    trim_min_age_ms: DurationMs = Field(
+        default=900_000,
+        validation_alias="remote.local.trim.min.age.ms",
+        description="Records younger than this stay in the local log, so that a producer's retry "
+        "still meets the state that recognises it.",
+    )
+    trim_plan_max_age_ms: IntervalMs = Field(
+        default=5_000,
+        validation_alias="remote.trim.plan.max.age.ms",
+        description="A decision to trim is dropped if it could not be carried out within this "
+        "time: leadership may have changed since.",
+    )
+    orphan_grace_ms: DurationMs = Field(
+        default=86_400_000,
+        validation_alias="remote.orphan.grace.ms",
+        description="How long a deleted segment's record is kept after the last moment at which "
+        "a late writer could still add objects.",
+    )
+
+
+class ProcessConfig(Section):
+    """The processes and what they listen on."""
+
+    rest_listener: Listener = Field(
+        default=HostPort(host="127.0.0.1", port=0),
+        validation_alias="rest.listener",
+        description="Address of the manager's HTTP API; port 0 lets the system choose. The bound "
+        "address is registered for `rlm status` of other hosts; for a wildcard, the host name.",
+    )
+    metrics_listener: Listener | None = Field(
+        default=None,
+        validation_alias="metrics.listener",
+        description="Address of /metrics, /healthz and /readyz of all processes together; not "
+        "served unless given.",
+    )
+    heartbeat_interval_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="process.heartbeat.interval.ms",
+        description="How often a process registers itself in the metadata topic.",
+    )
+    restart_backoff_ms: IntervalMs = Field(
+        default=500,
+        validation_alias="process.restart.backoff.ms",
+        description="Pause before a process that ended is started again; doubled each time until "
+        "it stays up, jittered by up to a fifth.",
+    )
+    restart_backoff_max_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="process.restart.backoff.max.ms",
+        description="The longest such pause.",
+    )
+    logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO",
+        validation_alias="logging.level",
+        description="The least level of what is logged to standard error.",
+    )
+
+
+SECTIONS: tuple[type[Section], ...] = (
+    ClusterConfig,
+    HostConfig,
+    StorageConfig,
+    MetadataConfig,
+    ManagerConfig,
+    ProcessConfig,
+)
+
+
+def keys_of(section: type[Section]) -> tuple[str, ...]:
+    """The section's keys as they stand in the file, in order."""
+    return tuple(str(field.validation_alias) for field in section.model_fields.values())
+
+
+def known_keys() -> tuple[str, ...]:
+    """All keys of all sections."""
+    return tuple(key for section in SECTIONS for key in keys_of(section))

@@ -1,0 +1,108 @@
+"""The types of configuration values that are more than a number or a word, and their grammar.
+
+Every parser takes the text as it stands in the file and raises ValueError with what was expected,
+as pydantic wants it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+_HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPort:
+    """A host name or address and a TCP port; port 0 lets the system choose (listeners only)."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Backend(Enum):
+    """The stores that segments can be kept in."""
+
+    FILESYSTEM = "filesystem"
+
+
+class CopyVerification(Enum):
+    """What a copy is checked by, besides its length and the store's own checksum."""
+
+    NONE = "none"
+    READ = "read"
+
+
+def parse_host_port(text: str) -> HostPort:
+    """Parse `host:port` or `[address]:port`."""
+    match = _HOST_PORT.fullmatch(text)
+    if match is None or int(match[3]) > 65535:
+        raise ValueError("host:port")
+    return HostPort(host=match[1] or match[2], port=int(match[3]))
+
+
+def _parse_listener(value: object) -> object:
+    return parse_host_port(value) if isinstance(value, str) else value
+
+
+def _parse_bootstrap_servers(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    servers = tuple(map(parse_host_port, _split(value)))
+    if not servers or any(server.port == 0 for server in servers):
+        raise ValueError("host:port[,host:port…]")
+    return servers
+
+
+def _parse_directories(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    directories = tuple(map(Path, _split(value)))
+    if not directories:
+        raise ValueError("a comma-separated list of directories")
+    return directories
+
+
+def _parse_directory(value: object) -> object:
+    if value == "":
+        raise ValueError("a directory")
+    return value
+
+
+def _check_topic_name(value: str) -> str:
+    if _TOPIC_NAME.fullmatch(value) is None or value in {".", ".."}:
+        raise ValueError("a topic name: up to 249 letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _check_key_prefix(value: str) -> str:
+    segments = value.split("/")
+    if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
+        raise ValueError("names joined by '/', with none at either end, or nothing")
+    return value
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+BootstrapServers = Annotated[tuple[HostPort, ...], BeforeValidator(_parse_bootstrap_servers)]
+Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
+Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
+Directory = Annotated[Path, BeforeValidator(_parse_directory)]
+TopicName = Annotated[str, AfterValidator(_check_topic_name)]
+KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
+DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
+IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]
