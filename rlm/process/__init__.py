@@ -1,0 +1,1 @@
+"""Operating-system processes: the supervisor, what it starts, and how both end."""

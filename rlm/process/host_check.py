@@ -1,0 +1,44 @@
+"""What the files of this host tell about a configuration, before anything is made or started.
+
+Reads only: whoever calls this and gets an error has changed nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlm.config.load import Config
+from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
+from rsm.segment.errors import InvalidConfigError
+
+_ROOT_KEY = "rsm.config.storage.filesystem.root"
+
+
+def check_host(config: Config) -> BrokerIdentity:
+    """Return the broker whose logs `log.dirs` holds.
+
+    InvalidConfigError for a log dir or store root that is not there, for log dirs of different
+    brokers, and for a state dir or store root within a log dir: a broker does not start with a
+    directory there that is no partition's.
+    """
+    log_dirs, state_dir = config.host.log_dirs, config.host.state_dir
+    root = config.storage.filesystem_root
+    for log_dir in log_dirs:
+        _require_directory(log_dir, key="log.dirs")
+    _require_directory(root, key=_ROOT_KEY)
+    _refuse_within_logs(root, log_dirs, key=_ROOT_KEY)
+    _refuse_within_logs(state_dir, log_dirs, key="state.dir")
+    if state_dir.exists():
+        _require_directory(state_dir, key="state.dir")
+    return read_broker_identity(log_dirs)
+
+
+def _require_directory(path: Path, *, key: str) -> None:
+    if not path.is_dir():
+        raise InvalidConfigError("no such directory", key=key, found=path)
+
+
+def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> None:
+    resolved = path.resolve()
+    if any(resolved.is_relative_to(log_dir.resolve()) for log_dir in log_dirs):
+        raise InvalidConfigError("directory lies within a log directory", key=key, found=path)

@@ -1,0 +1,43 @@
+"""The state directory and the lock on it that keeps a second supervisor out."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rsm.segment.errors import InvalidConfigError
+
+_LOCK = "lock"
+
+
+@contextmanager
+def locked_state_dir(path: Path) -> Iterator[Path]:
+    """Create the directory if it is not there and hold its lock until the context ends.
+
+    The lock is the kernel's (flock), so it vanishes with its holder however that ends. Raises
+    InvalidConfigError if another process holds it or the directory can't be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise InvalidConfigError(
+            "state directory can't be used", key="state.dir", found=path, reason=error.strerror
+        ) from error
+    try:
+        _lock(descriptor, path)
+        yield path
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InvalidConfigError(
+            "state directory is in use by another process", key="state.dir", found=path
+        ) from error

@@ -1,0 +1,169 @@
+"""Supervisor: keeps a few processes running, restarts them with back-off, ends them in time.
+
+    WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
+                       RUNNING --exit--> ENDED                       once stopping
+    stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
+
+A child that exits with code 2 found that its configuration can't be right; no restart will mend
+that, so the supervisor stops the others and ends with 2 itself. `step` does what is due and
+returns what happened; waiting, signals and logging are the loop's matter (rlm.process.run).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rlm.process.child import Child, ChildSpec, Spawner
+from rlm.process.restart_backoff import RestartBackoff
+from rsm.segment.errors import RetriableError
+
+EXIT_INVALID_CONFIG = 2
+KILL_AFTER_MS = 15_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildStatus:
+    """A child as of the last step; `pid` is None while it is not running."""
+
+    spec: ChildSpec
+    pid: int | None
+    start_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEvent:
+    """What happened to one process; `fields` are for the log line."""
+
+    message: str
+    process: str
+    fields: tuple[tuple[str, int | str], ...] = ()
+
+
+class _Slot:
+    """One child's place: its process, or the time it is to be started at."""
+
+    def __init__(self, spec: ChildSpec, backoff: RestartBackoff) -> None:
+        self.spec = spec
+        self.backoff = backoff
+        self.child: Child | None = None
+        self.started_ms = 0
+        self.due_ms: int | None = None
+        self.start_count = 0
+        self.killed = False
+
+    def status(self) -> ChildStatus:
+        pid = None if self.child is None else self.child.pid
+        return ChildStatus(spec=self.spec, pid=pid, start_count=self.start_count)
+
+
+class Supervisor:
+    """See the module. `step` and `stop` belong to one thread; `statuses` may be read by any."""
+
+    def __init__(
+        self,
+        specs: Sequence[ChildSpec],
+        spawner: Spawner,
+        new_backoff: Callable[[], RestartBackoff],
+        *,
+        kill_after_ms: int = KILL_AFTER_MS,
+    ) -> None:
+        """Supervise `specs`; nothing is started before the first step."""
+        self._slots = tuple(_Slot(spec, new_backoff()) for spec in specs)
+        self._spawner = spawner
+        self._kill_after_ms = kill_after_ms
+        self._kill_at_ms: int | None = None
+        self._stop_asked = False
+        self._exit_code = 0
+        self._statuses = tuple(slot.status() for slot in self._slots)
+
+    @property
+    def ended(self) -> bool:
+        """Whether a stop was asked for and no child is left."""
+        return self.stopping and all(slot.child is None for slot in self._slots)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for, or a child's exit code made it necessary."""
+        return self._kill_at_ms is not None
+
+    @property
+    def exit_code(self) -> int:
+        """The code to end with: 0, 1 if a child had to be killed, 2 if a child ended with 2."""
+        return self._exit_code
+
+    def statuses(self) -> tuple[ChildStatus, ...]:
+        """All children as of the last step. Thread-safe."""
+        return self._statuses
+
+    def step(self, now_ms: int) -> tuple[ProcessEvent, ...]:
+        """Notice exits, start what is due, kill what is late. `now_ms` is monotonic."""
+        events = [event for slot in self._slots for event in self._reap(slot, now_ms)]
+        if self._kill_at_ms is None:
+            events += [event for slot in self._slots for event in self._start(slot, now_ms)]
+        elif now_ms >= self._kill_at_ms:
+            events += self._kill_all()
+        self._statuses = tuple(slot.status() for slot in self._slots)
+        return tuple(events)
+
+    def stop(self, now_ms: int) -> None:
+        """Ask the children to stop; called again, end them at once."""
+        if self._stop_asked:
+            self._kill_at_ms = now_ms
+        self._stop_asked = True
+        self._begin_stop(now_ms)
+
+    def _begin_stop(self, now_ms: int) -> None:
+        if self.stopping:
+            return
+        self._kill_at_ms = now_ms + self._kill_after_ms
+        for slot in self._slots:
+            if slot.child is not None:
+                slot.child.terminate()
+
+    def _reap(self, slot: _Slot, now_ms: int) -> list[ProcessEvent]:
+        code = None if slot.child is None else slot.child.exit_code()
+        if code is None:
+            return []
+        slot.child = None
+        ended = (("exit_code", code),)
+        if self.stopping:
+            return [ProcessEvent(message="process ended", process=slot.spec.name, fields=ended)]
+        if code == EXIT_INVALID_CONFIG:
+            self._exit_code = EXIT_INVALID_CONFIG
+            self._begin_stop(now_ms)
+            message = "process ended for good, its configuration is wrong"
+            return [ProcessEvent(message=message, process=slot.spec.name, fields=ended)]
+        return [self._schedule(slot, now_ms, "process ended, starts again", ended)]
+
+    def _start(self, slot: _Slot, now_ms: int) -> list[ProcessEvent]:
+        if slot.child is not None or (slot.due_ms is not None and now_ms < slot.due_ms):
+            return []
+        slot.started_ms = now_ms
+        slot.start_count += 1
+        try:
+            slot.child = self._spawner.spawn(slot.spec)
+        except RetriableError as error:
+            reason = (("reason", str(error)),)
+            return [self._schedule(slot, now_ms, "process can't be started", reason)]
+        pid = (("pid", slot.child.pid),)
+        return [ProcessEvent(message="process started", process=slot.spec.name, fields=pid)]
+
+    def _schedule(
+        self, slot: _Slot, now_ms: int, message: str, fields: tuple[tuple[str, int | str], ...]
+    ) -> ProcessEvent:
+        pause_ms = slot.backoff.next_pause_ms(now_ms - slot.started_ms)
+        slot.due_ms = now_ms + pause_ms
+        return ProcessEvent(
+            message=message, process=slot.spec.name, fields=(*fields, ("restart_in_ms", pause_ms))
+        )
+
+    def _kill_all(self) -> list[ProcessEvent]:
+        events = []
+        for slot in self._slots:
+            if slot.child is not None and not slot.killed:
+                slot.child.kill()
+                slot.killed = True
+                self._exit_code = self._exit_code or 1
+                events.append(ProcessEvent(message="process killed", process=slot.spec.name))
+        return events
