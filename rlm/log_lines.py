@@ -1,0 +1,52 @@
+"""The format of what is logged: one line per record, fields as key=value behind the message.
+
+    2026-01-31T12:00:00.123Z INFO rlm.tasks.copier segment copied topic=orders partition=0
+
+Fields are the `extra` of the logging call. Line ends within a value or a stack trace are escaped,
+so that one record is always one line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import TextIO
+
+_PLAIN = re.compile(r"[^\s\"=\\]+")
+
+
+class KeyValueFormatter(logging.Formatter):
+    """Formats a record as one line; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._standard = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        when = when.replace("+00:00", "Z")
+        message = record.getMessage().replace("\n", "\\n")
+        fields = {key: val for key, val in vars(record).items() if key not in self._standard}
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        pairs = [f"{key}={_value(value)}" for key, value in fields.items()]
+        return " ".join([when, record.levelname, record.name, message, *pairs])
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def configure_logging(level: str, stream: TextIO) -> None:
+    """Send all records of at least `level` to `stream`, in place of what was set before."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(KeyValueFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # Each request of these libraries would be a line of its own; what matters of it we log.
+    for library in ("httpx", "httpcore", "uvicorn"):
+        logging.getLogger(library).setLevel(logging.WARNING)

@@ -1,0 +1,193 @@
+"""The manager's metrics: what is measured, under which name, with which labels.
+
+Names are Kafka's in Prometheus spelling wherever Kafka measures the same; the rest begins with
+`rlm_`. docs/metrics.md is made from this: `python -m rlm.metrics > docs/metrics.md`. No registry
+is global: whoever composes a process hands one in.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+_BY_TOPIC = ("topic",)
+_BY_PARTITION = ("topic", "partition")
+
+_HEAD = """# Metrics
+
+Served as `/metrics` on `metrics.listener` for all processes of a host, with the label `process`.
+This page is made by `make docs`.
+
+| name | type | labels | meaning |
+|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDescription:
+    """One metric as the documentation lists it, by the name that is scraped."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+class Metrics:
+    """All metrics of one manager. Each is thread-safe, and so is `forget_partition`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Register every metric with `registry`; twice with the same one is a ValueError."""
+        self.registry = registry
+        self._descriptions: list[MetricDescription] = []
+        self._trim_held_reasons: dict[tuple[str, str], str] = {}
+        self._lock = threading.Lock()
+        self._define_copies()
+        self._define_deletions()
+        self._define_reads()
+        self._define_metadata()
+        self._define_state()
+
+    def descriptions(self) -> tuple[MetricDescription, ...]:
+        """All metrics in the order they are documented in."""
+        return tuple(self._descriptions)
+
+    def forget_partition(self, topic: str, partition: int) -> None:
+        """Drop the gauges of a partition that is not led here any more."""
+        for gauge in (
+            self.remote_copy_lag_bytes,
+            self.remote_copy_lag_segments,
+            self.remote_log_size_bytes,
+            self.remote_log_metadata_count,
+        ):
+            gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
+        self.set_trim_held(topic, partition, reason=None)
+
+    def set_trim_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+        """Record why a partition is not trimmed now; None if nothing holds its trim."""
+        subject = (topic, str(partition))
+        with self._lock:
+            previous = self._trim_held_reasons.pop(subject, None)
+            if reason is not None:
+                self._trim_held_reasons[subject] = reason
+            if previous is not None and previous != reason:
+                self.trim_held.remove(*subject, previous)
+            if reason is not None:
+                self.trim_held.labels(*subject, reason).set(1)
+
+    def _define_copies(self) -> None:
+        self.remote_copy_bytes = self._counter(
+            "kafka_server_remote_copy_bytes", "Bytes of log segments copied.", _BY_TOPIC
+        )
+        self.remote_copy_requests = self._counter(
+            "kafka_server_remote_copy_requests", "Attempts to copy a segment.", _BY_TOPIC
+        )
+        self.remote_copy_errors = self._counter(
+            "kafka_server_remote_copy_errors", "Attempts to copy that failed.", _BY_TOPIC
+        )
+        self.remote_copy_lag_bytes = self._gauge(
+            "kafka_server_remote_copy_lag_bytes",
+            "Bytes of rolled segments that are not stored yet.",
+            _BY_PARTITION,
+        )
+        self.remote_copy_lag_segments = self._gauge(
+            "kafka_server_remote_copy_lag_segments",
+            "Rolled segments that are not stored yet.",
+            _BY_PARTITION,
+        )
+        self.oldest_copy_age_seconds = self._gauge(
+            "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
+        )
+
+    def _define_deletions(self) -> None:
+        self.remote_delete_requests = self._counter(
+            "kafka_server_remote_delete_requests", "Attempts to delete a segment.", _BY_TOPIC
+        )
+        self.remote_delete_errors = self._counter(
+            "kafka_server_remote_delete_errors", "Attempts to delete that failed.", _BY_TOPIC
+        )
+        self.dead_letters = self._counter(
+            "rlm_dead_letters", "Segments reported to the dead-letter topic.", _BY_TOPIC
+        )
+
+    def _define_reads(self) -> None:
+        self.remote_fetch_bytes = self._counter(
+            "kafka_server_remote_fetch_bytes", "Bytes read from the store.", _BY_TOPIC
+        )
+        self.remote_fetch_requests = self._counter(
+            "kafka_server_remote_fetch_requests", "Reads from the store.", _BY_TOPIC
+        )
+        self.remote_fetch_errors = self._counter(
+            "kafka_server_remote_fetch_errors", "Reads from the store that failed.", _BY_TOPIC
+        )
+        self.storage_requests = self._counter(
+            "rlm_storage_requests",
+            "Requests to the store; result is ok or the error's class.",
+            ("operation", "result"),
+        )
+
+    def _define_metadata(self) -> None:
+        self.metadata_events_applied = self._counter(
+            "rlm_metadata_events_applied", "Metadata events accepted.", ("kind",)
+        )
+        self.metadata_events_refused = self._counter(
+            "rlm_metadata_events_refused",
+            "Metadata events read and not accepted.",
+            ("kind", "reason"),
+        )
+        self.metadata_lag_events = self._gauge(
+            "rlm_metadata_lag_events", "Records of the metadata topic not applied yet.", ()
+        )
+
+    def _define_state(self) -> None:
+        self.remote_log_size_bytes = self._gauge(
+            "kafka_server_remote_log_size_bytes",
+            "Bytes of finished segments in the store.",
+            _BY_PARTITION,
+        )
+        self.remote_log_metadata_count = self._gauge(
+            "kafka_server_remote_log_metadata_count",
+            "Segments that the metadata lists.",
+            _BY_PARTITION,
+        )
+        self.local_trimmed_bytes = self._counter(
+            "rlm_local_trimmed_bytes", "Bytes that trims released from the local log.", _BY_TOPIC
+        )
+        self.trim_held = self._gauge(
+            "rlm_trim_held",
+            "1 while a partition's local log is not trimmed, for the reason in the label.",
+            (*_BY_PARTITION, "reason"),
+        )
+        self.task_failures = self._counter(
+            "rlm_task_failures", "Steps of a task that ended with an error.", ("task", "error")
+        )
+
+    def _counter(self, name: str, meaning: str, labels: Sequence[str]) -> Counter:
+        self._describe(f"{name}_total", "counter", meaning, labels)
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, labels: Sequence[str]) -> Gauge:
+        self._describe(name, "gauge", meaning, labels)
+        return Gauge(name, meaning, labels, registry=self.registry)
+
+    def _describe(self, name: str, kind: str, meaning: str, labels: Iterable[str]) -> None:
+        self._descriptions.append(
+            MetricDescription(name=name, kind=kind, labels=tuple(labels), meaning=meaning)
+        )
+
+
+def render_reference(descriptions: Iterable[MetricDescription]) -> str:
+    """docs/metrics.md."""
+    rows = (
+        f"| `{item.name}` | {item.kind} | {', '.join(item.labels)} | {item.meaning} |"
+        for item in descriptions
+    )
+    return _HEAD + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_reference(Metrics(CollectorRegistry()).descriptions()))

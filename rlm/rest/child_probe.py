@@ -1,0 +1,48 @@
+"""What the supervisor asks a child over HTTP: its metrics, and whether it is ready."""
+
+from __future__ import annotations
+
+import httpx
+from prometheus_client.core import Metric
+
+from rlm.rest.exposition import parse
+from rsm.segment.errors import CorruptError, RetriableError
+
+_TIMEOUT_S = 2.0
+
+
+class ChildProbe:
+    """Asks children; thread-safe. Every call ends within its timeouts."""
+
+    def __init__(self) -> None:
+        # A proxy of the environment is for the outside world, not for this host's processes.
+        self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False)
+
+    def metrics(self, address: str) -> tuple[Metric, ...]:
+        """A child's metrics; RetriableError if it doesn't answer, CorruptError if not with them."""
+        response = self._get(address, "/metrics")
+        try:
+            return parse(response.text)
+        except ValueError as error:
+            raise CorruptError("malformed metrics", address=address) from error
+
+    def unready_reasons(self, address: str) -> tuple[str, ...]:
+        """Why a child is not ready, empty if it is; RetriableError if it doesn't answer."""
+        response = self._get(address, "/readyz")
+        if response.status_code == httpx.codes.OK:
+            return ()
+        try:
+            reasons = response.json()["reasons"]
+        except (ValueError, KeyError, TypeError):
+            reasons = []
+        return tuple(map(str, reasons)) or (f"HTTP status {response.status_code}",)
+
+    def close(self) -> None:
+        """Release connections."""
+        self._client.close()
+
+    def _get(self, address: str, path: str) -> httpx.Response:
+        try:
+            return self._client.get(f"http://{address}{path}")
+        except httpx.HTTPError as error:
+            raise RetriableError("process does not answer", address=address) from error

@@ -1,0 +1,94 @@
+"""Serves an ASGI application on a bound socket, in a thread of its own.
+
+Bounds: connections at once, idle connections' lifetime, and the time a stop may take. Addresses
+are bound first and served later, so that the supervisor can bind for a child that restarts.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from rlm.config.values import HostPort
+from rsm.segment.errors import InvalidConfigError, RetriableError
+
+_CONNECTION_COUNT_MAX = 64
+_BACKLOG_COUNT = 64
+_KEEP_ALIVE_S = 5
+_STOP_S = 2
+_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
+
+
+def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
+    """A socket listening on the address; InvalidConfigError naming `key` if it can't be had."""
+    try:
+        address = socket.getaddrinfo(
+            listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(address[0], address[1], address[2])
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address[4])
+            bound.listen(_BACKLOG_COUNT)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise InvalidConfigError(
+            "address can't be listened on", key=key, found=listener, reason=error.strerror
+        ) from error
+    return bound
+
+
+def reachable_address(bound: socket.socket) -> HostPort:
+    """What others connect to: the bound address, or this host's name for a wildcard."""
+    host, port = bound.getsockname()[:2]
+    return HostPort(host=socket.gethostname() if host in _WILDCARDS else host, port=port)
+
+
+def local_address(bound: socket.socket) -> HostPort:
+    """What this host's own processes connect to."""
+    host, port = bound.getsockname()[:2]
+    loopback = "::1" if bound.family == socket.AF_INET6 else "127.0.0.1"
+    return HostPort(host=loopback if host in _WILDCARDS else host, port=port)
+
+
+class HttpServer:
+    """One server in one thread. `start` and `stop` once each; `stop` also without `start`."""
+
+    def __init__(self, app: ASGIApp, bound: socket.socket, *, name: str) -> None:
+        """Serve `app` on `bound`, which the server owns from here on."""
+        self._bound = bound
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=_CONNECTION_COUNT_MAX,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                timeout_graceful_shutdown=_STOP_S,
+            )
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [bound]}, name=name, daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to serve; connections made before wait in the socket's backlog."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish requests under way and close the socket. RetriableError if that takes long."""
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join(2 * _STOP_S)
+        if self._thread.is_alive():
+            raise RetriableError("HTTP server does not stop", thread=self._thread.name)
+        self._bound.close()

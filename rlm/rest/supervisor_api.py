@@ -1,0 +1,84 @@
+"""The supervisor's HTTP API: metrics, health and readiness of all processes together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rlm.process.supervisor import ChildStatus
+from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
+from rlm.rest.manager_api import healthy, readiness_response
+from rsm.segment.errors import TieredStorageError
+
+
+class Probe(Protocol):
+    """Asks a process; see rlm.rest.child_probe."""
+
+    def metrics(self, address: str) -> tuple[Metric, ...]:
+        """A child's metrics; a TieredStorageError if they can't be had."""
+
+    def unready_reasons(self, address: str) -> tuple[str, ...]:
+        """Why a child is not ready, empty if it is; a TieredStorageError if it can't be asked."""
+
+
+def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:
+    """The application; `statuses` is thread-safe."""
+
+    def metrics(_: Request) -> Response:
+        current = statuses()
+        by_process = {status.spec.name: _metrics_of(status, probe) for status in current}
+        families = [*_own_families(current), *merged(by_process).collect()]
+        return Response(render(Families(families)), media_type=CONTENT_TYPE)
+
+    def ready(_: Request) -> Response:
+        reasons = [reason for status in statuses() for reason in _reasons_of(status, probe)]
+        return readiness_response(not reasons, reasons)
+
+    return Starlette(
+        routes=[
+            Route("/metrics", metrics),
+            Route("/healthz", healthy),
+            Route("/readyz", ready),
+        ]
+    )
+
+
+def _own_families(statuses: Iterable[ChildStatus]) -> tuple[Metric, ...]:
+    up = GaugeMetricFamily("rlm_process_up", "1 while the process runs.", labels=[PROCESS_LABEL])
+    restarts = CounterMetricFamily(
+        "rlm_process_restarts", "Starts after the first.", labels=[PROCESS_LABEL]
+    )
+    for status in statuses:
+        name = [status.spec.name]
+        up.add_metric(name, 0 if status.pid is None else 1)
+        restarts.add_metric(name, max(0, status.start_count - 1))
+    return up, restarts
+
+
+def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
+    """None of a child that doesn't answer: the others' are shown, and rlm_process_up tells."""
+    if status.pid is None or status.spec.http_address is None:
+        return ()
+    try:
+        return probe.metrics(status.spec.http_address)
+    except TieredStorageError:
+        return ()
+
+
+def _reasons_of(status: ChildStatus, probe: Probe) -> list[str]:
+    name = status.spec.name
+    if status.pid is None:
+        return [f"{name}: not running"]
+    if status.spec.http_address is None:
+        return []
+    try:
+        reasons = probe.unready_reasons(status.spec.http_address)
+    except TieredStorageError as error:
+        reasons = (str(error),)
+    return [f"{name}: {reason}" for reason in reasons]
