@@ -111,8 +111,10 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        """Remove chunks, one outcome per name in order; absent ones are done. Never raises
-        for single names."""
+        """Remove chunks, one outcome per name in order; absent ones are done.
+
+        Never raises for single names.
+        """
 
     @abstractmethod
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:

@@ -1,0 +1,277 @@
+"""ChunkStorage in a directory of a POSIX file system: a chunk is a file, its name the path.
+
+How a chunk comes to be: its bytes go to a file under way (rsm.storage.incoming), which is synced,
+linked to its name (a link never replaces another file), and then the directories that lead to it
+are synced. A crash before the link leaves nothing that is visible; after it the chunk is whole.
+The file system must offer hard links. No checksum is kept. A directory goes with its last chunk.
+
+Memory: what the source yields at once, the range that is read, and pages of rsm.storage.
+file_listing; nothing is kept between calls.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_ISREG
+
+from crc32c import crc32c
+
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.file_listing import ordered_files
+from rsm.storage.file_naming import FileNaming
+from rsm.storage.incoming import Incoming, IncomingFile
+from rsm.storage.sidecar import is_sidecar, read_attributes, sidecar_path
+from rsm.storage.store_root import StoreRoot
+
+_CAPABILITIES = Capabilities(
+    append=True, truncate=True, concat=True, native_attributes=False, stored_checksum=False
+)
+_COPY_BYTES = 1 << 20
+
+
+class FilesystemChunkStorage(ChunkStorage):
+    """Chunks below `root`, which must exist: InvalidConfigError if it does not.
+
+    `leftover_max_age_ms`: how long nobody has written to a file under way before it counts as
+    left behind by a crash. Several processes may share a root.
+    """
+
+    def __init__(self, root: Path, *, leftover_max_age_ms: int = 3_600_000) -> None:
+        self._root = StoreRoot(root)
+        self._incoming = Incoming(self._root, leftover_max_age_ms=leftover_max_age_ms)
+        self._naming = FileNaming(self._root, self._incoming)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        path = self._root.locate(name)
+        with self._root.writing(name):
+            self._naming.check_free(path, name)
+        with self._incoming.new_file(name) as file:
+            checksum = self._fill(file, source, name)
+            with self._root.writing(name):
+                if attributes:
+                    self._naming.prepare_attributes(file, attributes)
+                self._naming.publish(file, path, name)
+        return checksum
+
+    def create(self, name: str) -> None:
+        path = self._root.locate(name)
+        with self._incoming.new_file(name) as file, self._root.writing(name):
+            self._naming.publish(file, path, name)
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        with self._open(name, os.O_WRONLY) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            length_bytes = os.fstat(descriptor).st_size
+            if offset_bytes != length_bytes:
+                raise CorruptError(
+                    "an append is not at the chunk's end",
+                    name=name,
+                    offset_bytes=offset_bytes,
+                    length_bytes=length_bytes,
+                )
+            _append_all(descriptor, data, start_position=offset_bytes)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        with self._open(name, os.O_WRONLY) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            current_bytes = os.fstat(descriptor).st_size
+            if length_bytes > current_bytes:
+                raise CorruptError(
+                    "a chunk is shorter than it was to be cut to",
+                    name=name,
+                    length_bytes=current_bytes,
+                    wanted_bytes=length_bytes,
+                )
+            os.ftruncate(descriptor, length_bytes)
+            os.fsync(descriptor)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        if target in sources or len(set(sources)) != len(sources):
+            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        for name in (target, *sources):
+            self._status(name)
+        for name in sources:
+            self._join(target, name)
+            self.delete(name)
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._status(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def info(self, name: str) -> ChunkInfo:
+        path, status = self._status(name)
+        with self._root.reading(name):
+            attributes = read_attributes(
+                sidecar_path(path), self._incoming.attributes_path(status.st_ino)
+            )
+        return _info(name, status, attributes)
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        with self._open(name, os.O_RDONLY) as descriptor:
+            end = min(positions.end_position, os.fstat(descriptor).st_size)
+            return _read_all(descriptor, positions.start_position, end)
+
+    def delete(self, name: str) -> None:
+        path, status = self._status(name)
+        with self._root.reading(name):
+            self._naming.remove(path, status.st_ino)
+            self._root.sync_parents(path)
+            self._root.remove_empty_parents(path)
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(self._outcome(name) for name in names)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        self._root.verify()
+        try:
+            for name in ordered_files(self._root.path, prefix=prefix, after=after):
+                info = self._listed(name)
+                if info is not None:
+                    yield info
+        except OSError as error:
+            raise RetriableError(
+                "the file store cannot be listed", prefix=prefix, reason=error.strerror
+            ) from error
+        # A root that went away in the middle looks like the end.
+        self._root.verify()
+
+    def check_access(self) -> None:
+        self._root.verify()
+        if not os.access(self._root.path, os.R_OK | os.W_OK | os.X_OK):
+            raise InvalidConfigError(
+                "the store's root cannot be read and written", root=self._root.path
+            )
+
+    def close(self) -> None:
+        return None
+
+    def _fill(self, file: IncomingFile, source: ContentSource, name: str) -> int:
+        """Write one pass of `source`, durably; returns its CRC32C.
+
+        What the source raises goes through as it is: it is not the store that failed.
+        """
+        checksum = 0
+        written_bytes = 0
+        for view in source.chunks():
+            checksum = crc32c(view, checksum)
+            written_bytes += len(view)
+            with self._root.writing(name):
+                file.write(view)
+        if written_bytes != source.length_bytes:
+            raise CorruptError(
+                "a source yielded another length than it announced",
+                name=name,
+                announced_bytes=source.length_bytes,
+                yielded_bytes=written_bytes,
+            )
+        with self._root.writing(name):
+            os.fsync(file.descriptor)
+        return checksum
+
+    def _status(self, name: str) -> tuple[Path, os.stat_result]:
+        """Where a chunk lies and what it is; NotFoundError if it is none."""
+        path = self._root.locate(name)
+        with self._root.reading(name):
+            status = path.lstat()
+            if not S_ISREG(status.st_mode) or is_sidecar(path):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return path, status
+
+    @contextmanager
+    def _open(self, name: str, flags: int) -> Iterator[int]:
+        path, _ = self._status(name)
+        with self._root.reading(name):
+            descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    def _join(self, target: str, source: str) -> None:
+        """Append all of `source` to `target`, a bounded piece at a time."""
+        target_bytes = self._status(target)[1].st_size
+        source_bytes = self._status(source)[1].st_size
+        for position in range(0, source_bytes, _COPY_BYTES):
+            positions = ByteRange(start_position=position, end_position=position + _COPY_BYTES)
+            self.append(target, target_bytes + position, self.read_range(source, positions))
+
+    def _listed(self, name: str) -> ChunkInfo | None:
+        """One line of a listing; None for what is no chunk, or is gone by now."""
+        path = self._root.path / name
+        try:
+            return None if is_sidecar(path) else _info(name, path.lstat(), {})
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _outcome(self, name: str) -> DeleteOutcome:
+        try:
+            self.delete(name)
+        except NotFoundError:
+            return DeleteOutcome(name=name)
+        except TieredStorageError as error:
+            return DeleteOutcome(name=name, error=error)
+        return DeleteOutcome(name=name)
+
+
+def _info(name: str, status: os.stat_result, attributes: Mapping[str, str]) -> ChunkInfo:
+    return ChunkInfo(
+        name=name,
+        length_bytes=status.st_size,
+        last_modified_ms=status.st_mtime_ns // 1_000_000,
+        attributes=attributes,
+    )
+
+
+def _read_all(descriptor: int, start_position: int, end_position: int) -> bytes:
+    """The bytes at the positions, fewer only where the file ends."""
+    pieces = []
+    while start_position < end_position:
+        piece = os.pread(descriptor, end_position - start_position, start_position)
+        if not piece:
+            break
+        pieces.append(piece)
+        start_position += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _append_all(descriptor: int, data: bytes | memoryview, *, start_position: int) -> None:
+    """Write all of `data` at the end, durably; what fails half-way is cut off again."""
+    rest = memoryview(data).cast("B")
+    position = start_position
+    try:
+        while rest:
+            written_bytes = os.pwrite(descriptor, rest, position)
+            position += written_bytes
+            rest = rest[written_bytes:]
+        os.fsync(descriptor)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, start_position)
+        raise

@@ -1,0 +1,72 @@
+"""Attributes of a file store's chunks: JSON in a file beside the chunk, its whole name + `.meta`.
+
+The rule that tells such a file from a chunk whose own name ends so: **`N.meta` holds the
+attributes of `N` exactly when a file `N` is there.** Hence `x.log.meta` belongs to `x.log`, and
+`x.meta` beside `x.log` is a chunk. What keeps the rule exact:
+
+    a chunk N is not created while a file N.meta is there, nor N.meta while a chunk N is there
+    N.meta appears after N and goes before N, so no crash leaves it alone
+
+A chunk still appears with its attributes in one step: they are made durable first, in the store's
+directory of files under way, by the number of the chunk's inode, and are looked for there when
+they are not beside the chunk. Two processes that create N and N.meta at the same moment are not
+kept apart; threads of one are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from rsm.segment.errors import CorruptError
+
+SUFFIX = ".meta"
+
+
+def sidecar_path(path: Path) -> Path:
+    """Where the attributes of the chunk at `path` lie."""
+    return path.with_name(path.name + SUFFIX)
+
+
+def owner_path(path: Path) -> Path | None:
+    """The chunk whose attributes `path` would hold, whether or not it is there."""
+    owner = path.name.removesuffix(SUFFIX)
+    return path.with_name(owner) if owner and owner != path.name else None
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether the file at `path` holds attributes and is no chunk."""
+    owner = owner_path(path)
+    return owner is not None and owner.is_file() and not owner.is_symlink()
+
+
+def encode_attributes(attributes: Mapping[str, str]) -> bytes:
+    """Spell attributes as one JSON object, sorted, in UTF-8."""
+    return json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True).encode()
+
+
+def read_attributes(*candidates: Path) -> Mapping[str, str]:
+    """The attributes in the first of the files that is there; none if none is.
+
+    Raises OSError, and CorruptError for what is no JSON object of strings.
+    """
+    for path in candidates:
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            continue
+        return _decode(content, path)
+    return {}
+
+
+def _decode(content: bytes, path: Path) -> Mapping[str, str]:
+    try:
+        attributes = json.loads(content)
+    except ValueError as error:
+        raise CorruptError("attributes are not JSON", path=path) from error
+    if not isinstance(attributes, dict) or not all(
+        isinstance(value, str) for value in attributes.values()
+    ):
+        raise CorruptError("attributes are not an object of strings", path=path)
+    return attributes

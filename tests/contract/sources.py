@@ -1,0 +1,48 @@
+"""Content sources for storages: good ones, and ones that lie or break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rsm.segment.errors import RetriableError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PiecesSource:
+    """Yields `pieces`, all through one reused buffer, as a reader of files does.
+
+    `announced_bytes` is what it says its length is, if that is not the truth; `before_piece` is
+    called with the number of each piece.
+    """
+
+    pieces: tuple[bytes, ...]
+    announced_bytes: int | None = None
+    before_piece: Callable[[int], None] = lambda _number: None
+
+    @property
+    def length_bytes(self) -> int:
+        if self.announced_bytes is not None:
+            return self.announced_bytes
+        return sum(map(len, self.pieces))
+
+    def chunks(self) -> Iterator[memoryview]:
+        buffer = bytearray(max(map(len, self.pieces), default=0))
+        for number, piece in enumerate(self.pieces):
+            self.before_piece(number)
+            buffer[: len(piece)] = piece
+            yield memoryview(buffer)[: len(piece)]
+
+
+def source_of(*pieces: bytes) -> PiecesSource:
+    return PiecesSource(pieces=pieces)
+
+
+def failing_source(*pieces: bytes) -> PiecesSource:
+    """Raises RetriableError when its last piece is asked for."""
+
+    def fail(number: int) -> None:
+        if number == len(pieces) - 1:
+            raise RetriableError("the source broke")
+
+    return PiecesSource(pieces=pieces, before_piece=fail)
