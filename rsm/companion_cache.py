@@ -1,0 +1,47 @@
+"""Decoded companions that were read lately, by key, within a budget of bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+from rsm.layout.companion import Companion
+
+
+class CompanionCache:
+    """The least recently used go first. Thread-safe.
+
+    Memory: `budget_bytes`, counted in lengths of the encoded objects; one that is longer than the
+    whole budget is not kept. Threads that miss the same key at once each load it.
+    """
+
+    def __init__(self, *, budget_bytes: int) -> None:
+        self._budget_bytes = budget_bytes
+        self._held_bytes = 0
+        self._entries: OrderedDict[str, tuple[Companion, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, load: Callable[[], tuple[Companion, int]]) -> Companion:
+        """The companion of `key`, or what `load` gives with its encoded length."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key][0]
+        companion, length_bytes = load()
+        with self._lock:
+            self._remove(key)
+            self._entries[key] = (companion, length_bytes)
+            self._held_bytes += length_bytes
+            while self._held_bytes > self._budget_bytes:
+                self._remove(next(iter(self._entries)))
+        return companion
+
+    def forget(self, key: str) -> None:
+        """Hold nothing of `key`; what a load that is under way brings is held again."""
+        with self._lock:
+            self._remove(key)
+
+    def _remove(self, key: str) -> None:
+        _, length_bytes = self._entries.pop(key, (None, 0))
+        self._held_bytes -= length_bytes

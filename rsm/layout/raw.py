@@ -1,0 +1,76 @@
+"""Layout `raw`: the `.log` object is the segment byte for byte, `.meta` is all that goes with it.
+
+Two objects a segment, written in that order: a `.meta` tells that its `.log` is whole. Pure.
+"""
+
+from __future__ import annotations
+
+from rsm.layout.companion import Companion, decode_companion, encode_companion
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.segment_layout import BytesSource, ObjectContent, ObjectRange, SegmentLayout
+from rsm.segment.errors import CorruptError, InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.ranges import ByteRange
+
+NAME = "raw"
+LOG_SUFFIX = "log"
+COMPANION_SUFFIX = "meta"
+
+
+class RawLayout(SegmentLayout):
+    """The segment as it is, and its companion."""
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    def plan(
+        self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[StoredObject, ...]:
+        try:
+            planned = [
+                ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix=suffix)
+                for suffix in (LOG_SUFFIX, COMPANION_SUFFIX)
+            ]
+        except ValueError as error:
+            raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
+        return tuple(StoredObject(key=keys.build(key)) for key in planned)
+
+    def next_object(
+        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
+    ) -> ObjectContent | None:
+        log, companion = _objects(metadata)
+        if log.length_bytes is None:
+            return ObjectContent(key=log.key, source=data.log)
+        if companion.length_bytes is None:
+            record = Companion(metadata=metadata, companions=data.companions)
+            return ObjectContent(
+                key=companion.key, source=BytesSource(content=encode_companion(record))
+            )
+        return None
+
+    def locate(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange
+    ) -> tuple[ObjectRange, ...]:
+        log, _ = _objects(metadata)
+        end_position = min(positions.end_position, metadata.segment_size_bytes)
+        if positions.start_position >= end_position:
+            return ()
+        within = ByteRange(start_position=positions.start_position, end_position=end_position)
+        return (ObjectRange(key=log.key, positions=within),)
+
+    def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
+        return _objects(metadata)[1]
+
+    def decode_companion(self, content: bytes) -> Companion:
+        return decode_companion(content)
+
+
+def _objects(metadata: RemoteLogSegmentMetadata) -> tuple[StoredObject, StoredObject]:
+    """The log and the companion, by their suffixes: the order in the metadata decides nothing."""
+    by_suffix = {o.key.rpartition(".")[2]: o for o in metadata.objects}
+    if len(metadata.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
+        raise CorruptError("a raw segment is two objects", segment_id=metadata.segment_id)
+    return by_suffix[LOG_SUFFIX], by_suffix[COMPANION_SUFFIX]

@@ -1,0 +1,244 @@
+"""SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
+
+The order of effects, here and nowhere else:
+
+    copy     for each object in the layout's order, the companion last: write -> verify; on any
+             error delete what may have been written, and raise the error
+    delete   the objects in the order of writing, so the companion last: as long as anything of a
+             segment is there, the store itself tells what it is
+
+Metadata events are not sent from here: objects are recorded before the copy and after deletion by
+the caller. Memory: for each copy under way what its source yields at once (1 MiB unless its reader
+chose otherwise) + its encoded companion twice; for each read the range asked for; and the cache of
+companions, `companion_cache_bytes` in all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crc32c import crc32c
+
+from rsm.companion_cache import CompanionCache
+from rsm.layout.companion import Companion, checkpoint_bytes
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.segment_layout import ObjectContent, SegmentLayout
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.ranges import ByteRange
+from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.transfer import ReadBack, put_verified
+
+_log = logging.getLogger(__name__)
+
+
+class SegmentStorageManager(RemoteStorageManager):
+    """Segments as objects of one store.
+
+    `layouts` are those that can be read; new segments are written in the first. `read_back` turns
+    on the reading back of what was written. Closes the storage with itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        storage: ChunkStorage,
+        keys: ObjectKeys,
+        layouts: Sequence[SegmentLayout],
+        read_back: ReadBack | None = None,
+        companion_cache_bytes: int = 64 << 20,
+    ) -> None:
+        self._storage = storage
+        self._keys = keys
+        self._layouts = {layout.name: layout for layout in layouts}
+        self._write_layout = layouts[0]
+        self._read_back = read_back
+        self._companions = CompanionCache(budget_bytes=companion_cache_bytes)
+
+    def layout_name(self) -> str:
+        return self._write_layout.name
+
+    def plan_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[StoredObject, ...]:
+        return self._write_layout.plan(self._keys, segment_id, base_offset)
+
+    def copy_log_segment_data(
+        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
+    ) -> tuple[StoredObject, ...]:
+        layout = self._layout_of(metadata)
+        _require_same_segment(metadata, data)
+        written: list[str] = []
+        try:
+            return self._write_objects(layout, metadata, data, attempt, written)
+        except BaseException:
+            self._discard(metadata.segment_id, written)
+            raise
+
+    def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
+        pieces = []
+        for wanted in self._layout_of(metadata).locate(metadata, positions):
+            piece = self._storage.read_range(wanted.key, wanted.positions)
+            if len(piece) != len(wanted.positions):
+                raise CorruptError(
+                    "an object is shorter than its record says",
+                    key=wanted.key,
+                    wanted=wanted.positions,
+                    read_bytes=len(piece),
+                )
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
+        layout = self._layout_of(metadata)
+        stored = layout.companion_object(metadata)
+        companion = self._companions.get(stored.key, lambda: self._read_companion(layout, stored))
+        if companion.metadata.segment_id != metadata.segment_id:
+            raise CorruptError(
+                "the companion of another segment",
+                key=stored.key,
+                found=companion.metadata.segment_id,
+            )
+        content = _index_bytes(companion.companions, index_type)
+        if content is None:
+            raise NotFoundError(
+                "the segment has no such companion",
+                segment_id=metadata.segment_id,
+                index_type=index_type.value,
+            )
+        return content
+
+    def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
+        keys = [stored.key for stored in metadata.objects]
+        for key in keys:
+            self._companions.forget(key)
+        # The companion only when all else is gone: until then it tells what the rest is.
+        for group in (keys[:-1], keys[-1:]):
+            failed = _failed(self._storage.delete_many(group))
+            if failed:
+                raise RetriableError(
+                    "objects could not be deleted",
+                    segment_id=metadata.segment_id,
+                    keys=tuple(outcome.name for outcome in failed),
+                    reason=failed[0].error,
+                ) from failed[0].error
+
+    def close(self) -> None:
+        self._storage.close()
+
+    def _layout_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentLayout:
+        layout = self._layouts.get(metadata.layout)
+        if layout is None:
+            raise UnsupportedError(
+                "a layout that is not known here",
+                segment_id=metadata.segment_id,
+                layout=metadata.layout,
+                known=tuple(self._layouts),
+            )
+        return layout
+
+    def _write_objects(
+        self,
+        layout: SegmentLayout,
+        metadata: RemoteLogSegmentMetadata,
+        data: LogSegmentData,
+        attempt: CopyAttempt,
+        written: list[str],
+    ) -> tuple[StoredObject, ...]:
+        """Write and verify one object after the other; `written` gets the keys that may be there."""
+        unwritten = tuple(StoredObject(key=planned.key) for planned in metadata.objects)
+        metadata = replace(metadata, objects=unwritten)
+        while (content := layout.next_object(metadata, data)) is not None:
+            stored = self._put(content, attempt, written)
+            objects = tuple(stored if o.key == stored.key else o for o in metadata.objects)
+            metadata = replace(metadata, objects=objects)
+        return metadata.objects
+
+    def _put(
+        self, content: ObjectContent, attempt: CopyAttempt, written: list[str]
+    ) -> StoredObject:
+        written.append(content.key)
+        try:
+            return put_verified(
+                self._storage,
+                content.key,
+                content.source,
+                attempt=attempt,
+                read_back=self._read_back,
+            )
+        except AlreadyExistsError:
+            written.remove(content.key)  # what is there is not ours to delete
+            raise
+
+    def _discard(self, segment_id: RemoteLogSegmentId, keys: Sequence[str]) -> None:
+        """Delete what a failed copy wrote, if that can be done now; the copy's own error counts."""
+        try:
+            left = [outcome.name for outcome in _failed(self._storage.delete_many(keys))]
+        except TieredStorageError:
+            left = list(keys)
+        if left:
+            _log.warning(
+                "objects of a failed copy are left segment_id=%s keys=%s",
+                segment_id,
+                ",".join(left),
+            )
+
+    def _read_companion(self, layout: SegmentLayout, stored: StoredObject) -> tuple[Companion, int]:
+        length_bytes = stored.length_bytes
+        if length_bytes is None:
+            length_bytes = self._storage.info(stored.key).length_bytes
+        content = self._storage.read_range(
+            stored.key, ByteRange(start_position=0, end_position=length_bytes)
+        )
+        if len(content) != length_bytes:
+            raise CorruptError(
+                "an object is shorter than its record says",
+                key=stored.key,
+                recorded_bytes=length_bytes,
+                read_bytes=len(content),
+            )
+        if stored.crc32c is not None and crc32c(content) != stored.crc32c:
+            raise CorruptError("an object is not the one that was recorded", key=stored.key)
+        return layout.decode_companion(content), length_bytes
+
+
+def _require_same_segment(metadata: RemoteLogSegmentMetadata, data: LogSegmentData) -> None:
+    recorded = (metadata.offsets, metadata.segment_size_bytes)
+    offered = (data.offsets, data.log.length_bytes)
+    if recorded != offered:
+        raise CorruptError(
+            "the segment offered is not the one recorded",
+            segment_id=metadata.segment_id,
+            recorded=recorded,
+            offered=offered,
+        )
+
+
+def _index_bytes(companions: SegmentCompanions, index_type: IndexType) -> bytes | None:
+    match index_type:
+        case IndexType.OFFSET:
+            return companions.offset_index
+        case IndexType.TIMESTAMP:
+            return companions.time_index
+        case IndexType.TRANSACTION:
+            return companions.transaction_index
+        case IndexType.PRODUCER_SNAPSHOT:
+            return companions.producer_snapshot
+        case IndexType.LEADER_EPOCH:
+            return checkpoint_bytes(companions.lineage)
+
+
+def _failed(outcomes: Sequence[DeleteOutcome]) -> list[DeleteOutcome]:
+    return [outcome for outcome in outcomes if outcome.error is not None]
