@@ -48,6 +48,13 @@ class OpenSegment(Protocol):
     def data(self) -> LogSegmentData:
         """Content and companions. The content checks each batch's CRC, offsets and epoch."""
 
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The greatest timestamp of the batches themselves; the file's time where none has one.
+
+        A listing's, taken from the time index, is only as right as that file.
+        """
+
     def verify_unchanged(self) -> None:
         """After the last byte: raises RetriableError if the file is not what was opened."""
 
@@ -57,12 +64,18 @@ class LogSource(ABC):
 
     @abstractmethod
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """Partitions with a log here; not future, stray or deleted ones, nor cluster metadata."""
+        """Partitions with a log here; not future, stray or deleted ones, nor cluster metadata.
+
+        RetriableError if a log dir can't be read: what it holds is not known.
+        """
 
     @abstractmethod
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
-        """List one partition's log. NotFoundError if it is not here; RetriableError if its
-        directory can't be read now (an offline log dir is not an empty one)."""
+        """List one partition's log.
+
+        NotFoundError if it is not here; RetriableError if its directory can't be read now (an
+        offline log dir is not an empty one).
+        """
 
     @abstractmethod
     def open_segment(
@@ -76,7 +89,8 @@ class LogSource(ABC):
 
         Indexes are cut to their true size and checked against the log, rebuilt where they are
         wrong; a producer snapshot or transaction index that is absent is recorded as absent.
-        Aborted transactions are gathered from this and later transaction indexes up to
-        `last_stable_offset`. NotFoundError if the segment is gone, CorruptError if it can't be
-        what it has to be.
+        Aborted transactions are gathered from this and later transaction indexes; that these are
+        complete follows from `last_stable_offset`, asked for before this call, which the segment
+        must not reach above. NotFoundError if the segment is gone, RetriableError if it is not
+        what was listed or can't be read now, CorruptError if it can't be what it has to be.
         """

@@ -1,0 +1,146 @@
+"""A rolled segment's log file, held open, and its content read with all checks.
+
+Owns the descriptor and what makes the file the one that was opened. A broker may rename or delete
+the file meanwhile (retention), or cut and append to it (a follower's truncation, after which it
+may have the same inode and even the same size): the first does no harm to what is read by
+descriptor, the second shows in the file's times and in the batches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from rlm.source.log_source import LocalSegment
+from rlm.source.partition_files import DELETED_SUFFIX
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.scanner import SegmentScanner
+
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIdentity:
+    """What stays the same of a file as long as nobody writes to it or puts another in its place."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        return cls(
+            device=status.st_dev,
+            inode=status.st_ino,
+            size_bytes=status.st_size,
+            modified_ns=status.st_mtime_ns,
+        )
+
+
+class LogFile:
+    """An open log file; close it after use. Passes must not overlap with closing.
+
+    Each pass over the content allocates one buffer of `chunk_bytes`; the scanner holds back at most
+    one batch besides.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        segment: LocalSegment,
+        lineage: Lineage,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> None:
+        """Open the file. Raises OSError as opening does, RetriableError if the size is another."""
+        self._path = path
+        self._segment = segment
+        self._lineage = lineage
+        self._chunk_bytes = chunk_bytes
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._identity = FileIdentity.of(os.fstat(self._descriptor))
+        if self._identity.size_bytes != segment.size_bytes:
+            self.close()
+            raise self._changed("segment changed since it was listed")
+
+    @property
+    def descriptor(self) -> int:
+        return self._descriptor
+
+    @property
+    def length_bytes(self) -> int:
+        return self._identity.size_bytes
+
+    @property
+    def modified_ms(self) -> int:
+        return self._identity.modified_ns // 1_000_000
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def chunks(self) -> Iterator[memoryview]:
+        """One checked pass from the file's begin; see `rsm.segment.local_segment.ContentSource`.
+
+        The last view is handed out only when the whole content has passed every check.
+        """
+        scanner = SegmentScanner(
+            base_offset=self._segment.offsets.start_offset, lineage=self._lineage
+        )
+        buffer = memoryview(bytearray(min(self._chunk_bytes, max(self.length_bytes, 1))))
+        position = 0
+        while position < self.length_bytes:
+            view = self._read(buffer[: self.length_bytes - position], position)
+            scanner.feed(view)
+            position += len(view)
+            if position == self.length_bytes:
+                self._finish(scanner)
+            yield view
+
+    def require_unwritten(self) -> None:
+        """Raise RetriableError if the file was written to since it was opened."""
+        if FileIdentity.of(os.fstat(self._descriptor)) != self._identity:
+            raise self._changed("segment was written to while it was read")
+
+    def is_in_place(self) -> bool:
+        """Whether the file still has its name. Raises OSError if that can't be told."""
+        return self._is_named(self._path)
+
+    def is_being_deleted(self) -> bool:
+        """Whether the broker has put it aside, to remove it after its delete delay."""
+        return self._is_named(self._path.with_name(self._path.name + DELETED_SUFFIX))
+
+    def _read(self, buffer: memoryview, position: int) -> memoryview:
+        """Read up to a buffer's length from `position`; never nothing."""
+        try:
+            read_bytes = os.preadv(self._descriptor, [buffer], position)
+        except OSError as error:
+            raise self._changed("segment can't be read") from error
+        if not read_bytes:
+            raise self._changed("segment was cut while it was read")
+        return buffer[:read_bytes]
+
+    def _finish(self, scanner: SegmentScanner) -> None:
+        self.require_unwritten()
+        end_offset = scanner.finish().offsets.end_offset
+        if end_offset > self._segment.offsets.end_offset:
+            raise CorruptError(
+                "segment runs into the next one",
+                path=self._path,
+                expected=self._segment.offsets.end_offset,
+                found=end_offset,
+            )
+
+    def _is_named(self, path: Path) -> bool:
+        try:
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return (status.st_dev, status.st_ino) == (self._identity.device, self._identity.inode)
+
+    def _changed(self, message: str) -> RetriableError:
+        return RetriableError(message, path=self._path, expected_bytes=self._segment.size_bytes)

@@ -1,0 +1,124 @@
+"""A partition's log as its directory shows it: rolled segments, the active one, leader epochs.
+
+Owns the listing and what it remembers to be cheap: of each rolled segment its greatest timestamp,
+as long as inode, size and time of its file stay the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from rlm.source.log_file import FileIdentity
+from rlm.source.log_source import LocalLog, LocalSegment
+from rlm.source.partition_files import (
+    LEADER_EPOCHS_FILE,
+    LOG_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    PartitionFiles,
+    list_partition_files,
+    read_or_none,
+)
+from rsm.segment.batch import NO_TIMESTAMP
+from rsm.segment.checkpoints import parse_leader_epochs
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import RetriableError
+from rsm.segment.indexes import TIME_ENTRY, TimeIndex
+from rsm.segment.ranges import OffsetRange
+
+_ATTEMPTS = 5
+_MAX_CHECKPOINT_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedLog:
+    """A log, and for the next listing the identity of each rolled segment's file."""
+
+    log: LocalLog
+    identities: tuple[FileIdentity, ...]
+
+    def known(self) -> dict[FileIdentity, LocalSegment]:
+        return dict(zip(self.identities, self.log.rolled, strict=True))
+
+
+def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
+    """List the log; `before` is an earlier listing of it.
+
+    Raises RetriableError if there is no log or it changes too fast, OSError as listing does.
+    """
+    known = before.known() if before is not None else {}
+    for _ in range(_ATTEMPTS):
+        files = list_partition_files(directory)
+        try:
+            identities = tuple(
+                FileIdentity.of(files.path(base, LOG_SUFFIX).stat())
+                for base in files.log_base_offsets
+            )
+        except FileNotFoundError:
+            continue  # deleted since it was listed
+        if not identities:
+            break
+        rolled = tuple(
+            _rolled_segment(
+                files, OffsetRange(start_offset=base, end_offset=following), each, known
+            )
+            for (base, following), each in zip(
+                pairwise(files.log_base_offsets), identities, strict=False
+            )
+        )
+        log = LocalLog(
+            rolled=rolled,
+            active_base_offset=files.log_base_offsets[-1],
+            active_size_bytes=identities[-1].size_bytes,
+            # After the segments: the broker writes an epoch's entry before its first batch.
+            checkpoint=_read_checkpoint(directory, required=bool(rolled)),
+        )
+        return ListedLog(log=log, identities=identities[:-1])
+    raise RetriableError("no log to list here now", directory=directory)
+
+
+def _rolled_segment(
+    files: PartitionFiles,
+    offsets: OffsetRange,
+    identity: FileIdentity,
+    known: dict[FileIdentity, LocalSegment],
+) -> LocalSegment:
+    segment = known.get(identity)
+    if segment is not None and segment.offsets == offsets:
+        return segment
+    timestamp_ms = _last_time_entry_ms(files.path(offsets.start_offset, TIME_INDEX_SUFFIX))
+    return LocalSegment(
+        offsets=offsets,
+        size_bytes=identity.size_bytes,
+        max_timestamp_ms=identity.modified_ns // 1_000_000 if timestamp_ms < 0 else timestamp_ms,
+    )
+
+
+def _last_time_entry_ms(path: Path) -> int:
+    """The last entry of a rolled segment's time index is added on roll and has the greatest time.
+
+    -1 if there is none, or if the file does not end with one (the broker cuts it on roll).
+    """
+    try:
+        size_bytes = path.stat().st_size
+        if not size_bytes or size_bytes % TIME_ENTRY.size:
+            return NO_TIMESTAMP
+        with path.open("rb") as file:
+            file.seek(size_bytes - TIME_ENTRY.size)
+            content = file.read(TIME_ENTRY.size)
+    except FileNotFoundError:
+        return NO_TIMESTAMP
+    if len(content) < TIME_ENTRY.size or not any(content):
+        return NO_TIMESTAMP
+    return next(TimeIndex(base_offset=0, data=content).entries()).timestamp_ms
+
+
+def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
+    path = directory / LEADER_EPOCHS_FILE
+    content = read_or_none(path, max_bytes=_MAX_CHECKPOINT_BYTES)
+    if content:
+        return parse_leader_epochs(content, file=str(path))
+    if required:
+        raise RetriableError("no leader epochs yet", path=path)
+    return Lineage()  # a log that nobody has led yet: the broker creates the file empty

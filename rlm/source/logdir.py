@@ -1,0 +1,182 @@
+"""LogDirSource: the log source that reads a broker's own log dirs, beside the running broker.
+
+Owns the order in which a segment is opened, so that what is read fits together although the broker
+writes, renames and deletes meanwhile:
+
+1. the log file, by descriptor: from here on neither renaming nor deleting disturbs its content;
+2. one listing, which must show the segment rolled and ending where it was said to end;
+3. indexes, transactions and producer snapshot;
+4. the log file must still have its name. The broker renames a segment's log first, its indexes
+   after it, and later segments after earlier ones, so that an index not found in step 3 is absent
+   and not just gone.
+
+After the last byte `verify_unchanged` repeats 2 and 4; there, being deleted does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from rlm.source.log_file import CHUNK_BYTES, LogFile
+from rlm.source.log_listing import ListedLog, list_log
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.partition_dirs import PartitionDirs
+from rlm.source.partition_files import LOG_SUFFIX, list_partition_files, segment_path
+from rlm.source.producer_snapshots import read_producer_snapshot
+from rlm.source.segment_indexes import read_segment_indexes
+from rlm.source.segment_transactions import read_segment_transactions
+from rsm.segment.clock import Clock
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+
+
+class LogDirSource(LogSource):
+    """The partitions in a broker's log dirs.
+
+    Remembers the last listing of each partition listed. An open segment holds one descriptor, its
+    companions, and during a pass `chunk_bytes` and at most one batch.
+    """
+
+    def __init__(
+        self, log_dirs: Sequence[Path], *, clock: Clock, chunk_bytes: int = CHUNK_BYTES
+    ) -> None:
+        self._dirs = PartitionDirs(log_dirs)
+        self._clock = clock
+        self._chunk_bytes = chunk_bytes
+        self._listed: dict[TopicIdPartition, ListedLog] = {}
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        here = self._dirs.partitions()
+        for gone in set(self._listed).difference(here):
+            self._listed.pop(gone, None)
+        return here
+
+    def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
+        directory = self._dirs.find(topic_id_partition)
+        with _unreadable_is_retriable(directory):
+            listed = list_log(directory, self._listed.get(topic_id_partition))
+        self._listed[topic_id_partition] = listed
+        return listed.log
+
+    def open_segment(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> AbstractContextManager[OpenSegment]:
+        return self._open(topic_id_partition, segment, lineage, last_stable_offset)
+
+    @contextmanager
+    def _open(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> Iterator[OpenSegment]:
+        if segment.offsets.end_offset > last_stable_offset:
+            raise RetriableError(
+                "segment reaches above the last stable offset",
+                topic_id_partition=topic_id_partition,
+                offsets=segment.offsets,
+                last_stable_offset=last_stable_offset,
+            )
+        directory = self._dirs.find(topic_id_partition)
+        path = segment_path(directory, segment.offsets.start_offset, LOG_SUFFIX)
+        with _unreadable_is_retriable(directory):
+            log = _open_log(path, segment, lineage, self._chunk_bytes)
+        try:
+            with _unreadable_is_retriable(directory):
+                opened = _OpenLogDirSegment(log, directory, segment, lineage, self._clock)
+            yield opened
+        finally:
+            log.close()
+
+
+class _OpenLogDirSegment:
+    """An open segment of a log dir; see `OpenSegment`. Does not own the log file."""
+
+    def __init__(
+        self, log: LogFile, directory: Path, segment: LocalSegment, lineage: Lineage, clock: Clock
+    ) -> None:
+        self._log = log
+        self._directory = directory
+        self._segment = segment
+        files = list_partition_files(directory)
+        _require_rolled(files.next_base_offset(segment.offsets.start_offset), segment, directory)
+        indexes = read_segment_indexes(log, files, segment)
+        transactions = read_segment_transactions(files, segment)
+        snapshot = read_producer_snapshot(files, segment.offsets.end_offset, clock)
+        if not log.is_in_place():
+            raise NotFoundError(
+                "segment was deleted while it was opened",
+                directory=directory,
+                offsets=segment.offsets,
+            )
+        timestamp_ms = indexes.max_timestamp_ms
+        self._max_timestamp_ms = log.modified_ms if timestamp_ms < 0 else timestamp_ms
+        self._data = LogSegmentData(
+            offsets=segment.offsets,
+            log=log,
+            companions=SegmentCompanions(
+                offset_index=indexes.offset_index.to_bytes(),
+                time_index=indexes.time_index.to_bytes(),
+                transaction_index=transactions.transaction_index,
+                producer_snapshot=snapshot,
+                lineage=lineage,
+                aborted_transactions=transactions.aborted_transactions,
+            ),
+        )
+
+    @property
+    def data(self) -> LogSegmentData:
+        return self._data
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        return self._max_timestamp_ms
+
+    def verify_unchanged(self) -> None:
+        with _unreadable_is_retriable(self._directory):
+            self._log.require_unwritten()
+            if self._log.is_in_place():
+                files = list_partition_files(self._directory)
+                base_offset = self._segment.offsets.start_offset
+                _require_rolled(files.next_base_offset(base_offset), self._segment, self._directory)
+            elif not self._log.is_being_deleted():
+                raise RetriableError(
+                    "segment is no longer where it was opened",
+                    directory=self._directory,
+                    offsets=self._segment.offsets,
+                )
+
+
+def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: int) -> LogFile:
+    try:
+        return LogFile(path, segment=segment, lineage=lineage, chunk_bytes=chunk_bytes)
+    except FileNotFoundError as error:
+        raise NotFoundError("segment is gone", path=path, offsets=segment.offsets) from error
+
+
+def _require_rolled(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:
+    if next_base_offset != segment.offsets.end_offset:
+        raise RetriableError(
+            "segment does not end where it was listed to end",
+            directory=directory,
+            offsets=segment.offsets,
+            next_base_offset=next_base_offset,
+        )
+
+
+@contextmanager
+def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
+    """A log dir that fails, or a partition directory that is moved or deleted under a reader."""
+    try:
+        yield
+    except OSError as error:
+        raise RetriableError("partition directory can't be read", directory=directory) from error

@@ -1,0 +1,111 @@
+"""Where a broker keeps its partitions: one directory each, in one of several log dirs.
+
+Owns the names of the directories and which of two is the current one. A directory is a partition's
+if it is named `<topic>-<partition>` and its `partition.metadata` tells the topic's id. Future
+replicas, stray ones and those being deleted are named `<topic>-<partition>.<uuid>-future`,
+`-stray` and `-delete`. Source: org.apache.kafka.storage.internals.log.UnifiedLog, LogManager.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rlm.source.meta_properties import META_PROPERTIES_FILE
+from rlm.source.partition_files import PARTITION_METADATA_FILE, read_or_none
+from rsm.segment.checkpoints import parse_partition_metadata
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+_NAME = re.compile(r"(.+)-(0|[1-9][0-9]{0,9})", re.ASCII)
+_MAX_METADATA_BYTES = 4096
+
+
+class PartitionDirs:
+    """Finds partitions in a broker's log dirs. Holds no state, so that a move is seen at once.
+
+    Where a partition is in two log dirs, the directory renamed last is the current one: a move
+    between log dirs ends with renaming the caught-up future replica, and the old one just after.
+    Thread-safe.
+    """
+
+    def __init__(self, log_dirs: Sequence[Path]) -> None:
+        self._log_dirs = tuple(log_dirs)
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        """All partitions that are here.
+
+        A partition whose topic id is not written yet is left out. Raises RetriableError if a log
+        dir can't be read: what it holds is not known, which is not the same as nothing.
+        """
+        found: set[TopicIdPartition] = set()
+        for log_dir in self._log_dirs:
+            _require_online(log_dir)
+            try:
+                found.update(_partitions_in(log_dir))
+            except OSError as error:
+                raise _unreadable(log_dir) from error
+        return tuple(sorted(found))
+
+    def find(self, topic_id_partition: TopicIdPartition) -> Path:
+        """The directory that holds the partition now.
+
+        Raises NotFoundError if none does, RetriableError if none does in the log dirs that can be
+        read and another can't.
+        """
+        found: list[tuple[int, Path]] = []
+        offline: OSError | None = None
+        for log_dir in self._log_dirs:
+            path = log_dir / f"{topic_id_partition.topic}-{topic_id_partition.partition}"
+            try:
+                if _read_partition(path) == topic_id_partition:
+                    found.append((path.stat().st_ctime_ns, path))
+            except OSError as error:
+                offline = error
+        if found:
+            return max(found)[1]
+        if offline is not None:
+            raise RetriableError(
+                "a log dir can't be read", topic_id_partition=topic_id_partition
+            ) from offline
+        for log_dir in self._log_dirs:
+            _require_online(log_dir)
+        raise NotFoundError("no log dir has it", topic_id_partition=topic_id_partition)
+
+
+def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:
+    for name in os.listdir(log_dir):  # noqa: PTH208 - names are enough, and there are thousands
+        partition = _read_partition(log_dir / name)
+        if partition is not None:
+            yield partition
+
+
+def _read_partition(directory: Path) -> TopicIdPartition | None:
+    """Whose directory it is; None if it is no partition's, or not written yet."""
+    match = _NAME.fullmatch(directory.name)
+    if match is None or match[1] == _CLUSTER_METADATA_TOPIC:
+        return None
+    path = directory / PARTITION_METADATA_FILE
+    try:
+        content = read_or_none(path, max_bytes=_MAX_METADATA_BYTES)
+    except NotADirectoryError:
+        return None
+    if content is None:
+        return None
+    topic_id = parse_partition_metadata(content, file=str(path))
+    return TopicIdPartition(topic_id=topic_id, topic=match[1], partition=int(match[2]))
+
+
+def _require_online(log_dir: Path) -> None:
+    """Raise RetriableError if the log dir is not there; an unmounted one is an empty directory."""
+    try:
+        (log_dir / META_PROPERTIES_FILE).stat()
+    except OSError as error:
+        raise _unreadable(log_dir) from error
+
+
+def _unreadable(log_dir: Path) -> RetriableError:
+    return RetriableError("log dir offline, not mounted or not formatted", log_dir=log_dir)

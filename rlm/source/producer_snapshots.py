@@ -1,0 +1,39 @@
+"""The producer snapshot of a rolled segment: the state of all producers at its end.
+
+Owns how long to wait for one. The broker writes the file of the next segment's base offset after
+it has begun that segment, in place: a reader may come before it or meet half of it.
+Source: KIP-405; org.apache.kafka.storage.internals.log.ProducerStateManager.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rlm.source.partition_files import PRODUCER_SNAPSHOT_SUFFIX, PartitionFiles, read_or_none
+from rsm.segment.clock import Clock
+from rsm.segment.producer_snapshot import is_whole_snapshot
+
+# A bound on memory: over a million producers, more than a broker keeps by default.
+MAX_SNAPSHOT_BYTES = 64 << 20
+_ATTEMPTS = 10
+_PAUSE_MS = 20
+
+_LOG = logging.getLogger(__name__)
+
+
+def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock) -> bytes | None:
+    """Read the snapshot at `end_offset`, the base of the next segment.
+
+    None if there is no whole one: a leader restored without it rebuilds the state from the log.
+    Waits for it, 0.2 s at most, only behind the newest rolled segment.
+    """
+    path = files.path(end_offset, PRODUCER_SNAPSHOT_SUFFIX)
+    may_be_in_writing = files.next_base_offset(end_offset) is None
+    for attempt in range(_ATTEMPTS if may_be_in_writing else 1):
+        if attempt:
+            clock.sleep_ms(_PAUSE_MS)
+        content = read_or_none(path, max_bytes=MAX_SNAPSHOT_BYTES + 1)
+        if content is not None and is_whole_snapshot(content):
+            return content
+    _LOG.warning("no whole producer snapshot, recorded as absent path=%s", path)
+    return None

@@ -1,0 +1,77 @@
+"""The aborted transactions of a rolled segment, also those that end behind it.
+
+Owns how far to look. An aborted transaction stands in the index of the segment that holds its abort
+marker, with the last stable offset of the log as it was then. So the search goes on through later
+segments until an entry's last stable offset has reached the segment's end: no transaction that
+ends later can have begun in it. The marker itself may lie above the last stable offset, when
+another transaction is still open below it. Source: LogSegment.collectAbortedTxns, TransactionIndex
+(org.apache.kafka.storage.internals.log).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.source.log_source import LocalSegment
+from rlm.source.partition_files import (
+    TRANSACTION_INDEX_SUFFIX,
+    PartitionFiles,
+    read_or_none,
+)
+from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
+from rsm.segment.indexes import TRANSACTION_ENTRY, TransactionIndex
+from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.ranges import OffsetRange
+
+# A bound, not a limit of the format: two million aborted transactions in one segment.
+MAX_INDEX_BYTES = 64 << 20
+_NO_END_OFFSET = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentTransactions:
+    """The segment's own transaction index, None where the broker has none, and what overlaps it."""
+
+    transaction_index: bytes | None
+    aborted_transactions: tuple[AbortedTransaction, ...]
+
+
+def read_segment_transactions(files: PartitionFiles, segment: LocalSegment) -> SegmentTransactions:
+    """Read the transaction indexes that matter to the segment.
+
+    Complete if every transaction that overlaps the segment was decided before `files` were listed.
+    Raises CorruptError or UnsupportedError if an index can't be understood: unlike the other
+    indexes it can't be made from the segment alone. RetriableError if one vanishes meanwhile.
+    """
+    own: bytes | None = None
+    aborted: list[AbortedTransaction] = []
+    for base_offset in files.transaction_index_base_offsets:
+        if base_offset < segment.offsets.start_offset:
+            continue
+        index = _read_index(files, base_offset)
+        if base_offset == segment.offsets.start_offset:
+            own = index.to_bytes()
+        aborted.extend(index.overlapping(segment.offsets))
+        last = index.transactions[-1:]
+        if last and last[0].last_stable_offset >= segment.offsets.end_offset:
+            break
+    return SegmentTransactions(transaction_index=own, aborted_transactions=tuple(aborted))
+
+
+def _read_index(files: PartitionFiles, base_offset: int) -> TransactionIndex:
+    path = files.path(base_offset, TRANSACTION_INDEX_SUFFIX)
+    content = read_or_none(path, max_bytes=MAX_INDEX_BYTES + 1)
+    if content is None:
+        raise RetriableError("transaction index vanished while it was read", path=path)
+    if len(content) > MAX_INDEX_BYTES:
+        raise UnsupportedError("transaction index too large", path=path, max_bytes=MAX_INDEX_BYTES)
+    end_offset = files.next_base_offset(base_offset)
+    if end_offset is None:
+        # The broker may be writing its last entry, of a transaction too new to matter.
+        content = content[: len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
+        end_offset = _NO_END_OFFSET
+    offsets = OffsetRange(start_offset=base_offset, end_offset=end_offset)
+    try:
+        return TransactionIndex.parse(content, offsets=offsets)
+    except CorruptError as error:
+        raise CorruptError(error.message, path=path, **error.context) from error
