@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from crc32c import crc32c
 
-from rsm.companion_cache import CompanionCache
+from rsm.cache.companions import CompanionCache
 from rsm.layout.companion import Companion, checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.segment_layout import ObjectContent, SegmentLayout
