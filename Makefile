@@ -66,7 +66,7 @@ $(STAMPS)/jars: tests/services/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
 	@echo "Fetching Kafka's jars into $(KAFKA)"
 	@rm -rf $(KAFKA)
-	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DincludeScope=runtime \
+	@mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@mkdir -p $(@D) && touch $@
 
