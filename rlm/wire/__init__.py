@@ -1,0 +1,1 @@
+"""Kafka's protocol: message tables, codec, a client without I/O, and one blocking connection."""

@@ -1,0 +1,142 @@
+"""A client of one connection without its I/O: requests to bytes, bytes to responses.
+
+Owns correlation ids and the choice of versions. On a new connection
+
+    data = client.hello()                    what to send first
+    client.receive(received)                 whatever came, in any pieces
+    client.next_response()                   -> ApiVersionsResponse
+    client.learn(response)                   -> bytes to send instead, or None: versions are known
+
+then `request` and `next_response` for anything else. Responses come in the order of their
+requests, as Kafka promises. After CorruptError the connection is of no use. Not thread-safe.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frames import FrameBuffer, read_response, request_frame
+from rlm.wire.reading import Buffer
+from rlm.wire.schema import Api, Message, RequestT, ResponseT, Versions
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+_SOFTWARE_NAME = "kafka-rlm"
+_SOFTWARE_VERSION = "0"
+_LAST_CORRELATION_ID = 0x7FFFFFFF
+
+
+class ProtocolClient:
+    """The protocol state of one connection."""
+
+    def __init__(self, *, client_id: str, max_response_bytes: int) -> None:
+        self._client_id = client_id
+        self._frames = FrameBuffer(max_frame_bytes=max_response_bytes)
+        self._pending: deque[tuple[int, Api[Any, Any], int]] = deque()
+        self._next_correlation_id = 0
+        self._broker_versions: Mapping[int, Versions] | None = None
+
+    def hello(self) -> bytes:
+        """The first request of a connection: ApiVersions, in our newest version."""
+        return self._hello(API_VERSIONS.versions.last)
+
+    def learn(self, response: ApiVersionsResponse) -> bytes | None:
+        """Take the broker's versions; None when they are known.
+
+        A broker that knows only older ApiVersions answers with its range of it: then the bytes
+        of the request to send instead are returned. Raises UnsupportedError for any other error.
+        """
+        versions = {
+            row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
+        }
+        if response.error_code == ErrorCode.NONE:
+            self._broker_versions = versions
+            return None
+        if response.error_code != ErrorCode.UNSUPPORTED_VERSION:
+            raise UnsupportedError(
+                "broker does not tell its versions", error_code=response.error_code
+            )
+        known = versions.get(API_VERSIONS.key, Versions(0, 0))
+        if known.last >= API_VERSIONS.versions.last:
+            raise UnsupportedError("broker refuses the version of ApiVersions that it names")
+        return self._hello(known.last)
+
+    def version_of(self, api: Api[RequestT, ResponseT], *, at_least: int = 0) -> int:
+        """The newest version of `api` that both sides speak.
+
+        Raises UnsupportedError if that is below `at_least`, or if there is none.
+        """
+        if self._broker_versions is None:
+            raise UnsupportedError("the broker's versions are not known yet", api=api.name)
+        broker = self._broker_versions.get(api.key, Versions.parse("none"))
+        version = min(api.versions.last, broker.last)
+        if version < max(api.versions.first, broker.first, at_least):
+            raise UnsupportedError(
+                "broker and client share no version of an API",
+                api=api.name,
+                broker_versions=f"{broker.first}-{broker.last}",
+                our_versions=f"{max(api.versions.first, at_least)}-{api.versions.last}",
+            )
+        return version
+
+    def request(
+        self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
+    ) -> bytes:
+        """The bytes of a request in the version of `version_of`.
+
+        Raises UnsupportedError as that does, and if the version cannot carry the message.
+        """
+        return self._frame(api, self.version_of(api, at_least=at_least), message)
+
+    def receive(self, data: Buffer) -> None:
+        """Take bytes as they were received."""
+        self._frames.add(data)
+
+    def next_response(self) -> Message | None:
+        """The response to the oldest request that has none yet; None until it is whole.
+
+        Raises CorruptError if what was received is not that response.
+        """
+        frame = self._frames.next_frame()
+        if frame is None:
+            return None
+        if not self._pending:
+            raise CorruptError("a response that was not asked for", size_bytes=len(frame))
+        correlation_id, api, version = self._pending.popleft()
+        if api.key == API_VERSIONS.key and _refuses_version(frame):
+            version = 0
+        header, response = read_response(api, version, frame)
+        assert isinstance(response, Message)
+        if header.correlation_id != correlation_id:
+            raise CorruptError(
+                "response to another request",
+                api=api.name,
+                expected_id=correlation_id,
+                found_id=header.correlation_id,
+            )
+        return response
+
+    def _hello(self, version: int) -> bytes:
+        message = ApiVersionsRequest()
+        if version in API_VERSIONS.flexible:
+            message = ApiVersionsRequest(
+                client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
+            )
+        return self._frame(API_VERSIONS, version, message)
+
+    def _frame(self, api: Api[RequestT, ResponseT], version: int, message: RequestT) -> bytes:
+        correlation_id = self._next_correlation_id
+        frame = request_frame(
+            api, version, message, correlation_id=correlation_id, client_id=self._client_id
+        )
+        self._next_correlation_id = (correlation_id + 1) & _LAST_CORRELATION_ID
+        self._pending.append((correlation_id, api, version))
+        return frame
+
+
+def _refuses_version(frame: bytes) -> bool:
+    """Whether an ApiVersions response says UNSUPPORTED_VERSION: then it is written as version 0."""
+    return frame[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

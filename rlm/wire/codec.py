@@ -1,0 +1,80 @@
+"""Messages to bytes and back, for every version in the tables.
+
+Decoding is strict and bounded: each length is checked against what is left, so the work and the
+memory of one decode are proportional to the bytes received; anything that is not exactly one
+message is a CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so that
+decode followed by encode is the identity.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import TypeVar
+
+from rlm.wire.decoder import Decoder, compile_decoder
+from rlm.wire.encoder import Encoder, compile_encoder
+from rlm.wire.reading import Buffer
+from rlm.wire.schema import Message
+from rsm.segment.errors import CorruptError
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+def encode(message: Message, version: int, *, flexible: bool) -> bytes:
+    """Write a message as `version` spells it.
+
+    Raises UnsupportedError if this version cannot carry what the message says, ValueError if a
+    value does not fit its width.
+    """
+    out = bytearray()
+    # mypy takes the hash of the instances for that of their class
+    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]
+    try:
+        encoder(out, message)
+    except struct.error as error:
+        raise ValueError(f"a value of {type(message).__name__} does not fit: {error}") from error
+    return bytes(out)
+
+
+def decode(message_type: type[MessageT], version: int, data: Buffer, *, flexible: bool) -> MessageT:
+    """Read a message that fills `data`; CorruptError if it does not."""
+    message, position = decode_prefix(message_type, version, data, flexible=flexible)
+    if position != len(data):
+        raise CorruptError(
+            "bytes behind the end of a message",
+            message_type=message_type.__name__,
+            version=version,
+            left_bytes=len(data) - position,
+        )
+    return message
+
+
+def decode_prefix(
+    message_type: type[MessageT], version: int, data: Buffer, *, flexible: bool
+) -> tuple[MessageT, int]:
+    """Read a message at the beginning of `data`; returns it and the position behind it."""
+    # mypy takes the hash of the instances for that of their class
+    decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]
+    try:
+        message, position = decoder(data, 0)
+    except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:
+        raise CorruptError(
+            "bytes are not the message they should be",
+            message_type=message_type.__name__,
+            version=version,
+            reason=error,
+        ) from error
+    assert isinstance(message, message_type)
+    return message, position
+
+
+# Compiling is pure and the tables are few, so these remember; they hold no state of a caller.
+@cache
+def _decoder(message_type: type[Message], version: int, flexible: bool) -> Decoder:  # noqa: FBT001
+    return compile_decoder(message_type, version, flexible=flexible)
+
+
+@cache
+def _encoder(message_type: type[Message], version: int, flexible: bool) -> Encoder:  # noqa: FBT001
+    return compile_encoder(message_type, version, flexible=flexible)

@@ -1,0 +1,265 @@
+"""One blocking connection to a broker: dialled, secured, authenticated, then asked.
+
+The only module of this package that does I/O. A deadline bounds each request as a whole, from
+the first byte sent to the last byte received: a peer that drips bytes does not extend it.
+Everything the network or the broker's login does to us is a RetriableError, for it may be mended
+there; bytes that are not the protocol are a CorruptError. After an error on the way the connection
+is closed, because what else was on its way is unknown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rlm.wire.api.api_versions import ApiVersionsResponse
+from rlm.wire.api.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
+from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
+from rlm.wire.client import ProtocolClient
+from rlm.wire.error_codes import ErrorCode, error_name
+from rlm.wire.sasl import PlainExchange, SaslExchange, ScramExchange
+from rlm.wire.schema import Api, Message, RequestT, ResponseT
+from rlm.wire.security import SaslSettings, SecuritySettings, TlsSettings
+from rsm.segment.clock import Clock
+from rsm.segment.errors import CorruptError, InvalidConfigError, RetriableError, TieredStorageError
+
+_RECEIVE_BYTES = 65536
+_NONCE_BYTES = 24
+# A login of a few messages; a server that wants more is not speaking these mechanisms.
+_MAX_SASL_ROUNDS = 8
+# Leave before the broker closes an authenticated connection at the end of its session (KIP-368).
+_SESSION_FRACTION = 0.8
+
+
+class Requester(Protocol):
+    """What can be asked: a connection, or what stands for one in a test."""
+
+    def request(
+        self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
+    ) -> ResponseT:
+        """Send a request in the newest version both speak, not below `at_least`; await the answer.
+
+        Raises RetriableError, CorruptError, or UnsupportedError if the broker is too old.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """How to connect. `max_response_bytes` bounds the memory that one answer can take."""
+
+    security: SecuritySettings
+    client_id: str = "rlm"
+    connect_timeout_ms: int = 10_000
+    request_timeout_ms: int = 30_000
+    max_response_bytes: int = 64 * 1024 * 1024
+
+
+class Connection:
+    """A connection that is open, and authenticated if it has to be. Not thread-safe."""
+
+    def __init__(
+        self, stream: socket.socket, address: str, settings: ConnectionSettings, clock: Clock
+    ) -> None:
+        self._stream = stream
+        self._address = address
+        self._settings = settings
+        self._clock = clock
+        self._expires_at_ms: int | None = None
+        self._protocol = ProtocolClient(
+            client_id=settings.client_id, max_response_bytes=settings.max_response_bytes
+        )
+
+    def request(
+        self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
+    ) -> ResponseT:
+        """As `Requester.request`, within the request timeout."""
+        data = self._protocol.request(api, message, at_least=at_least)
+        response = self._exchange(data, self._settings.request_timeout_ms)
+        assert isinstance(response, api.response)
+        return response
+
+    def is_expired(self) -> bool:
+        """Whether the broker may soon end the session of this login."""
+        return self._expires_at_ms is not None and self._clock.monotonic_ms() > self._expires_at_ms
+
+    def close(self) -> None:
+        """Close the stream; idempotent."""
+        self._stream.close()
+
+    def begin(self) -> None:
+        """Learn the broker's versions, and authenticate."""
+        data: bytes | None = self._protocol.hello()
+        while data is not None:
+            response = self._exchange(data, self._settings.request_timeout_ms)
+            assert isinstance(response, ApiVersionsResponse)
+            data = self._protocol.learn(response)
+        if self._settings.security.sasl is not None:
+            self._authenticate(self._settings.security.sasl)
+
+    def _authenticate(self, sasl: SaslSettings) -> None:
+        handshake = self.request(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=sasl.mechanism))
+        if handshake.error_code != ErrorCode.NONE:
+            raise self._refused(
+                handshake.error_code, mechanism=sasl.mechanism, offered=handshake.mechanisms
+            )
+        exchange = _exchange_of(sasl)
+        message = exchange.first_message()
+        for _ in range(_MAX_SASL_ROUNDS):
+            answer = self.request(SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=message))
+            if answer.error_code != ErrorCode.NONE:
+                raise self._refused(answer.error_code, reason=answer.error_message)
+            message = exchange.answer(answer.auth_bytes)
+            if exchange.is_done:
+                if answer.session_lifetime_ms > 0:
+                    lifetime_ms = int(answer.session_lifetime_ms * _SESSION_FRACTION)
+                    self._expires_at_ms = self._clock.monotonic_ms() + lifetime_ms
+                return
+        raise CorruptError("broker does not end the SASL exchange", address=self._address)
+
+    def _refused(self, error_code: int, **context: object) -> RetriableError:
+        return RetriableError(
+            "broker refuses the login",
+            address=self._address,
+            error=error_name(error_code),
+            **context,
+        )
+
+    def _exchange(self, data: bytes, timeout_ms: int) -> Message:
+        remaining_s = _deadline(self._clock, timeout_ms)
+        try:
+            self._send(data, remaining_s)
+            while (response := self._protocol.next_response()) is None:
+                self._stream.settimeout(remaining_s())
+                received = self._stream.recv(_RECEIVE_BYTES)
+                if not received:
+                    raise RetriableError("broker closed the connection", address=self._address)
+                self._protocol.receive(received)
+        except OSError as error:
+            self.close()
+            raise RetriableError(
+                "connection to the broker failed", address=self._address, reason=error
+            ) from error
+        except TieredStorageError:
+            self.close()
+            raise
+        return response
+
+    def _send(self, data: bytes, remaining_s: Callable[[], float]) -> None:
+        unsent = memoryview(data)
+        while unsent:
+            self._stream.settimeout(remaining_s())
+            unsent = unsent[self._stream.send(unsent) :]
+
+
+class Connector:
+    """Makes connections, all in the same way. Thread-safe.
+
+    Raises InvalidConfigError where a certificate, key or CA file can't be used.
+    """
+
+    def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        tls = settings.security.tls
+        self._tls = None if tls is None else _tls_context(tls)
+
+    def connect(self, host: str, port: int) -> Connection:
+        """Dial, and log in.
+
+        Raises RetriableError if the broker can't be reached, is not trusted, or refuses us;
+        CorruptError if what answers is no Kafka broker, or can't prove that it knows the password.
+        """
+        address = f"{host}:{port}"
+        remaining_s = _deadline(self._clock, self._settings.connect_timeout_ms)
+        try:
+            stream = self._dial(host, port, remaining_s)
+        except OSError as error:
+            raise RetriableError(
+                "no connection to the broker", address=address, reason=error
+            ) from error
+        connection = Connection(stream, address, self._settings, self._clock)
+        try:
+            connection.begin()
+        except TieredStorageError:
+            connection.close()
+            raise
+        return connection
+
+    def _dial(self, host: str, port: int, remaining_s: Callable[[], float]) -> socket.socket:
+        """Try the host's addresses in turn. Raises OSError, that of the last one."""
+        failure = OSError("the host has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        ):
+            stream = socket.socket(family, kind, protocol)
+            try:
+                stream.settimeout(remaining_s())
+                stream.connect(address)
+                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                stream.settimeout(remaining_s())
+                if self._tls is None:
+                    return stream
+                return self._tls.wrap_socket(stream, server_hostname=host)
+            except OSError as error:
+                stream.close()
+                failure = error
+        raise failure
+
+
+def _deadline(clock: Clock, timeout_ms: int) -> Callable[[], float]:
+    """A function that tells the seconds left, and raises TimeoutError when there are none."""
+    ends_at_ms = clock.monotonic_ms() + timeout_ms
+
+    def remaining_s() -> float:
+        left_ms = ends_at_ms - clock.monotonic_ms()
+        if left_ms <= 0:
+            raise TimeoutError(f"not within {timeout_ms} ms")
+        return left_ms / 1000
+
+    return remaining_s
+
+
+def _exchange_of(sasl: SaslSettings) -> SaslExchange:
+    if sasl.mechanism == "PLAIN":
+        return PlainExchange(username=sasl.username, password=sasl.password)
+    return ScramExchange(
+        mechanism=sasl.mechanism,
+        username=sasl.username,
+        password=sasl.password,
+        nonce=secrets.token_urlsafe(_NONCE_BYTES),
+    )
+
+
+def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context()
+        if tls.ca_path is not None:
+            is_directory = Path(tls.ca_path).is_dir()  # either, as librdkafka takes it
+            context = (
+                ssl.create_default_context(capath=tls.ca_path)
+                if is_directory
+                else ssl.create_default_context(cafile=tls.ca_path)
+            )
+    except OSError as error:
+        raise InvalidConfigError(
+            "no usable CA certificates", key="ssl.ca.location", found=tls.ca_path, reason=error
+        ) from error
+    context.check_hostname = tls.check_host_name
+    if tls.certificate_path is not None:
+        try:
+            # A key without its password must fail, not ask the terminal for it.
+            context.load_cert_chain(
+                tls.certificate_path, tls.key_path, password=tls.key_password or ""
+            )
+        except OSError as error:
+            raise InvalidConfigError(
+                "no usable client certificate",
+                key="ssl.certificate.location or ssl.key.location",
+                reason=error,
+            ) from error
+    return context

@@ -1,0 +1,165 @@
+"""Compiles a decoder for one version of a message: a function made once from its table.
+
+The function's source is a straight line of reads. For two adjacent int32 fields and a nullable
+compact string it is
+
+    def decode(data, pos):
+        v_partition, v_leader_epoch, = unpack_0(data, pos)
+        pos += 8
+        v_rack, pos = read_compact_nullable_string(data, pos)
+        tags, pos = read_tags(data, pos)
+        return Message(partition=v_partition, …, unknown_tags=tags), pos
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from rlm.wire import reading
+from rlm.wire.layout import (
+    FieldPlan,
+    MessagePlan,
+    plan,
+    smallest_bytes,
+    smallest_message_bytes,
+)
+from rlm.wire.reading import Buffer
+from rlm.wire.schema import ArrayOf, Message, WireType
+from rsm.segment.errors import CorruptError
+
+Decoder = Callable[[Buffer, int], tuple[Message, int]]
+
+
+def compile_decoder(message_type: type[Message], version: int, *, flexible: bool) -> Decoder:
+    """Make the function (data, position) -> (message, position behind it).
+
+    It raises CorruptError, struct.error, IndexError or UnicodeDecodeError on bytes that are not
+    such a message.
+    """
+    source = _DecoderSource(plan(message_type, version, flexible=flexible))
+    namespace = source.namespace
+    code = compile(source.text(), f"<decoder of {message_type.__name__} v{version}>", "exec")
+    exec(code, namespace)  # noqa: S102 - the text is made of our own tables alone
+    decoder: Decoder = namespace["decode"]
+    return decoder
+
+
+def _whole(body: bytes, position: int) -> None:
+    if position != len(body):
+        raise CorruptError("tagged field is longer than its value", left=len(body) - position)
+
+
+class _DecoderSource:
+    """Gathers the lines of one decoder, and the objects its names stand for."""
+
+    def __init__(self, message_plan: MessagePlan) -> None:
+        self._plan = message_plan
+        self._lines = ["def decode(data, pos):"]
+        self.namespace: dict[str, Any] = {
+            **vars(reading),
+            "Message": message_plan.message_type,
+            "whole": _whole,
+        }
+
+    def text(self) -> str:
+        for step in self._plan.steps:
+            self._step(step, "data", "pos", "    ")
+        self._tags()
+        fields = [field for step in self._plan.steps for field in step] + [*self._plan.tagged]
+        arguments = [f"{field.name}=v_{field.name}" for field in fields]
+        if self._plan.flexible:
+            arguments.append("unknown_tags=tags")
+        self._lines.append(f"    return Message({', '.join(arguments)}), pos")
+        return "\n".join(self._lines)
+
+    def _step(self, step: tuple[FieldPlan, ...], data: str, pos: str, indent: str) -> None:
+        field = step[0]
+        if field.struct_code is not None:
+            self._fixed(step, data, pos, indent)
+        elif isinstance(field.type, ArrayOf):
+            self._array(field, field.type.element, data, pos, indent)
+        else:
+            reader = self._reader(field.type, nullable=field.nullable)
+            self._lines.append(f"{indent}v_{field.name}, {pos} = {reader}({data}, {pos})")
+
+    def _fixed(self, step: tuple[FieldPlan, ...], data: str, pos: str, indent: str) -> None:
+        fixed = struct.Struct(">" + "".join(field.struct_code or "" for field in step))
+        unpack = self._named("unpack", fixed.unpack_from)
+        targets = "".join(f"v_{field.name}, " for field in step)
+        self._lines += [
+            f"{indent}{targets}= {unpack}({data}, {pos})",
+            f"{indent}{pos} += {fixed.size}",
+        ]
+
+    def _array(
+        self, field: FieldPlan, element: WireType | type[Message], data: str, pos: str, indent: str
+    ) -> None:
+        read_one, least_bytes = self._element(element, data, pos)
+        read_count = "read_compact_count" if self._plan.flexible else "read_count"
+        name = f"v_{field.name}"
+        if_null = f"{name} = None" if field.nullable else "raise null_array()"
+        self.namespace["null_array"] = lambda: CorruptError("null for an array that must be there")
+        self._lines += [
+            f"{indent}count, {pos} = {read_count}({data}, {pos}, {least_bytes})",
+            f"{indent}if count < 0:",
+            f"{indent}    {if_null}",
+            f"{indent}else:",
+            f"{indent}    items = []",
+            f"{indent}    for _ in range(count):",
+            *(f"{indent}        {line}" for line in read_one),
+            f"{indent}        items.append(item)",
+            f"{indent}    {name} = tuple(items)",
+        ]
+
+    def _element(
+        self, element: WireType | type[Message], data: str, pos: str
+    ) -> tuple[list[str], int]:
+        """The lines that read one element as `item`, and the fewest bytes it takes."""
+        version, flexible = self._plan.version, self._plan.flexible
+        if isinstance(element, WireType):
+            least_bytes = smallest_bytes(element, flexible=flexible)
+            single = FieldPlan(name="item", type=element, nullable=False, tag=None, default=None)
+            if single.struct_code is not None:
+                unpack = self._named("unpack", struct.Struct(">" + single.struct_code).unpack_from)
+                return [f"item, = {unpack}({data}, {pos})", f"{pos} += {least_bytes}"], least_bytes
+            reader = self._reader(element, nullable=False)
+            return [f"item, {pos} = {reader}({data}, {pos})"], least_bytes
+        decode = self._named("decode", compile_decoder(element, version, flexible=flexible))
+        least_bytes = smallest_message_bytes(element, version, flexible=flexible)
+        return [f"item, {pos} = {decode}({data}, {pos})"], least_bytes
+
+    def _tags(self) -> None:
+        if not self._plan.flexible:
+            return
+        self._lines.append("    tags, pos = read_tags(data, pos)")
+        if not self._plan.tagged:
+            return
+        for field in self._plan.tagged:
+            default = self._named("default", field.default)
+            self._lines.append(f"    v_{field.name} = {default}")
+        self._lines += ["    unknown = []", "    for tag, body in tags:", "        at = 0"]
+        branch = "if"
+        for field in self._plan.tagged:
+            self._lines.append(f"        {branch} tag == {field.tag}:")
+            self._step((field,), "body", "at", " " * 12)
+            self._lines.append("            whole(body, at)")
+            branch = "elif"
+        self._lines += [
+            "        else:",
+            "            unknown.append((tag, body))",
+            "    tags = tuple(unknown)",
+        ]
+
+    def _reader(self, primitive: WireType, *, nullable: bool) -> str:
+        if primitive is WireType.UUID:
+            return "read_uuid"
+        compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
+        kind = "bytes" if primitive is WireType.BYTES else "string"
+        return f"read_{'compact_' * compact}{'nullable_' * nullable}{kind}"
+
+    def _named(self, prefix: str, value: object) -> str:
+        name = f"{prefix}_{len(self.namespace)}"
+        self.namespace[name] = value
+        return name

@@ -1,0 +1,125 @@
+"""Compiles an encoder for one version of a message: the mirror of rlm.wire.decoder.
+
+A field that the version does not carry must have its default: what a caller asks for is never
+dropped in silence.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from rlm.wire import writing
+from rlm.wire.layout import FieldPlan, MessagePlan, plan
+from rlm.wire.schema import ArrayOf, Message, WireType
+from rsm.segment.errors import UnsupportedError
+
+Encoder = Callable[[bytearray, Message], None]
+
+
+def compile_encoder(message_type: type[Message], version: int, *, flexible: bool) -> Encoder:
+    """Make the function (out, message) that appends the message's bytes to `out`.
+
+    It raises UnsupportedError for a value that this version cannot carry, struct.error for one
+    that does not fit its width.
+    """
+    source = _EncoderSource(plan(message_type, version, flexible=flexible))
+    namespace = source.namespace
+    code = compile(source.text(), f"<encoder of {message_type.__name__} v{version}>", "exec")
+    exec(code, namespace)  # noqa: S102 - the text is made of our own tables alone
+    encoder: Encoder = namespace["encode"]
+    return encoder
+
+
+class _EncoderSource:
+    """Gathers the lines of one encoder, and the objects its names stand for."""
+
+    def __init__(self, message_plan: MessagePlan) -> None:
+        self._plan = message_plan
+        self._lines = ["def encode(out, m):"]
+        self.namespace: dict[str, Any] = {**vars(writing), "not_carried": self._not_carried}
+
+    def text(self) -> str:
+        for field in self._plan.absent:
+            self._absent(field.name, field.default)
+        for step in self._plan.steps:
+            self._step(step, "out", "    ")
+        if self._plan.flexible:
+            self._tags()
+        else:
+            self._absent("unknown_tags", ())
+        return "\n".join(self._lines)
+
+    def _not_carried(self, name: str) -> UnsupportedError:
+        return UnsupportedError(
+            "this version of the message does not carry the field",
+            message_type=self._plan.message_type.__name__,
+            version=self._plan.version,
+            field=name,
+        )
+
+    def _absent(self, name: str, default: object) -> None:
+        expected = self._named("default", default)
+        self._lines += [f"    if m.{name} != {expected}:", f"        raise not_carried({name!r})"]
+
+    def _step(self, step: tuple[FieldPlan, ...], out: str, indent: str) -> None:
+        field = step[0]
+        if field.struct_code is not None:
+            codes = "".join(field.struct_code or "" for field in step)
+            pack = self._named("pack", struct.Struct(">" + codes).pack)
+            values = ", ".join(f"m.{field.name}" for field in step)
+            self._lines.append(f"{indent}{out} += {pack}({values})")
+        elif isinstance(field.type, ArrayOf):
+            self._array(field, field.type.element, out, indent)
+        else:
+            writer = self._writer(field.type, nullable=field.nullable)
+            self._lines.append(f"{indent}{writer}({out}, m.{field.name})")
+
+    def _array(
+        self, field: FieldPlan, element: WireType | type[Message], out: str, indent: str
+    ) -> None:
+        write_count = "write_compact_count" if self._plan.flexible else "write_count"
+        if_null = f"{write_count}({out}, -1)" if field.nullable else "not_null(None)"
+        self._lines += [
+            f"{indent}if m.{field.name} is None:",
+            f"{indent}    {if_null}",
+            f"{indent}else:",
+            f"{indent}    {write_count}({out}, len(m.{field.name}))",
+            f"{indent}    for item in m.{field.name}:",
+            f"{indent}        {self._element(element, out)}",
+        ]
+
+    def _element(self, element: WireType | type[Message], out: str) -> str:
+        if isinstance(element, WireType):
+            single = FieldPlan(name="item", type=element, nullable=False, tag=None, default=None)
+            if single.struct_code is not None:
+                pack = self._named("pack", struct.Struct(">" + single.struct_code).pack)
+                return f"{out} += {pack}(item)"
+            return f"{self._writer(element, nullable=False)}({out}, item)"
+        encoder = compile_encoder(element, self._plan.version, flexible=self._plan.flexible)
+        return f"{self._named('encode', encoder)}({out}, item)"
+
+    def _tags(self) -> None:
+        if not self._plan.tagged:
+            self._lines.append("    write_tags(out, m.unknown_tags)")
+            return
+        self._lines.append("    tags = list(m.unknown_tags)")
+        for field in self._plan.tagged:
+            default = self._named("default", field.default)
+            self._lines += [f"    if m.{field.name} != {default}:", "        body = bytearray()"]
+            self._step((field,), "body", " " * 8)
+            self._lines.append(f"        tags.append(({field.tag}, bytes(body)))")
+        self._lines += ["    tags.sort()", "    write_tags(out, tags)"]
+
+    def _writer(self, primitive: WireType, *, nullable: bool) -> str:
+        if primitive is WireType.UUID:
+            return "write_uuid"
+        compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
+        kind = "bytes" if primitive is WireType.BYTES else "string"
+        return f"write_{'compact_' * compact}{'nullable_' * nullable}{kind}"
+
+    def _named(self, prefix: str, value: object) -> str:
+        name = f"{prefix}_{len(self.namespace)}"
+        self.namespace[name] = value
+        return name

@@ -1,0 +1,107 @@
+"""Frames: an int32 size, a header and a message, as they follow each other on a connection.
+
+    request   size, api key, api version, correlation id, client id [, tags], message
+    response  size, correlation id [, tags], message
+
+The tags are there in flexible versions; the client id is never compact (KIP-482).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from rlm.wire.codec import decode, decode_prefix, encode
+from rlm.wire.reading import Buffer
+from rlm.wire.schema import Api, Message, RequestT, ResponseT, WireType, wire
+from rsm.segment.errors import CorruptError
+
+SIZE_BYTES = 4
+_SIZE = struct.Struct(">i")
+_FLEXIBLE_REQUEST_HEADER = 2
+_FLEXIBLE_RESPONSE_HEADER = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHeader(Message):
+    """What precedes each request: which API, which version, and what its answer is known by."""
+
+    request_api_key: int = wire(WireType.INT16, "0+")
+    request_api_version: int = wire(WireType.INT16, "0+")
+    correlation_id: int = wire(WireType.INT32, "0+")
+    client_id: str | None = wire(WireType.HEADER_STRING, "1+", nullable="1+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseHeader(Message):
+    """What precedes each response: the correlation id of its request."""
+
+    correlation_id: int = wire(WireType.INT32, "0+")
+
+
+def request_frame(
+    api: Api[RequestT, ResponseT],
+    version: int,
+    message: RequestT,
+    *,
+    correlation_id: int,
+    client_id: str | None,
+) -> bytes:
+    """A whole request, its size first. Raises as `codec.encode`."""
+    header_version = api.request_header_version(version)
+    header = RequestHeader(
+        request_api_key=api.key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    head = encode(header, header_version, flexible=header_version >= _FLEXIBLE_REQUEST_HEADER)
+    body = encode(message, version, flexible=version in api.flexible)
+    return _SIZE.pack(len(head) + len(body)) + head + body
+
+
+def read_response(
+    api: Api[RequestT, ResponseT], version: int, frame: Buffer
+) -> tuple[ResponseHeader, ResponseT]:
+    """Read a response whose size was taken off; CorruptError if it is not one of this version."""
+    header_version = api.response_header_version(version)
+    flexible_header = header_version >= _FLEXIBLE_RESPONSE_HEADER
+    header, position = decode_prefix(
+        ResponseHeader, header_version, frame, flexible=flexible_header
+    )
+    body = decode(api.response, version, frame[position:], flexible=version in api.flexible)
+    return header, body
+
+
+class FrameBuffer:
+    """Cuts received bytes into frames. Not thread-safe.
+
+    Holds at most one incomplete frame of `max_frame_bytes` beside what one call adds.
+    """
+
+    def __init__(self, *, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._received = bytearray()
+
+    def add(self, data: Buffer) -> None:
+        """Take what was received."""
+        self._received += data
+
+    def next_frame(self) -> bytes | None:
+        """The next frame without its size, None until it is whole.
+
+        Raises CorruptError for a size that is negative or above the limit, before it is received.
+        """
+        if len(self._received) < SIZE_BYTES:
+            return None
+        (size,) = _SIZE.unpack_from(self._received)
+        if not 0 <= size <= self._max_frame_bytes:
+            raise CorruptError(
+                "frame size out of bounds", size_bytes=size, limit_bytes=self._max_frame_bytes
+            )
+        end = SIZE_BYTES + size
+        if len(self._received) < end:
+            return None
+        frame = bytes(memoryview(self._received)[SIZE_BYTES:end])
+        del self._received[:end]
+        return frame

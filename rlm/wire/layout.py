@@ -1,0 +1,113 @@
+"""One version of a message as a plan of steps, which decoders and encoders are compiled from.
+
+Adjacent fields of fixed width become one step, because a single struct call reads them all.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import groupby
+
+from rlm.wire.schema import ArrayOf, FieldSchema, FieldType, Message, WireType, fields_of
+
+STRUCT_CODES = {
+    WireType.BOOLEAN: "?",
+    WireType.INT8: "b",
+    WireType.INT16: "h",
+    WireType.INT32: "i",
+    WireType.INT64: "q",
+}
+_UUID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldPlan:
+    """A field of one version."""
+
+    name: str
+    type: FieldType
+    nullable: bool
+    tag: int | None
+    default: object
+
+    @property
+    def struct_code(self) -> str | None:
+        """The field's letter in a struct format, None if its width is not fixed."""
+        return STRUCT_CODES.get(self.type) if isinstance(self.type, WireType) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePlan:
+    """What is written of a message in one version.
+
+    `steps` are runs of fixed-width fields, and single other fields, in the order of writing;
+    `tagged` ascend by tag; `absent` are the fields this version does not carry.
+    """
+
+    message_type: type[Message]
+    version: int
+    flexible: bool
+    steps: tuple[tuple[FieldPlan, ...], ...]
+    tagged: tuple[FieldPlan, ...]
+    absent: tuple[FieldSchema, ...]
+
+
+def plan(message_type: type[Message], version: int, *, flexible: bool) -> MessagePlan:
+    """Lay out one version of a message."""
+    present, absent = [], []
+    for field in fields_of(message_type):
+        if version in field.versions:
+            present.append(_planned(field, version))
+        else:
+            absent.append(field)
+    untagged = [field for field in present if field.tag is None]
+    tagged = [field for field in present if field.tag is not None]
+    return MessagePlan(
+        message_type=message_type,
+        version=version,
+        flexible=flexible,
+        steps=tuple(_steps(untagged)),
+        tagged=tuple(sorted(tagged, key=lambda field: field.tag or 0)),
+        absent=tuple(absent),
+    )
+
+
+def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
+    """The fewest bytes that a value of this type takes; what an array's count is checked by."""
+    if isinstance(field_type, ArrayOf):
+        return 1 if flexible else 4
+    if field_type in STRUCT_CODES:
+        return struct.calcsize(">" + STRUCT_CODES[field_type])
+    if field_type is WireType.UUID:
+        return _UUID_BYTES
+    if flexible and field_type is not WireType.HEADER_STRING:
+        return 1
+    return 4 if field_type is WireType.BYTES else 2
+
+
+def smallest_message_bytes(message_type: type[Message], version: int, *, flexible: bool) -> int:
+    """As `smallest_bytes`, of a whole structure."""
+    planned = plan(message_type, version, flexible=flexible)
+    fixed = sum(
+        smallest_bytes(field.type, flexible=flexible) for step in planned.steps for field in step
+    )
+    return max(1, fixed + int(flexible))
+
+
+def _planned(field: FieldSchema, version: int) -> FieldPlan:
+    return FieldPlan(
+        name=field.name,
+        type=field.type,
+        nullable=version in field.nullable,
+        tag=field.tag,
+        default=field.default,
+    )
+
+
+def _steps(fields: list[FieldPlan]) -> list[tuple[FieldPlan, ...]]:
+    steps: list[tuple[FieldPlan, ...]] = []
+    for fixed, run in groupby(fields, key=lambda field: field.struct_code is not None):
+        grouped = tuple(run)
+        steps.extend([grouped] if fixed else [(field,) for field in grouped])
+    return steps

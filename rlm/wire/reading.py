@@ -1,0 +1,154 @@
+"""Reading one primitive, each length checked against what is left.
+
+Owns the byte forms that compiled decoders are made of:
+
+    string           int16 length, -1 null, UTF-8         compact: varint of length + 1, 0 null
+    bytes, array     int32 length or count, -1 null       compact: varint of length + 1, 0 null
+    unsigned varint  7 bits a byte, least significant first, at most 5 bytes
+    tags             varint count, then (varint tag, varint size, size bytes) by ascending tag
+
+A read past the end surfaces as struct.error or IndexError; the codec turns both into CorruptError.
+Source: Kafka's protocol guide, KIP-482, org.apache.kafka.common.utils.ByteUtils.
+"""
+
+from __future__ import annotations
+
+import struct
+from uuid import UUID
+
+from rlm.wire.schema import UnknownTags
+from rsm.segment.errors import CorruptError
+
+Buffer = bytes | memoryview
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_UUID = struct.Struct(">16s")
+_VARINT_BITS = 32
+_SMALLEST_TAG_BYTES = 2
+
+
+def read_unsigned_varint(data: Buffer, pos: int) -> tuple[int, int]:
+    """Read an unsigned varint of 32 bits; CorruptError if it is wider."""
+    byte = data[pos]
+    if byte < 0x80:  # nearly every length of a message
+        return byte, pos + 1
+    value = 0
+    for shift in range(0, _VARINT_BITS, 7):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> _VARINT_BITS:
+                break
+            return value, pos
+    raise CorruptError("unsigned varint is wider than 32 bits", position=pos)
+
+
+def read_uuid(data: Buffer, pos: int) -> tuple[UUID, int]:
+    """Read an id: 16 bytes."""
+    (raw,) = _UUID.unpack_from(data, pos)
+    return UUID(bytes=raw), pos + 16
+
+
+def read_string(data: Buffer, pos: int) -> tuple[str, int]:
+    """Read a string that cannot be null."""
+    (length,) = _INT16.unpack_from(data, pos)
+    return _text(data, pos + 2, length)
+
+
+def read_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
+    """Read a string, None for null."""
+    (length,) = _INT16.unpack_from(data, pos)
+    return (None, pos + 2) if length == -1 else _text(data, pos + 2, length)
+
+
+def read_compact_string(data: Buffer, pos: int) -> tuple[str, int]:
+    """As `read_string`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return _text(data, pos, length - 1)
+
+
+def read_compact_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
+    """As `read_nullable_string`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return (None, pos) if length == 0 else _text(data, pos, length - 1)
+
+
+def read_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
+    """Read bytes that cannot be null."""
+    (length,) = _INT32.unpack_from(data, pos)
+    return _slice(data, pos + 4, length)
+
+
+def read_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, int]:
+    """Read bytes, None for null."""
+    (length,) = _INT32.unpack_from(data, pos)
+    return (None, pos + 4) if length == -1 else _slice(data, pos + 4, length)
+
+
+def read_compact_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
+    """As `read_bytes`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return _slice(data, pos, length - 1)
+
+
+def read_compact_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, int]:
+    """As `read_nullable_bytes`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return (None, pos) if length == 0 else _slice(data, pos, length - 1)
+
+
+def read_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
+    """Read an array's count, -1 for null.
+
+    CorruptError if so many elements of at least `element_bytes` cannot follow: a forged count
+    never makes us allocate more than what was received.
+    """
+    (count,) = _INT32.unpack_from(data, pos)
+    return _checked_count(data, pos + 4, count, element_bytes), pos + 4
+
+
+def read_compact_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
+    """As `read_count`, in the compact form."""
+    count, pos = read_unsigned_varint(data, pos)
+    return _checked_count(data, pos, count - 1, element_bytes), pos
+
+
+def read_tags(data: Buffer, pos: int) -> tuple[UnknownTags, int]:
+    """Read the tagged fields at the end of a structure, each as (tag, its bytes)."""
+    count, pos = read_unsigned_varint(data, pos)
+    if count == 0:
+        return (), pos
+    _checked_count(data, pos, count, _SMALLEST_TAG_BYTES)
+    tags = []
+    previous = -1
+    for _ in range(count):
+        tag, pos = read_unsigned_varint(data, pos)
+        if tag <= previous:
+            raise CorruptError("tagged fields do not ascend", tag=tag, previous=previous)
+        previous = tag
+        size, pos = read_unsigned_varint(data, pos)
+        body, pos = _slice(data, pos, size)
+        tags.append((tag, body))
+    return tuple(tags), pos
+
+
+def _text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
+    end = pos + length
+    if length < 0 or end > len(data):
+        raise CorruptError("string is longer than its message", length_bytes=length, position=pos)
+    return str(data[pos:end], "utf-8"), end
+
+
+def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
+    end = pos + length
+    if length < 0 or end > len(data):
+        raise CorruptError("bytes are longer than their message", length_bytes=length, position=pos)
+    return bytes(data[pos:end]), end
+
+
+def _checked_count(data: Buffer, pos: int, count: int, element_bytes: int) -> int:
+    if count < -1 or count * element_bytes > len(data) - pos:
+        raise CorruptError("array is longer than its message", count=count, position=pos)
+    return count

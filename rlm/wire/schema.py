@@ -1,0 +1,176 @@
+"""The vocabulary of message tables: what a field is on the wire, and in which versions.
+
+A message is a frozen dataclass whose fields are declared with `wire(...)`, in the order in which
+they are written; the codec is compiled from that. Facts of a table come from Kafka's message
+schemas (the JSON resources of kafka-clients), the encodings from KIP-482 and the protocol guide.
+
+Knows nothing of bytes; what stands here is only what a table says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+_WIRE = "wire"
+_LAST_VERSION = 0x7FFF
+
+UnknownTags = tuple[tuple[int, bytes], ...]
+NULL_ID = UUID(int=0)
+
+
+class WireType(Enum):
+    """A primitive. In flexible versions strings, bytes and arrays are written in compact form."""
+
+    BOOLEAN = "boolean"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UUID = "uuid"
+    STRING = "string"
+    HEADER_STRING = "header string"  # a string that is never compact: the header's client id
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    """An array of one primitive or of one message; a tuple in values."""
+
+    element: WireType | type[Message]
+
+
+FieldType = WireType | ArrayOf
+
+_DEFAULTS: dict[WireType, object] = {
+    WireType.BOOLEAN: False,
+    WireType.INT8: 0,
+    WireType.INT16: 0,
+    WireType.INT32: 0,
+    WireType.INT64: 0,
+    WireType.UUID: NULL_ID,
+    WireType.STRING: "",
+    WireType.HEADER_STRING: "",
+    WireType.BYTES: b"",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """An inclusive range of versions, as the protocol states them; empty if first > last."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Versions:
+        """Read Kafka's spelling: "3", "1-4", "6+" or "none". ValueError for anything else."""
+        if text == "none":
+            return cls(0, -1)
+        if text.endswith("+"):
+            return cls(int(text[:-1]), _LAST_VERSION)
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
+
+    def __contains__(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Base of all messages and of the structures in them.
+
+    `unknown_tags` are tagged fields that no table names, ascending by tag: kept, so that what is
+    passed on loses nothing (KIP-482).
+    """
+
+    unknown_tags: UnknownTags = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSchema:
+    """One row of a table. `tag` is None for a field that is not tagged."""
+
+    name: str
+    type: FieldType
+    versions: Versions
+    nullable: Versions
+    tag: int | None
+    default: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    type: FieldType
+    versions: Versions
+    nullable: Versions
+    tag: int | None
+
+
+def wire(
+    field_type: FieldType,
+    versions: str,
+    *,
+    nullable: str = "none",
+    tag: int | None = None,
+    default: object = dataclasses.MISSING,
+    secret: bool = False,
+) -> Any:  # noqa: ANN401 - likewise
+    """Declare a field of a message; absent from a version, it has its default there.
+
+    The default of a default is zero, false, empty, or the null id. A tagged field is tagged in
+    all its versions. A secret never shows in repr.
+    """
+    if default is dataclasses.MISSING:
+        default = () if isinstance(field_type, ArrayOf) else _DEFAULTS[field_type]
+    row = _Row(field_type, Versions.parse(versions), Versions.parse(nullable), tag)
+    return dataclasses.field(default=default, repr=not secret, metadata={_WIRE: row})
+
+
+def fields_of(message_type: type[Message]) -> tuple[FieldSchema, ...]:
+    """The table of a message type, in the order of writing."""
+    rows = []
+    for field in dataclasses.fields(message_type):
+        row = field.metadata.get(_WIRE)
+        if isinstance(row, _Row):
+            rows.append(
+                FieldSchema(
+                    name=field.name,
+                    type=row.type,
+                    versions=row.versions,
+                    nullable=row.nullable,
+                    tag=row.tag,
+                    default=field.default,
+                )
+            )
+    return tuple(rows)
+
+
+RequestT = TypeVar("RequestT", bound=Message)
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api(Generic[RequestT, ResponseT]):
+    """An API of the protocol: its key, our versions of it, and its two messages."""
+
+    key: int
+    name: str
+    versions: Versions
+    flexible: Versions
+    request: type[RequestT]
+    response: type[ResponseT]
+
+    def request_header_version(self, version: int) -> int:
+        """2 in flexible versions, else 1 (0 died with ControlledShutdown)."""
+        return 2 if version in self.flexible else 1
+
+    def response_header_version(self, version: int) -> int:
+        """1 in flexible versions, else 0; always 0 for ApiVersions (KIP-511)."""
+        return 1 if version in self.flexible and self.key != API_VERSIONS_KEY else 0
+
+
+API_VERSIONS_KEY = 18

@@ -1,0 +1,112 @@
+"""Writing one primitive: the counterpart of rlm.wire.reading, where the byte forms are stated.
+
+A value that does not fit its width surfaces as struct.error; the codec turns it into ValueError.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TypeVar
+from uuid import UUID
+
+from rlm.wire.schema import UnknownTags
+from rsm.segment.errors import UnsupportedError
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+
+_ValueT = TypeVar("_ValueT")
+
+
+def write_unsigned_varint(out: bytearray, value: int) -> None:
+    """Write a value that is not negative."""
+    while value > 0x7F:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def write_uuid(out: bytearray, value: UUID) -> None:
+    """Write an id: 16 bytes."""
+    out += value.bytes
+
+
+def write_string(out: bytearray, value: str | None) -> None:
+    """Write a string; UnsupportedError for None."""
+    raw = not_null(value).encode()
+    out += _INT16.pack(len(raw))
+    out += raw
+
+
+def write_nullable_string(out: bytearray, value: str | None) -> None:
+    """Write a string, None as null."""
+    if value is None:
+        out += b"\xff\xff"
+    else:
+        write_string(out, value)
+
+
+def write_compact_string(out: bytearray, value: str | None) -> None:
+    """As `write_string`, in the compact form."""
+    write_compact_bytes(out, not_null(value).encode())
+
+
+def write_compact_nullable_string(out: bytearray, value: str | None) -> None:
+    """As `write_nullable_string`, in the compact form."""
+    write_compact_nullable_bytes(out, None if value is None else value.encode())
+
+
+def write_bytes(out: bytearray, value: bytes | None) -> None:
+    """Write bytes; UnsupportedError for None."""
+    raw = not_null(value)
+    out += _INT32.pack(len(raw))
+    out += raw
+
+
+def write_nullable_bytes(out: bytearray, value: bytes | None) -> None:
+    """Write bytes, None as null."""
+    if value is None:
+        out += b"\xff\xff\xff\xff"
+    else:
+        write_bytes(out, value)
+
+
+def write_compact_bytes(out: bytearray, value: bytes | None) -> None:
+    """As `write_bytes`, in the compact form."""
+    raw = not_null(value)
+    write_unsigned_varint(out, len(raw) + 1)
+    out += raw
+
+
+def write_compact_nullable_bytes(out: bytearray, value: bytes | None) -> None:
+    """As `write_nullable_bytes`, in the compact form."""
+    if value is None:
+        out.append(0)
+    else:
+        write_compact_bytes(out, value)
+
+
+def write_count(out: bytearray, count: int) -> None:
+    """Write an array's count; -1 is null."""
+    out += _INT32.pack(count)
+
+
+def write_compact_count(out: bytearray, count: int) -> None:
+    """As `write_count`, in the compact form."""
+    write_unsigned_varint(out, count + 1)
+
+
+def write_tags(out: bytearray, tags: UnknownTags | list[tuple[int, bytes]]) -> None:
+    """Write tagged fields, which must ascend by tag."""
+    write_unsigned_varint(out, len(tags))
+    for tag, body in tags:
+        write_unsigned_varint(out, tag)
+        write_unsigned_varint(out, len(body))
+        out += body
+
+
+def not_null(value: _ValueT | None) -> _ValueT:
+    """What may not be null in this version; UnsupportedError if it is."""
+    if value is None:
+        raise UnsupportedError("this version of the message has no null here")
+    return value
