@@ -1,0 +1,1 @@
+"""What we learn from the brokers and ask of them, by protocol."""

@@ -1,0 +1,107 @@
+"""The way into a cluster: any of the servers that the user named, tried in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
+from rlm.wire.connection import Requester
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+
+_KEY = "bootstrap.servers"
+_MAX_PORT = 65535
+
+
+class OpenConnection(Requester, Protocol):
+    """A connection, which is closed by whoever opened it."""
+
+    def is_expired(self) -> bool:
+        """Whether the broker may soon end it."""
+
+    def close(self) -> None:
+        """Close it; idempotent."""
+
+
+class Dialler(Protocol):
+    """What makes connections (rlm.wire.connection.Connector). Thread-safe."""
+
+    def connect(self, host: str, port: int) -> OpenConnection:
+        """Open a connection to that address. Raises RetriableError, CorruptError."""
+
+
+class Bootstrap:
+    """Connections to brokers of one cluster, found by its bootstrap servers. Thread-safe."""
+
+    def __init__(self, servers: Iterable[tuple[str, int]], dialler: Dialler) -> None:
+        self._servers = tuple(servers)
+        self._dialler = dialler
+
+    def view(self, topics: Iterable[str] | None = None) -> ClusterView:
+        """What the first server that answers says of `topics`, or of all if None.
+
+        Raises RetriableError naming why the last one failed, if none answers.
+        """
+        asked = None if topics is None else tuple(topics)
+        with self.any_broker() as broker:
+            return fetch_cluster_view(broker, asked)
+
+    @contextmanager
+    def any_broker(self) -> Iterator[Requester]:
+        """A connection to the first server that can be reached, closed at the end.
+
+        Raises RetriableError naming why the last one failed, if none can.
+        """
+        connection = self._first_reachable()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def at(self, address: BrokerAddress) -> Iterator[Requester]:
+        """A connection to one broker, closed at the end. Raises as `Dialler.connect`."""
+        connection = self.open(address)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def open(self, address: BrokerAddress) -> OpenConnection:
+        """A connection to one broker, which the caller closes. Raises as `Dialler.connect`."""
+        return self._dialler.connect(address.host, address.port)
+
+    def _first_reachable(self) -> OpenConnection:
+        failure: TieredStorageError | None = None
+        for host, port in self._servers:
+            try:
+                return self._dialler.connect(host, port)
+            except TieredStorageError as error:
+                failure = error
+        raise RetriableError(
+            "none of the bootstrap servers can be reached",
+            servers=",".join(f"{host}:{port}" for host, port in self._servers),
+            reason=failure,
+        ) from failure
+
+
+def parse_servers(text: str) -> tuple[tuple[str, int], ...]:
+    """Read Kafka's `host:port,host:port`; an IPv6 address stands in brackets.
+
+    Raises InvalidConfigError naming the setting.
+    """
+    servers = tuple(_parse_server(part.strip()) for part in text.split(",") if part.strip())
+    if not servers:
+        raise InvalidConfigError("no server is named", key=_KEY)
+    return servers
+
+
+def _parse_server(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT):
+        raise InvalidConfigError(
+            "not a server's address", key=_KEY, found=text, expected="host:port"
+        )
+    return host, int(port)

@@ -1,0 +1,164 @@
+"""The cluster as one broker's Metadata tells it: brokers, topics with their ids, leaders, epochs.
+
+A view is a snapshot of what that broker believes; what is decided on it must be confirmed by the
+leader with the epoch. Source: KIP-320 (epochs), KIP-516 (topic ids).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.broker.errors import error_of
+from rlm.wire.api.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.ids import TopicIdPartition
+
+_FIRST_VERSION_WITH_TOPIC_IDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerAddress:
+    """A live broker, at its address on the listener that was asked."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """A partition's leader (None while there is none) and replicas, by node id."""
+
+    partition: int
+    leader_id: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicView:
+    """A topic; `partitions` ascend."""
+
+    topic: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: tuple[PartitionView, ...]
+
+    def replica_ids(self) -> frozenset[int]:
+        """The brokers that have a replica of any partition."""
+        return frozenset(node_id for each in self.partitions for node_id in each.replicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """What one broker's Metadata said.
+
+    `refused` are topics that were asked for and not described, by the code of the reason.
+    """
+
+    cluster_id: str
+    controller_id: int | None
+    brokers: Mapping[int, BrokerAddress]
+    topics: Mapping[str, TopicView]
+    refused: Mapping[str, int]
+
+    def topic(self, name: str) -> TopicView:
+        """The topic; raises NotFoundError if there is none, or as `error_of` if it is hidden."""
+        found = self.topics.get(name)
+        if found is not None:
+            return found
+        code = self.refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise error_of(code, topic=name)
+
+    def broker(self, node_id: int) -> BrokerAddress:
+        """The live broker of that id; NotFoundError if it is not registered."""
+        found = self.brokers.get(node_id)
+        if found is None:
+            raise NotFoundError("the cluster has no live broker of this id", node_id=node_id)
+        return found
+
+    def led_by(self, node_id: int) -> Mapping[TopicIdPartition, int]:
+        """The partitions that a broker leads, each with its leader epoch."""
+        return {
+            TopicIdPartition(
+                topic_id=topic.topic_id, topic=topic.topic, partition=each.partition
+            ): each.leader_epoch
+            for topic in self.topics.values()
+            for each in topic.partitions
+            if each.leader_id == node_id
+        }
+
+
+def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -> ClusterView:
+    """Ask one broker about `topics`, or about all of them if None; never creates any.
+
+    Raises UnsupportedError if the broker is older than Kafka 2.8, which has no topic ids;
+    otherwise as `Requester.request`.
+    """
+    asked = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
+    request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+    response = broker.request(METADATA, request, at_least=_FIRST_VERSION_WITH_TOPIC_IDS)
+    return _view_of(response)
+
+
+def _view_of(response: MetadataResponse) -> ClusterView:
+    if response.error_code != ErrorCode.NONE:
+        raise error_of(response.error_code)
+    if response.cluster_id is None:
+        raise CorruptError("the broker does not tell its cluster's id")
+    described = [each for each in response.topics if each.error_code == ErrorCode.NONE]
+    return ClusterView(
+        cluster_id=response.cluster_id,
+        controller_id=response.controller_id if response.controller_id >= 0 else None,
+        brokers={
+            each.node_id: BrokerAddress(
+                node_id=each.node_id, host=each.host, port=each.port, rack=each.rack
+            )
+            for each in response.brokers
+        },
+        topics={topic.topic: topic for topic in map(_topic_of, described)},
+        refused={
+            each.name: each.error_code
+            for each in response.topics
+            if each.error_code != ErrorCode.NONE and each.name is not None
+        },
+    )
+
+
+def _topic_of(row: MetadataResponseTopic) -> TopicView:
+    if row.name is None:
+        raise CorruptError("the broker describes a topic without its name", topic_id=row.topic_id)
+    partitions = sorted(map(_partition_of, row.partitions), key=lambda each: each.partition)
+    return TopicView(
+        topic=row.name,
+        topic_id=row.topic_id,
+        is_internal=row.is_internal,
+        partitions=tuple(partitions),
+    )
+
+
+def _partition_of(row: MetadataResponsePartition) -> PartitionView:
+    # The row's own error code says no more than the absence of a leader or of a replica.
+    return PartitionView(
+        partition=row.partition_index,
+        leader_id=row.leader_id if row.leader_id >= 0 else None,
+        leader_epoch=row.leader_epoch,
+        replicas=row.replica_nodes,
+        isr=row.isr_nodes,
+    )

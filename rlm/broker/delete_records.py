@@ -1,0 +1,116 @@
+"""Move log starts forward on the one broker that is asked, and tell where they are afterwards.
+
+DeleteRecords carries no leader epoch, so a deposed leader that does not know it yet would
+obey. The epoch is therefore confirmed on the same connection right before, and nothing is sent to
+another broker if this one no longer leads: a new leader may lack the records that the plan counted
+as stored. REQUEST_TIMED_OUT means that the leader has done it while a follower is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm.broker.errors import error_of
+from rlm.broker.list_offsets import LogEnd, fetch_log_end
+from rlm.broker.partition_results import PartitionResults, by_name, by_topic
+from rlm.wire.api.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+# How long the leader waits for its followers; it has deleted before it waits.
+_FOLLOWERS_TIMEOUT_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDeletion:
+    """Delete below `before_offset`, as the leader of `leader_epoch`."""
+
+    before_offset: int
+    leader_epoch: int
+
+    def __post_init__(self) -> None:
+        # -1 would be the protocol's "up to the high watermark", which nobody here may mean.
+        if self.before_offset < 0 or self.leader_epoch < 0:
+            raise ValueError(f"not a deletion of records: {self}")
+
+
+def delete_records(
+    leader: Requester, deletions: Mapping[TopicIdPartition, RecordDeletion]
+) -> PartitionResults[int]:
+    """Delete in one request for all partitions; a value is the log start read back afterwards.
+
+    A partition fails with FencedError if the broker does not lead it in that epoch,
+    UnsupportedError if its cleanup policy does not delete, RetriableError if the offset is above
+    the high watermark or the log start is not where it was moved to. Raises as `Requester.request`
+    if a request as a whole fails; then what was deleted is unknown. Idempotent: a start never moves
+    back.
+    """
+    epochs = {each: deletion.leader_epoch for each, deletion in deletions.items()}
+    confirmed = fetch_log_end(leader, epochs, LogEnd.LOG_START)
+    allowed = {each: deletions[each] for each in confirmed.succeeded}
+    if not allowed:
+        return confirmed
+    response = leader.request(DELETE_RECORDS, _request_of(allowed))
+    done, refused = _outcome_of(response, allowed)
+    starts = fetch_log_end(leader, {each: epochs[each] for each in done}, LogEnd.LOG_START)
+    short = {
+        each: RetriableError(
+            "the log start did not move as far as it should",
+            partition=each,
+            log_start_offset=start_offset,
+            before_offset=deletions[each].before_offset,
+        )
+        for each, start_offset in starts.succeeded.items()
+        if start_offset < deletions[each].before_offset
+    }
+    return PartitionResults(
+        succeeded={each: start for each, start in starts.succeeded.items() if each not in short},
+        failed={**confirmed.failed, **refused, **starts.failed, **short},
+    )
+
+
+def _request_of(deletions: Mapping[TopicIdPartition, RecordDeletion]) -> DeleteRecordsRequest:
+    topics = tuple(
+        DeleteRecordsTopic(
+            name=topic,
+            partitions=tuple(
+                DeleteRecordsPartition(
+                    partition_index=each.partition, offset=deletions[each].before_offset
+                )
+                for each in members
+            ),
+        )
+        for topic, members in by_topic(deletions).items()
+    )
+    return DeleteRecordsRequest(topics=topics, timeout_ms=_FOLLOWERS_TIMEOUT_MS)
+
+
+def _outcome_of(
+    response: DeleteRecordsResponse, deletions: Mapping[TopicIdPartition, RecordDeletion]
+) -> tuple[tuple[TopicIdPartition, ...], Mapping[TopicIdPartition, TieredStorageError]]:
+    """The partitions whose leader has deleted, and why the others have not."""
+    codes = {
+        (topic.name, row.partition_index): row.error_code
+        for topic in response.topics
+        for row in topic.partitions
+    }
+    done: list[TopicIdPartition] = []
+    refused: dict[TopicIdPartition, TieredStorageError] = {}
+    for name, partition in by_name(deletions).items():
+        code = codes.get(name)
+        if code is None:
+            refused[partition] = RetriableError("the broker did not answer", partition=partition)
+        elif code in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+            done.append(partition)
+        else:
+            refused[partition] = error_of(code, partition=partition)
+    return tuple(done), refused

@@ -1,0 +1,127 @@
+"""The ends of a log, as its leader knows them: asked for many partitions in one request each.
+
+Each question carries the leader epoch that the asker believes in, so that a deposed or a newer
+leader does not answer it (KIP-320). The questions do not name the topic's id; whoever asks has
+taken id and epoch from the same Metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.broker.errors import error_of
+from rlm.broker.partition_results import PartitionResults, by_name, by_topic
+from rlm.wire.api.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+_FIRST_VERSION_WITH_LEADER_EPOCH = 4
+_CONSUMER = -1
+_LATEST = -1
+_EARLIEST = -2
+_READ_UNCOMMITTED = 0
+_READ_COMMITTED = 1
+
+
+class LogEnd(Enum):
+    """Which end of a log: (timestamp, isolation level) of ListOffsets."""
+
+    LOG_START = (_EARLIEST, _READ_UNCOMMITTED)
+    LAST_STABLE_OFFSET = (_LATEST, _READ_COMMITTED)
+    HIGH_WATERMARK = (_LATEST, _READ_UNCOMMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOffsets:
+    """Asked in this order, so log start ≤ last stable offset ≤ high watermark."""
+
+    log_start_offset: int
+    last_stable_offset: int
+    high_watermark: int
+
+
+def fetch_log_end(
+    leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], end: LogEnd
+) -> PartitionResults[int]:
+    """Ask one end of many logs, each as of its leader epoch.
+
+    A partition fails with FencedError if the broker does not lead it in that epoch, RetriableError
+    if it can't tell now. Raises as `Requester.request` if the request as a whole fails.
+    """
+    if not leader_epochs:
+        return PartitionResults(succeeded={}, failed={})
+    timestamp, isolation_level = end.value
+    topics = tuple(
+        ListOffsetsTopic(
+            name=topic,
+            partitions=tuple(
+                ListOffsetsPartition(
+                    partition_index=each.partition,
+                    current_leader_epoch=leader_epochs[each],
+                    timestamp=timestamp,
+                )
+                for each in members
+            ),
+        )
+        for topic, members in by_topic(leader_epochs).items()
+    )
+    request = ListOffsetsRequest(
+        replica_id=_CONSUMER, isolation_level=isolation_level, topics=topics
+    )
+    response = leader.request(LIST_OFFSETS, request, at_least=_FIRST_VERSION_WITH_LEADER_EPOCH)
+    return _results_of(response, leader_epochs)
+
+
+def fetch_partition_offsets(
+    leader: Requester, leader_epochs: Mapping[TopicIdPartition, int]
+) -> PartitionResults[PartitionOffsets]:
+    """All three ends of many logs, in three requests. Fails and raises as `fetch_log_end`."""
+    starts = fetch_log_end(leader, leader_epochs, LogEnd.LOG_START)
+    remaining = {each: leader_epochs[each] for each in starts.succeeded}
+    stable = fetch_log_end(leader, remaining, LogEnd.LAST_STABLE_OFFSET)
+    remaining = {each: leader_epochs[each] for each in stable.succeeded}
+    watermarks = fetch_log_end(leader, remaining, LogEnd.HIGH_WATERMARK)
+    return PartitionResults(
+        succeeded={
+            each: PartitionOffsets(
+                log_start_offset=starts.succeeded[each],
+                last_stable_offset=stable.succeeded[each],
+                high_watermark=high_watermark,
+            )
+            for each, high_watermark in watermarks.succeeded.items()
+        },
+        failed={**starts.failed, **stable.failed, **watermarks.failed},
+    )
+
+
+def _results_of(
+    response: ListOffsetsResponse, leader_epochs: Mapping[TopicIdPartition, int]
+) -> PartitionResults[int]:
+    asked = by_name(leader_epochs)
+    succeeded: dict[TopicIdPartition, int] = {}
+    failed: dict[TopicIdPartition, TieredStorageError] = {}
+    for topic in response.topics:
+        for row in topic.partitions:
+            partition = asked.get((topic.name, row.partition_index))
+            if partition is None:
+                continue
+            if row.error_code == ErrorCode.NONE and row.offset >= 0:
+                succeeded[partition] = row.offset
+            else:
+                failed[partition] = error_of(
+                    row.error_code, partition=partition, leader_epoch=leader_epochs[partition]
+                )
+    for partition in leader_epochs:
+        if partition not in succeeded and partition not in failed:
+            failed[partition] = RetriableError("the broker did not answer", partition=partition)
+    return PartitionResults(succeeded=succeeded, failed=failed)

@@ -1,0 +1,162 @@
+"""Our own broker: the one whose log dirs we read, and the only one that we ask to act.
+
+Owns one connection to it, found by its node id through Metadata and made anew when it broke, at
+most as often as the back-off allows. What is asked here goes to that broker or nowhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rlm.broker.bootstrap import Bootstrap, OpenConnection
+from rlm.broker.cluster import ClusterView, fetch_cluster_view
+from rlm.broker.delete_records import RecordDeletion, delete_records
+from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
+from rlm.broker.partition_results import PartitionResults
+from rlm.wire.connection import Requester
+from rsm.segment.clock import Clock
+from rsm.segment.errors import (
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.segment.ids import TopicIdPartition
+
+_AnswerT = TypeVar("_AnswerT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconnectBackoff:
+    """Pauses between attempts to connect: doubled from the first to the longest."""
+
+    first_ms: int = 100
+    longest_ms: int = 10_000
+
+    def pause_ms(self, failures: int) -> int:
+        """The pause after so many failures in a row."""
+        return min(self.longest_ms, self.first_ms << min(failures - 1, 30))
+
+
+class OwnBroker:
+    """Asks one broker of one cluster. Thread-safe: callers wait for each other.
+
+    Every method raises RetriableError while the broker can't be reached or its back-off lasts (it
+    never waits for it), InvalidConfigError if the bootstrap servers are another cluster's,
+    CorruptError, and UnsupportedError if the broker is too old.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Bootstrap,
+        clock: Clock,
+        *,
+        node_id: int,
+        cluster_id: str,
+        backoff: ReconnectBackoff,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._clock = clock
+        self._node_id = node_id
+        self._cluster_id = cluster_id
+        self._backoff = backoff
+        self._lock = threading.Lock()
+        self._connection: OpenConnection | None = None
+        self._failures = 0
+        self._last_failure: TieredStorageError | None = None
+        self._not_before_ms = 0
+
+    @property
+    def node_id(self) -> int:
+        """The broker's id."""
+        return self._node_id
+
+    def view(self, topics: Iterable[str] | None = None) -> ClusterView:
+        """The cluster as our broker sees it; all topics if None."""
+        asked = None if topics is None else tuple(topics)
+        return self._ask(lambda broker: fetch_cluster_view(broker, asked))
+
+    def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
+        """The partitions that our broker believes to lead, each with its leader epoch."""
+        return self.view(topics).led_by(self._node_id)
+
+    def offsets(
+        self, leader_epochs: Mapping[TopicIdPartition, int]
+    ) -> PartitionResults[PartitionOffsets]:
+        """Log start, last stable offset and high watermark of many partitions.
+
+        A partition fails with FencedError if our broker does not lead it in that epoch.
+        """
+        return self._ask(lambda broker: fetch_partition_offsets(broker, leader_epochs))
+
+    def delete_records(
+        self, deletions: Mapping[TopicIdPartition, RecordDeletion]
+    ) -> PartitionResults[int]:
+        """Move log starts forward; a value is the new log start. Fails as `delete_records`."""
+        return self._ask(lambda broker: delete_records(broker, deletions))
+
+    def close(self) -> None:
+        """Close the connection; a later call would open another."""
+        with self._lock:
+            self._drop()
+
+    def _ask(self, question: Callable[[Requester], _AnswerT]) -> _AnswerT:
+        with self._lock:
+            connection = self._connected()
+            try:
+                return question(connection)
+            except TieredStorageError:
+                # It may be broken or out of step; the next call finds out on a new one.
+                self._drop()
+                raise
+
+    def _connected(self) -> OpenConnection:
+        if self._connection is not None and self._connection.is_expired():
+            self._drop()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> OpenConnection:
+        if self._clock.monotonic_ms() < self._not_before_ms:
+            raise RetriableError(
+                "our broker could not be reached a moment ago",
+                node_id=self._node_id,
+                reason=self._last_failure,
+            )
+        try:
+            connection = self._find_and_open()
+        except TieredStorageError as error:
+            self._failures += 1
+            self._last_failure = error
+            pause_ms = self._backoff.pause_ms(self._failures)
+            self._not_before_ms = self._clock.monotonic_ms() + pause_ms
+            raise
+        self._failures = 0
+        self._last_failure = None
+        return connection
+
+    def _find_and_open(self) -> OpenConnection:
+        view = self._bootstrap.view(())
+        if view.cluster_id != self._cluster_id:
+            raise InvalidConfigError(
+                "the bootstrap servers are another cluster's",
+                key="bootstrap.servers",
+                expected_id=self._cluster_id,
+                found_id=view.cluster_id,
+            )
+        try:
+            address = view.broker(self._node_id)
+        except NotFoundError as error:
+            raise RetriableError(
+                "our broker is not registered in the cluster", node_id=self._node_id
+            ) from error
+        return self._bootstrap.open(address)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,37 @@
+"""One request for many partitions, an outcome for each; and Kafka's grouping by topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionResults(Generic[ValueT]):
+    """Each partition asked about is in exactly one of the two."""
+
+    succeeded: Mapping[TopicIdPartition, ValueT]
+    failed: Mapping[TopicIdPartition, TieredStorageError]
+
+
+def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[TopicIdPartition, ...]]:
+    """Group as requests do; order is kept."""
+    grouped: dict[str, list[TopicIdPartition]] = {}
+    for each in partitions:
+        grouped.setdefault(each.topic, []).append(each)
+    return {topic: tuple(members) for topic, members in grouped.items()}
+
+
+def by_name(partitions: Iterable[TopicIdPartition]) -> Mapping[tuple[str, int], TopicIdPartition]:
+    """Index by what answers name a partition with. ValueError if two topic ids share a name."""
+    indexed: dict[tuple[str, int], TopicIdPartition] = {}
+    for each in partitions:
+        if indexed.setdefault((each.topic, each.partition), each) != each:
+            raise ValueError(f"two incarnations of {each.topic} in one request")
+    return indexed

@@ -1,0 +1,170 @@
+"""Settings of topics: as one broker has them, and changing them.
+
+A change is taken by any broker and reaches the others a moment later; what a broker acts on is only
+what it says itself. So whoever depends on a change asks each replica's broker for it. Source:
+KIP-133, KIP-226 (where a value comes from), KIP-339 (single changes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import ClusterView
+from rlm.broker.errors import error_of
+from rlm.wire.api.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
+from rlm.wire.api.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import CorruptError, RetriableError
+
+RETENTION_MS = "retention.ms"
+RETENTION_BYTES = "retention.bytes"
+CLEANUP_POLICY = "cleanup.policy"
+REMOTE_STORAGE_ENABLE = "remote.storage.enable"
+_KEYS = (RETENTION_MS, RETENTION_BYTES, CLEANUP_POLICY, REMOTE_STORAGE_ENABLE)
+
+_TOPIC_RESOURCE = 2
+_SOURCE_TOPIC = 1
+_SET = 0
+_DELETE = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigValue:
+    """A setting in force; `is_override` if the topic itself sets it, and not a default."""
+
+    value: str
+    is_override: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigs:
+    """What one broker holds of a topic, of the settings that decide on its data.
+
+    A broker that does not know a setting has no entry for it.
+    """
+
+    topic: str
+    entries: Mapping[str, ConfigValue]
+
+    def override(self, key: str) -> str | None:
+        """The topic's own value; None if it has none, whatever is in force."""
+        entry = self.entries.get(key)
+        return entry.value if entry is not None and entry.is_override else None
+
+    @property
+    def retention_ms(self) -> int:
+        """In force; -1 is unlimited."""
+        return self._number(RETENTION_MS)
+
+    @property
+    def retention_bytes(self) -> int:
+        """In force, per partition; -1 is unlimited."""
+        return self._number(RETENTION_BYTES)
+
+    @property
+    def cleanup_policy(self) -> frozenset[str]:
+        """In force: `delete`, `compact`, or both."""
+        entry = self.entries.get(CLEANUP_POLICY)
+        text = "" if entry is None else entry.value
+        return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+    @property
+    def remote_storage_enable(self) -> bool:
+        """Whether the topic has Kafka's own tiering; false where the broker knows none."""
+        entry = self.entries.get(REMOTE_STORAGE_ENABLE)
+        return entry is not None and entry.value.lower() == "true"
+
+    def _number(self, key: str) -> int:
+        entry = self.entries.get(key)
+        try:
+            return int("" if entry is None else entry.value)
+        except ValueError as error:
+            raise CorruptError("the broker tells no number", topic=self.topic, key=key) from error
+
+
+def read_topic_configs(broker: Requester, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
+    """What this broker holds of `topics`, in one request.
+
+    Raises NotFoundError naming the first topic that it does not know, RetriableError if a right is
+    missing, and as `Requester.request`.
+    """
+    resources = tuple(
+        DescribeConfigsResource(
+            resource_type=_TOPIC_RESOURCE, resource_name=topic, configuration_keys=_KEYS
+        )
+        for topic in topics
+    )
+    if not resources:
+        return {}
+    response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources))
+    found = {row.resource_name: _configs_of(row) for row in response.results}
+    for resource in resources:
+        if resource.resource_name not in found:
+            raise RetriableError("the broker did not answer", topic=resource.resource_name)
+    return found
+
+
+def read_on_replicas(
+    bootstrap: Bootstrap, view: ClusterView, topic: str
+) -> Mapping[int, TopicConfigs]:
+    """What the broker of each replica of `topic` holds of it, by node id.
+
+    Raises RetriableError or NotFoundError if one of them can't be asked: an answer that lacks a
+    replica would prove nothing.
+    """
+    found: dict[int, TopicConfigs] = {}
+    for node_id in sorted(view.topic(topic).replica_ids()):
+        with bootstrap.at(view.broker(node_id)) as broker:
+            found[node_id] = read_topic_configs(broker, (topic,))[topic]
+    return found
+
+
+def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str | None]) -> None:
+    """Set the topic's own values, or delete them where None; all of them or none. Idempotent.
+
+    After return the controller has taken the change; brokers apply it a moment later. Raises
+    NotFoundError, InvalidConfigError, UnsupportedError (a policy of the cluster), RetriableError.
+    """
+    configs = tuple(
+        AlterableConfig(name=key, config_operation=_DELETE if value is None else _SET, value=value)
+        for key, value in changes.items()
+    )
+    resource = AlterConfigsResource(
+        resource_type=_TOPIC_RESOURCE, resource_name=topic, configs=configs
+    )
+    response = broker.request(
+        INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=(resource,))
+    )
+    if not response.responses:
+        raise RetriableError("the broker did not answer", topic=topic)
+    for row in response.responses:
+        if row.error_code != ErrorCode.NONE:
+            raise error_of(row.error_code, topic=topic, reason=row.error_message)
+
+
+def _configs_of(row: DescribeConfigsResult) -> TopicConfigs:
+    if row.error_code != ErrorCode.NONE:
+        raise error_of(row.error_code, topic=row.resource_name, reason=row.error_message)
+    return TopicConfigs(
+        topic=row.resource_name,
+        entries={
+            each.name: ConfigValue(
+                value=each.value, is_override=each.config_source == _SOURCE_TOPIC
+            )
+            for each in row.configs
+            if each.value is not None
+        },
+    )
