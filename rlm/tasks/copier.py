@@ -27,7 +27,7 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopyAttempt
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class BoundedAttempt(CopyAttempt):
@@ -101,13 +101,15 @@ class Copier:
             objects=objects,
         )
         self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
-        logger.info(
-            "copied segment topic_partition=%s base_offset=%d end_offset=%d bytes=%d segment_id=%s",
-            tip,
-            finished.offsets.start_offset,
-            finished.offsets.end_offset,
-            finished.segment_size_bytes,
-            finished.segment_id,
+        _log.info(
+            "copied segment",
+            extra={
+                "topic_partition": tip,
+                "base_offset": finished.offsets.start_offset,
+                "end_offset": finished.offsets.end_offset,
+                "bytes": finished.segment_size_bytes,
+                "segment_id": finished.segment_id,
+            },
         )
         return finished
 

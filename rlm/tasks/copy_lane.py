@@ -19,7 +19,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,15 +100,17 @@ class CopyLanes:
         try:
             finished = self._copier.copy(order)
         except FencedError as error:
-            logger.info("copy given up topic_partition=%s error=%s", tip, error)
+            _log.info("copy given up", extra={"topic_partition": tip, "error": error})
             return False
         except TieredStorageError as error:
             self._metrics.remote_copy_errors.labels(tip.topic).inc()
-            logger.warning(
-                "copy failed topic_partition=%s base_offset=%d error=%s",
-                tip,
-                segment.offsets.start_offset,
-                error,
+            _log.warning(
+                "copy failed",
+                extra={
+                    "topic_partition": tip,
+                    "base_offset": segment.offsets.start_offset,
+                    "error": error,
+                },
             )
             return False
         finally:

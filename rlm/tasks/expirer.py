@@ -22,7 +22,7 @@ from rlmm.events import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 MAX_PAUSE_MS = 600_000
 
@@ -82,13 +82,15 @@ class Expirer:
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
         with self._lock:
             self._failed.pop(started.segment_id.id, None)
-        logger.info(
-            "deleted segment segment_id=%s base_offset=%d end_offset=%d reason=%s accepted=%s",
-            started.segment_id,
-            started.offsets.start_offset,
-            started.offsets.end_offset,
-            action.reason,
-            result.accepted,
+        _log.info(
+            "deleted segment",
+            extra={
+                "segment_id": started.segment_id,
+                "base_offset": started.offsets.start_offset,
+                "end_offset": started.offsets.end_offset,
+                "reason": action.reason,
+                "accepted": result.accepted,
+            },
         )
         return True
 
@@ -133,8 +135,8 @@ class Expirer:
                 next_attempt_ms=now_ms + pause_ms,
             )
             self._failed[segment.id] = failed
-        logger.warning(
-            "deletion failed segment_id=%s attempts=%d error=%s", segment, attempts, error
+        _log.warning(
+            "deletion failed", extra={"segment_id": segment, "attempts": attempts, "error": error}
         )
         if attempts >= self._max_attempts:
             self._bury(metadata, failed, error)
@@ -160,8 +162,7 @@ class Expirer:
         with self._lock:
             self._failed.pop(metadata.segment_id.id, None)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
-        logger.error(
-            "deletion given up, dead letter written segment_id=%s attempts=%d",
-            metadata.segment_id,
-            failed.attempts,
+        _log.error(
+            "deletion given up, dead letter written",
+            extra={"segment_id": metadata.segment_id, "attempts": failed.attempts},
         )

@@ -14,7 +14,7 @@ from rlm.tasks.ports import Ports
 from rlmm.events import LogStartAdvanced
 from rsm.segment.errors import TieredStorageError
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class ExpiryLanes:
@@ -49,8 +49,9 @@ class ExpiryLanes:
             for record in plan.forgets:
                 self._metadata.retire(record.metadata.segment_id)
         except TieredStorageError as error:
-            logger.warning(
-                "expiry given up topic_partition=%s error=%s", lead.topic_id_partition, error
+            _log.warning(
+                "expiry given up",
+                extra={"topic_partition": lead.topic_id_partition, "error": error},
             )
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
@@ -63,12 +64,14 @@ class ExpiryLanes:
                 reason=action.reason,
             )
         )
-        logger.info(
-            "log start topic_partition=%s offset=%d reason=%s refusal=%s",
-            lead.topic_id_partition,
-            action.offset,
-            action.reason,
-            result.refusal,
+        _log.info(
+            "log start",
+            extra={
+                "topic_partition": lead.topic_id_partition,
+                "offset": action.offset,
+                "reason": action.reason,
+                "refusal": result.refusal,
+            },
         )
 
     def _delete(self, lead: PartitionLead, plan: Plan) -> None:

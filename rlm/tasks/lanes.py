@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Executor
 from threading import Lock
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Lanes:
@@ -45,7 +45,7 @@ class Lanes:
             job()
         except Exception:
             # A lane outlives a job's bug: the partition is planned anew in the next cycle.
-            logger.exception("job failed lane=%s key=%s", self._name, key)
+            _log.exception("job failed", extra={"lane": self._name, "key": key})
         finally:
             self._leave(key)
 

@@ -27,7 +27,7 @@ from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class LeaderCycle:
@@ -106,12 +106,12 @@ class LeaderCycle:
             tip = lead.topic_id_partition
             answer = offsets[tip]
             if isinstance(answer, TieredStorageError):
-                logger.info("partition waits topic_partition=%s error=%s", tip, answer)
+                _log.info("partition waits", extra={"topic_partition": tip, "error": answer})
                 continue
             try:
                 view = self._view(lead, policies[tip.topic_id], answer)
             except TieredStorageError as error:
-                logger.warning("partition waits topic_partition=%s error=%s", tip, error)
+                _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
                 continue
             decided = plan(view)
             self._start(lead, view, decided)

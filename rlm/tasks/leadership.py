@@ -21,7 +21,7 @@ from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class Leadership:
@@ -62,15 +62,16 @@ class Leadership:
             try:
                 self.claim(lead)
             except TieredStorageError as error:
-                logger.warning(
-                    "claim failed topic_partition=%s error=%s", lead.topic_id_partition, error
+                _log.warning(
+                    "claim failed",
+                    extra={"topic_partition": lead.topic_id_partition, "error": error},
                 )
 
     def claim(self, lead: PartitionLead) -> None:
         """Publish a claim; on return the partition is led, unless the claim was refused."""
         tip = lead.topic_id_partition
         if not self._metadata.caught_up(tip):
-            logger.info("claim waits for the metadata topic topic_partition=%s", tip)
+            _log.info("claim waits for the metadata topic", extra={"topic_partition": tip})
             return
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
@@ -83,12 +84,13 @@ class Leadership:
             )
         )
         if not result.accepted:
-            logger.warning("claim refused topic_partition=%s reason=%s", tip, result.refusal)
+            _log.warning("claim refused", extra={"topic_partition": tip, "reason": result.refusal})
             return
         with self._lock:
             self._leads[tip] = lead
-        logger.info(
-            "claimed leadership topic_partition=%s leader_epoch=%d", tip, lead.writer.leader_epoch
+        _log.info(
+            "claimed leadership",
+            extra={"topic_partition": tip, "leader_epoch": lead.writer.leader_epoch},
         )
 
     def leads(self) -> tuple[PartitionLead, ...]:

@@ -21,7 +21,7 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +60,17 @@ class Trimmer:
         for tip, plan in confirmed.items():
             answer = answers[tip]
             if isinstance(answer, TieredStorageError):
-                logger.warning("trim failed topic_partition=%s error=%s", tip, answer)
+                _log.warning("trim failed", extra={"topic_partition": tip, "error": answer})
                 continue
             trimmed[tip] = answer
-            logger.info(
-                "trimmed local log topic_partition=%s offset=%d local_start_offset=%d rule=%s",
-                tip,
-                plan.offset,
-                answer,
-                plan.rule,
+            _log.info(
+                "trimmed local log",
+                extra={
+                    "topic_partition": tip,
+                    "offset": plan.offset,
+                    "local_start_offset": answer,
+                    "rule": plan.rule,
+                },
             )
         return trimmed
 
@@ -88,10 +90,10 @@ class Trimmer:
                 )
             )
         except RetriableError as error:
-            logger.warning("trim not recorded topic_partition=%s error=%s", tip, error)
+            _log.warning("trim not recorded", extra={"topic_partition": tip, "error": error})
             return False
         if not result.accepted:
-            logger.warning("trim refused topic_partition=%s reason=%s", tip, result.refusal)
+            _log.warning("trim refused", extra={"topic_partition": tip, "reason": result.refusal})
         return result.accepted
 
     def _confirm(
@@ -106,13 +108,17 @@ class Trimmer:
         for tip, plan in plans.items():
             answer = offsets[tip]
             if isinstance(answer, TieredStorageError):
-                logger.warning("trim given up topic_partition=%s error=%s", tip, answer)
+                _given_up(tip, str(answer))
             elif plan.offset > answer.high_watermark:
-                logger.warning("trim given up topic_partition=%s: above high watermark", tip)
+                _given_up(tip, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
-                logger.warning("trim given up topic_partition=%s: plan too old", tip)
+                _given_up(tip, "the plan has grown too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
-                logger.warning("trim given up topic_partition=%s: not the owner", tip)
+                _given_up(tip, "another claim is newer")
             else:
                 confirmed[tip] = plan
         return confirmed
+
+
+def _given_up(tip: TopicIdPartition, reason: str) -> None:
+    _log.warning("trim given up", extra={"topic_partition": tip, "reason": reason})
