@@ -1,0 +1,107 @@
+"""Composes `rlm run`: checks, sockets, lock, the children, and HTTP for all of them.
+
+The order is that of what may fail without a trace: files are read and addresses bound before the
+state directory is created. Listening sockets are bound here once and inherited, so that a child
+has the same address after a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from random import Random
+
+from rlm.config.load import Config, load_config
+from rlm.config.values import HostPort
+from rlm.log_lines import configure_logging
+from rlm.process.child import ChildSpec
+from rlm.process.host_check import check_host
+from rlm.process.os_child import OsSpawner
+from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
+from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.state_dir import locked_state_dir
+from rlm.process.supervisor import ProcessEvent, Supervisor
+from rlm.rest.child_probe import ChildProbe
+from rlm.rest.http_server import HttpServer, bind_listener, local_address
+from rlm.rest.supervisor_api import supervisor_api
+from rlm.system_clock import SystemClock
+from rsm.segment.clock import Clock
+
+_TICK_MS = 200
+_log = logging.getLogger(__name__)
+
+
+def supervise_host(config_path: Path) -> int:
+    """Run until a signal or a child's wrong configuration ends it; returns the exit code.
+
+    InvalidConfigError if files or addresses show that it can't work: then nothing was changed.
+    Main thread only.
+    """
+    config = load_config(config_path)
+    configure_logging(config.process.logging_level, sys.stderr)
+    check_host(config)
+    with ExitStack() as stack:
+        rest = bind_listener(config.process.rest_listener, key="rest.listener")
+        stack.enter_context(closing(rest))
+        metrics = _bind_metrics(config, stack)
+        stack.enter_context(locked_state_dir(config.host.state_dir))
+        supervisor = _supervisor(config, (_manager_spec(config_path, rest),))
+        if metrics is not None:
+            _serve_metrics(supervisor, metrics, stack)
+        inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
+        return supervise(supervisor, inbox, SystemClock())
+
+
+def supervise(supervisor: Supervisor, inbox: SignalInbox, clock: Clock) -> int:
+    """Step the supervisor until it has ended; a stop signal stops it, a second one at once."""
+    while True:
+        for event in supervisor.step(clock.monotonic_ms()):
+            _log_event(event)
+        if supervisor.ended:
+            return supervisor.exit_code
+        for number in inbox.wait(_TICK_MS):
+            if number in STOP_SIGNALS:
+                _log.info("stopping", extra={"signal": signal.Signals(number).name})
+                supervisor.stop(clock.monotonic_ms())
+
+
+def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:
+    settings = BackoffSettings(
+        initial_ms=config.process.restart_backoff_ms,
+        max_ms=config.process.restart_backoff_max_ms,
+    )
+    random = Random()
+    return Supervisor(specs, OsSpawner(), lambda: RestartBackoff(settings, random))
+
+
+def _manager_spec(config_path: Path, rest: socket.socket) -> ChildSpec:
+    options = ("--config", str(config_path), "--rest-fd", str(rest.fileno()), "--supervised")
+    return ChildSpec(
+        name="manager",
+        command=(sys.executable, "-m", "rlm", "manager", *options),
+        inherited_fds=(rest.fileno(),),
+        http_address=str(local_address(rest)),
+    )
+
+
+def _bind_metrics(config: Config, stack: ExitStack) -> socket.socket | None:
+    listener: HostPort | None = config.process.metrics_listener
+    if listener is None:
+        return None
+    return stack.enter_context(closing(bind_listener(listener, key="metrics.listener")))
+
+
+def _serve_metrics(supervisor: Supervisor, bound: socket.socket, stack: ExitStack) -> None:
+    probe = stack.enter_context(closing(ChildProbe()))
+    server = HttpServer(supervisor_api(supervisor.statuses, probe), bound, name="metrics-http")
+    stack.callback(server.stop)
+    server.start()
+    _log.info("serving metrics", extra={"address": str(local_address(bound))})
+
+
+def _log_event(event: ProcessEvent) -> None:
+    _log.info(event.message, extra={"child": event.process, **dict(event.fields)})
