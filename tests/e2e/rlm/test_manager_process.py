@@ -1,0 +1,84 @@
+"""A manager run as a process is run: its HTTP API, its signals, and an end for good."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rlm.config.load import Config, load_config
+from rlm.config.values import HostPort
+from rlm.manager_process import run_manager
+from rlm.metrics import Metrics
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+
+class FakeManager:
+    """Does nothing but what `on_tick` says, about twice a second."""
+
+    def __init__(self, on_tick: Callable[[HostPort], TieredStorageError | None]) -> None:
+        self._on_tick = on_tick
+        self._address: HostPort | None = None
+        self.calls: list[str] = []
+
+    def build(self, config: Config, address: HostPort, metrics: Metrics) -> FakeManager:
+        self._address = address
+        return self
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def stop(self, *, timeout_ms: int) -> None:
+        self.calls.append("stop")
+
+    def failure(self) -> TieredStorageError | None:
+        assert self._address is not None
+        return self._on_tick(self._address)
+
+    def readiness(self) -> tuple[bool, Sequence[str]]:
+        return False, ("no cluster",)
+
+    def partition_status(self) -> Sequence[Mapping[str, object]]:
+        return ()
+
+
+def _run(directory: Path, manager: FakeManager) -> None:
+    path = directory / "rlm.properties"
+    path.write_text(
+        "bootstrap.servers=localhost:1\nlog.dirs=logs\nstate.dir=state\n"
+        "rsm.config.storage.filesystem.root=store\n"
+    )
+    run_manager(lambda: load_config(path), manager.build, rest_fd=None, supervised=False)
+
+
+def test_manager_when_terminated_then_stops_cleanly(tmp_path: Path) -> None:
+    manager = FakeManager(lambda _: os.kill(os.getpid(), signal.SIGTERM))
+
+    _run(tmp_path, manager)
+
+    assert manager.calls == ["start", "stop"]
+
+
+def test_manager_when_it_can_never_work_then_stops_and_says_why(tmp_path: Path) -> None:
+    manager = FakeManager(lambda _: InvalidConfigError("a foreign cluster"))
+
+    with pytest.raises(InvalidConfigError, match="a foreign cluster"):
+        _run(tmp_path, manager)
+
+    assert manager.calls == ["start", "stop"]
+
+
+def test_manager_when_it_runs_then_answers_at_the_address_it_was_told(tmp_path: Path) -> None:
+    answers: list[httpx.Response] = []
+
+    def ask(address: HostPort) -> None:
+        answers.append(httpx.get(f"http://{address}/readyz", trust_env=False))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    _run(tmp_path, FakeManager(ask))
+
+    assert answers[0].json() == {"ready": False, "reasons": ["no cluster"]}

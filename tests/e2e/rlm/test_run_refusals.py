@@ -1,0 +1,78 @@
+"""`rlm run` with what can't work: exit code 2, one plain line, and nothing touched."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlm.process.state_dir import locked_state_dir
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """A directory with a broker's log dir, a store and a configuration file."""
+    for name in ("logs", "store"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "logs" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    (tmp_path / "rlm.properties").write_text(
+        "bootstrap.servers=localhost:1\n"
+        f"log.dirs={tmp_path / 'logs'}\n"
+        f"state.dir={tmp_path / 'state'}\n"
+        f"rsm.config.storage.filesystem.root={tmp_path / 'store'}\n"
+    )
+    return tmp_path
+
+
+def _append(host: Path, line: str) -> None:
+    path = host / "rlm.properties"
+    path.write_text(f"{path.read_text()}{line}\n")
+
+
+def _rlm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rlm", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _refusal(host: Path) -> str:
+    """The one line that `rlm run` ends with."""
+    result = _rlm("run", "--config", str(host / "rlm.properties"))
+    (line,) = result.stderr.splitlines()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert line.startswith("rlm: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("remote.delete.max.attemps=3", "did_you_mean=remote.delete.max.attempts"),
+        ("log.dirs=/no/such/logs", "/no/such/logs"),
+        ("rsm.config.storage.filesystem.root=/no/such/store", "/no/such/store"),
+        ("metrics.listener=192.0.2.1:9400", "key=metrics.listener"),
+    ],
+)
+def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
+    host: Path, setting: str, told: str
+) -> None:
+    _append(host, setting)
+    before = sorted(host.rglob("*"))
+
+    line = _refusal(host)
+
+    assert told in line
+    assert sorted(host.rglob("*")) == before
+
+
+def test_run_when_another_one_runs_then_refuses(host: Path) -> None:
+    with locked_state_dir(host / "state"):
+        assert "in use" in _refusal(host)
+
+
+def test_rlm_when_asked_its_version_then_prints_it() -> None:
+    result = _rlm("--version")
+
+    assert result.returncode == 0
+    assert result.stdout.startswith("rlm ")

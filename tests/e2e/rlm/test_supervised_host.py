@@ -1,0 +1,92 @@
+"""The supervisor and a child as real processes: restarts, signals, and the parent's sudden end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.e2e.rlm import supervised_host
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+
+@contextmanager
+def _host(directory: Path, mode: str) -> Iterator[ServiceProcess]:
+    process = ServiceProcess(
+        [sys.executable, str(supervised_host.__file__), str(directory), mode],
+        log_path=directory / "host.log",
+    )
+    try:
+        yield process
+    finally:
+        process.kill(children=True)
+
+
+def _wait_for_start(directory: Path, *, after: set[int] | None = None) -> int:
+    known = after or set()
+    (pid,) = wait_until(
+        lambda: {int(path.stem) for path in directory.glob("*.started")} - known,
+        describe="a child started",
+    )
+    return pid
+
+
+def _wait_for_end(pid: int, *, deadline_s: float) -> None:
+    wait_until(lambda: not _runs(pid), deadline_s, f"process {pid} ended")
+
+
+def _runs(pid: int) -> bool:
+    """Whether it runs: what has ended may await its adopter's notice as a zombie."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_child_when_killed_then_is_started_again(tmp_path: Path) -> None:
+    with _host(tmp_path, "obedient"):
+        first = _wait_for_start(tmp_path)
+
+        psutil.Process(first).kill()
+
+        assert _wait_for_start(tmp_path, after={first}) != first
+
+
+def test_supervisor_when_terminated_then_ends_with_its_child(tmp_path: Path) -> None:
+    with _host(tmp_path, "obedient") as host:
+        child = _wait_for_start(tmp_path)
+
+        assert host.terminate(deadline_s=20) == 0
+        assert not _runs(child)
+
+
+def test_supervisor_when_child_ignores_the_stop_then_kills_it(tmp_path: Path) -> None:
+    with _host(tmp_path, "hanging") as host:
+        child = _wait_for_start(tmp_path)
+
+        assert host.interrupt(deadline_s=20) == 1
+        assert not _runs(child)
+
+
+def test_child_when_supervisor_is_killed_then_ends_by_itself(tmp_path: Path) -> None:
+    with _host(tmp_path, "obedient") as host:
+        child = _wait_for_start(tmp_path)
+
+        host.kill()
+
+        _wait_for_end(child, deadline_s=5)
+
+
+def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_same(
+    tmp_path: Path,
+) -> None:
+    with _host(tmp_path, "hanging") as host:
+        child = _wait_for_start(tmp_path)
+
+        host.kill()
+
+        _wait_for_end(child, deadline_s=5)

@@ -1,0 +1,98 @@
+"""What is checked from files before anything is made: wrong hosts change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlm.config.load import Config, load_config
+from rlm.process.host_check import check_host
+from rlm.process.state_dir import locked_state_dir
+from rsm.segment.errors import InvalidConfigError
+
+
+def _log_dir(path: Path, *, node_id: int = 1) -> Path:
+    path.mkdir()
+    (path / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node_id}\n")
+    return path
+
+
+def _config(tmp_path: Path, log_dirs: list[Path], **changes: Path) -> Config:
+    root = tmp_path / "store"
+    root.mkdir(exist_ok=True)
+    entries = {
+        "bootstrap.servers": "a:1",
+        "log.dirs": ",".join(map(str, log_dirs)),
+        "state.dir": changes.get("state", tmp_path / "state"),
+        "rsm.config.storage.filesystem.root": changes.get("root", root),
+    }
+    path = tmp_path / "rlm.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in entries.items()))
+    return load_config(path)
+
+
+def test_check_host_when_all_is_there_then_tells_the_broker(tmp_path: Path) -> None:
+    config = _config(tmp_path, [_log_dir(tmp_path / "a"), _log_dir(tmp_path / "b")])
+
+    identity = check_host(config)
+
+    assert (identity.node_id, identity.cluster_id) == (1, "c")
+    assert not (tmp_path / "state").exists()
+
+
+def test_check_host_when_log_dir_missing_then_names_setting_and_path(tmp_path: Path) -> None:
+    config = _config(tmp_path, [_log_dir(tmp_path / "a"), tmp_path / "absent"])
+
+    with pytest.raises(InvalidConfigError, match=r"key=log\.dirs, found=.*absent"):
+        check_host(config)
+
+
+def test_check_host_when_store_root_missing_then_does_not_make_it(tmp_path: Path) -> None:
+    config = _config(tmp_path, [_log_dir(tmp_path / "a")], root=tmp_path / "absent")
+
+    with pytest.raises(InvalidConfigError, match=r"filesystem\.root, found=.*absent"):
+        check_host(config)
+
+    assert not (tmp_path / "absent").exists()
+
+
+def test_check_host_when_log_dirs_of_two_brokers_then_refuses(tmp_path: Path) -> None:
+    dirs = [_log_dir(tmp_path / "a"), _log_dir(tmp_path / "b", node_id=2)]
+
+    with pytest.raises(InvalidConfigError, match="different brokers"):
+        check_host(_config(tmp_path, dirs))
+
+
+def test_check_host_when_state_dir_is_within_a_log_dir_then_refuses(tmp_path: Path) -> None:
+    log_dir = _log_dir(tmp_path / "a")
+
+    with pytest.raises(InvalidConfigError, match=r"key=state\.dir"):
+        check_host(_config(tmp_path, [log_dir], state=log_dir / "rlm"))
+
+
+def test_locked_state_dir_when_locked_then_refuses_a_second_holder(tmp_path: Path) -> None:
+    with (
+        locked_state_dir(tmp_path / "state"),
+        pytest.raises(InvalidConfigError, match="in use"),
+        locked_state_dir(tmp_path / "state"),
+    ):
+        pass
+
+
+def test_locked_state_dir_when_released_then_can_be_locked_again(tmp_path: Path) -> None:
+    with locked_state_dir(tmp_path / "state"):
+        pass
+
+    with locked_state_dir(tmp_path / "state") as path:
+        assert path.is_dir()
+
+
+def test_locked_state_dir_when_it_cannot_be_made_then_refuses(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with (
+        pytest.raises(InvalidConfigError, match="can't be used"),
+        locked_state_dir(tmp_path / "file" / "state"),
+    ):
+        pass

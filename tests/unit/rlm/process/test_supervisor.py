@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from rlm.process.child import ChildSpec
+from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
+from rlm.process.supervisor import Supervisor
+from rsm.segment.errors import RetriableError
+
+MANAGER = ChildSpec(name="manager", command=("m",))
+GATEWAY = ChildSpec(name="gateway", command=("g",))
+
+
+@dataclass
+class FakeChild:
+    pid: int
+    code: int | None = None
+    signals: list[str] = field(default_factory=list)
+
+    def exit_code(self) -> int | None:
+        return self.code
+
+    def terminate(self) -> None:
+        self.signals.append("TERM")
+
+    def kill(self) -> None:
+        self.signals.append("KILL")
+
+
+@dataclass
+class FakeSpawner:
+    children: list[FakeChild] = field(default_factory=list)
+    refusals: int = 0
+
+    def spawn(self, spec: ChildSpec) -> FakeChild:
+        if self.refusals:
+            self.refusals -= 1
+            raise RetriableError("no memory")
+        self.children.append(FakeChild(pid=100 + len(self.children)))
+        return self.children[-1]
+
+
+def _supervisor(spawner: FakeSpawner, *specs: ChildSpec) -> Supervisor:
+    settings = BackoffSettings(initial_ms=1_000, max_ms=8_000)
+    return Supervisor(
+        specs, spawner, lambda: RestartBackoff(settings, Random(1)), kill_after_ms=15_000
+    )
+
+
+def test_step_when_first_then_starts_every_child() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER, GATEWAY)
+
+    events = supervisor.step(0)
+
+    assert [event.message for event in events] == ["process started"] * 2
+    assert [status.pid for status in supervisor.statuses()] == [100, 101]
+    assert not supervisor.ended
+
+
+def test_step_when_a_child_ended_then_restarts_it_alone_after_its_pause() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER, GATEWAY)
+    supervisor.step(0)
+    spawner.children[0].code = -9
+
+    supervisor.step(10)
+    assert [status.pid for status in supervisor.statuses()] == [None, 101]
+    supervisor.step(10 + 799)
+    assert len(spawner.children) == 2
+    supervisor.step(10 + 1_201)
+
+    assert [status.pid for status in supervisor.statuses()] == [102, 101]
+    assert [status.start_count for status in supervisor.statuses()] == [2, 1]
+
+
+def test_step_when_start_fails_then_tries_again_later() -> None:
+    spawner = FakeSpawner(refusals=1)
+    supervisor = _supervisor(spawner, MANAGER)
+
+    (event,) = supervisor.step(0)
+    supervisor.step(1_201)
+
+    assert event.message == "process can't be started"
+    assert len(spawner.children) == 1
+
+
+def test_step_when_a_child_exits_with_2_then_stops_all_and_ends_with_2() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER, GATEWAY)
+    supervisor.step(0)
+    spawner.children[0].code = 2
+
+    supervisor.step(10)
+    assert spawner.children[1].signals == ["TERM"]
+    spawner.children[1].code = 0
+    supervisor.step(60_000)
+
+    assert supervisor.ended
+    assert supervisor.exit_code == 2
+    assert len(spawner.children) == 2
+
+
+def test_stop_when_children_end_in_time_then_ends_with_0_and_starts_none() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+
+    supervisor.stop(5)
+    spawner.children[0].code = 0
+    supervisor.step(6)
+
+    assert supervisor.ended
+    assert (supervisor.exit_code, len(spawner.children)) == (0, 1)
+
+
+def test_stop_when_a_child_waits_for_its_restart_then_ends_at_once() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+    spawner.children[0].code = 1
+    supervisor.step(1)
+
+    supervisor.stop(2)
+
+    assert supervisor.ended
+
+
+def test_stop_when_a_child_hangs_then_kills_it_once_at_the_deadline() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+    supervisor.stop(0)
+
+    supervisor.step(14_999)
+    assert spawner.children[0].signals == ["TERM"]
+    supervisor.step(15_000)
+    supervisor.step(15_001)
+    spawner.children[0].code = -9
+    supervisor.step(15_002)
+
+    assert spawner.children[0].signals == ["TERM", "KILL"]
+    assert (supervisor.ended, supervisor.exit_code) == (True, 1)
+
+
+def test_stop_when_asked_twice_then_kills_at_once() -> None:
+    spawner = FakeSpawner()
+    supervisor = _supervisor(spawner, MANAGER)
+    supervisor.step(0)
+    supervisor.stop(0)
+
+    supervisor.stop(100)
+    supervisor.step(100)
+
+    assert spawner.children[0].signals == ["TERM", "KILL"]

@@ -1,0 +1,19 @@
+"""Requests to an application without a server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+from starlette.types import ASGIApp
+
+
+def get(app: ASGIApp, path: str) -> httpx.Response:
+    """The application's answer to a GET."""
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.get(path)
+
+    return asyncio.run(ask())
