@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test demo bench proto lock clean static downloads
+.PHONY: help setup check test demo bench proto docs lock clean static downloads
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -36,6 +36,10 @@ bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
+
+docs: setup ## Generate docs/config.md and docs/metrics.md from the code
+	$(BIN)/python -m rlm.config.reference > docs/config.md
+	$(BIN)/python -m rlm.metrics > docs/metrics.md
 
 lock: setup ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) -o requirements.txt pyproject.toml
