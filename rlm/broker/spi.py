@@ -7,48 +7,19 @@ with the leader epoch the caller believes in, so that a deposed leader is told s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from rsm.segment.errors import TieredStorageError
+from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.partition_results import PartitionResults
 from rsm.segment.ids import TopicIdPartition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionFacts:
-    """A partition as the broker's metadata shows it; `leader_id` is -1 without a leader."""
-
-    topic_id_partition: TopicIdPartition
-    leader_id: int
-    leader_epoch: int
-    replica_ids: tuple[int, ...]
-    isr_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFacts:
-    """One answer to Metadata: the cluster, its live brokers (id → host, port), its partitions."""
-
-    cluster_id: str
-    brokers: Mapping[int, tuple[str, int]]
-    partitions: Mapping[TopicIdPartition, PartitionFacts]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionOffsets:
-    """A led partition's offsets, asked with its leader epoch. HW and LSO are exclusive ends."""
-
-    local_start_offset: int
-    last_stable_offset: int
-    high_watermark: int
 
 
 class Broker(ABC):
     """Our own broker, never another one. All methods are thread-safe and bounded in time.
 
-    All raise RetriableError if the broker can't be reached; what concerns single partitions is an
-    error value in the answer (FencedError: not the leader in that epoch; NotFoundError: no such
-    partition; RetriableError: not now; UnsupportedError: its policy forbids it).
+    All raise RetriableError while the broker can't be reached, and InvalidConfigError if what
+    answers belongs to another cluster. What concerns single partitions is in the results.
     """
 
     @property
@@ -57,24 +28,26 @@ class Broker(ABC):
         """The broker's node id; constant."""
 
     @abstractmethod
-    def cluster_facts(self) -> ClusterFacts:
-        """Ask for the metadata of the whole cluster, as this broker sees it now."""
+    def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
+        """The partitions that the broker believes to lead, each with its leader epoch."""
 
     @abstractmethod
     def offsets(
         self, leader_epochs: Mapping[TopicIdPartition, int]
-    ) -> Mapping[TopicIdPartition, PartitionOffsets | TieredStorageError]:
-        """Ask the offsets of led partitions, each with the epoch given; one answer per key."""
+    ) -> PartitionResults[PartitionOffsets]:
+        """Log start, last stable offset and high watermark of led partitions.
+
+        A partition fails with FencedError if the broker does not lead it in that epoch.
+        """
 
     @abstractmethod
     def delete_records(
-        self, offsets: Mapping[TopicIdPartition, int]
-    ) -> Mapping[TopicIdPartition, int | TieredStorageError]:
-        """Move local log starts up in one request; answers the new local starts.
+        self, deletions: Mapping[TopicIdPartition, RecordDeletion]
+    ) -> PartitionResults[int]:
+        """Move local log starts up in one request; a value is the new start.
 
-        A time-out of the broker means done on the leader though a registered follower is down:
-        the start is then read again. DeleteRecords carries no leader epoch: the caller has checked
-        it a moment before. Nothing is retried here or elsewhere.
+        DeleteRecords carries no leader epoch, so the broker is asked with it right before. A
+        time-out means done on the leader though a follower is down. Nothing is sent elsewhere.
         """
 
     @abstractmethod

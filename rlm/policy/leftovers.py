@@ -40,7 +40,7 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     a start whose data is gone.
     """
     log_start = view.state.log_start_offset
-    if log_start is None or view.offsets.local_start_offset < log_start:
+    if log_start is None or view.local_start_offset < log_start:
         return ()
     return tuple(
         record

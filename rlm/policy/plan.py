@@ -61,7 +61,7 @@ def _log_start(view: PartitionView) -> AdvanceLogStart | None:
     """The first one fixes where the log began when tiering did; later ones are expiry."""
     if view.state.log_start_offset is None:
         return AdvanceLogStart(
-            offset=view.offsets.local_start_offset, reason="log start when tiering began"
+            offset=view.local_start_offset, reason="log start when tiering began"
         )
     cut = expiry_cut(view)
     return None if cut is None else AdvanceLogStart(offset=cut.offset, reason=cut.reason)

@@ -116,7 +116,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
         return None
     ceiling = view.offsets.high_watermark
     if view.policy.state is not PolicyState.ACTIVE:
-        ceiling = min(ceiling, view.offsets.local_start_offset)
+        ceiling = min(ceiling, view.local_start_offset)
     offset = min(cut.offset, ceiling)
     current = view.state.log_start_offset
     if current is not None and offset <= current:
@@ -127,9 +127,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
 def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
     if view.policy.state is not PolicyState.DISABLED or not view.policy.delete_remote:
         return None
-    return ExpiryCut(
-        offset=view.offsets.local_start_offset, reason="tiering disabled, remote data deleted"
-    )
+    return ExpiryCut(offset=view.local_start_offset, reason="tiering disabled, remote data deleted")
 
 
 def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:

@@ -52,9 +52,7 @@ def decide_trim(view: PartitionView) -> TrimDecision:
 
 def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
     """The oldest rolled segments that local retention would let go."""
-    segments = tuple(
-        s for s in view.local.rolled if s.offsets.end_offset > view.offsets.local_start_offset
-    )
+    segments = tuple(s for s in view.local.rolled if s.offsets.end_offset > view.local_start_offset)
     policy = view.policy
     found = breaches(
         [
@@ -75,7 +73,7 @@ def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
 
 def _expired_to(view: PartitionView) -> int | None:
     log_start = view.state.log_start_offset
-    if log_start is None or log_start <= view.offsets.local_start_offset:
+    if log_start is None or log_start <= view.local_start_offset:
         return None
     return min(log_start, view.offsets.high_watermark)
 

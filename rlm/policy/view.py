@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rlm.source.log_source import LocalLog
 from rlmm.events import TopicPolicy
@@ -57,6 +57,11 @@ class PartitionView:
         return stitch(self.state.lineage, self.local.checkpoint)
 
     @property
+    def local_start_offset(self) -> int:
+        """Where the broker's own log begins."""
+        return self.offsets.log_start_offset
+
+    @property
     def lineage(self) -> Lineage:
         """The stored lineage joined with the broker's checkpoint."""
         return self._stitched.lineage
@@ -74,7 +79,7 @@ class PartitionView:
     @cached_property
     def covered_end_offset(self) -> int:
         """The end of what is stored without a hole from the local start on."""
-        return covered_end(self.stored, self.offsets.local_start_offset)
+        return covered_end(self.stored, self.local_start_offset)
 
     @property
     def owned(self) -> bool:
@@ -98,4 +103,4 @@ class PartitionView:
         ours = [
             o for o in (self.state.trimmed_offset, self.state.log_start_offset) if o is not None
         ]
-        return bool(ours) and self.offsets.local_start_offset > max(ours)
+        return bool(ours) and self.local_start_offset > max(ours)

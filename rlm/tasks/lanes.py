@@ -43,8 +43,7 @@ class Lanes:
     def _run(self, key: Hashable, job: Callable[[], None]) -> None:
         try:
             job()
-        except Exception:
-            # A lane outlives a job's bug: the partition is planned anew in the next cycle.
+        except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
             _log.exception("job failed", extra={"lane": self._name, "key": key})
         finally:
             self._leave(key)

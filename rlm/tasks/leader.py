@@ -1,6 +1,6 @@
 """One cycle over all partitions of tiered topics that our broker hosts.
 
-    broker's metadata → claims → offsets, disk and remote metadata → views → plans
+    what the broker leads → claims → offsets, disk and remote metadata → views → plans
     → copies and deletions into their lanes → trims, all in one request
 
 A cycle decides; lanes do what takes long. Nothing is decided before the metadata is caught up.
@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
-from rlm.broker.spi import ClusterFacts, PartitionOffsets
+from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.plan import Plan, plan
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.copy_lane import CopyLanes
@@ -23,7 +23,7 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.report import PartitionReport, follower_report, leader_report
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import TopicPolicy
-from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
@@ -37,14 +37,12 @@ class LeaderCycle:
         self,
         ports: Ports,
         *,
-        cluster_id: str,
         leadership: Leadership,
         copies: CopyLanes,
         expiries: ExpiryLanes,
         trimmer: Trimmer,
         limits: PolicyLimits,
     ) -> None:
-        self._cluster_id = cluster_id
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -59,40 +57,15 @@ class LeaderCycle:
         """Run one cycle; a report of each hosted partition of a tiered topic.
 
         Raises RetriableError if the broker, its disk or the metadata topic can't be asked now, and
-        InvalidConfigError if the broker turns out to be of another cluster than its log dirs.
+        InvalidConfigError if what answers as our broker belongs to another cluster.
         """
-        facts = self._broker.cluster_facts()
-        self._check_cluster(facts)
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         hosted = [tip for tip in self._source.partitions() if tip.topic_id in policies]
-        epochs = self._led_epochs(facts, hosted)
+        led = self._broker.leadership({tip.topic for tip in hosted})
+        epochs = {tip: led[tip] for tip in hosted if tip in led}
         self._leadership.claim_all(self._leadership.keep_only(epochs))
         reports = self._lead(policies)
-        led = {report.topic_id_partition for report in reports}
-        followed = [
-            follower_report(tip, facts.partitions[tip].leader_epoch)
-            for tip in hosted
-            if tip not in led and tip in facts.partitions
-        ]
-        return (*reports, *followed)
-
-    def _check_cluster(self, facts: ClusterFacts) -> None:
-        if facts.cluster_id != self._cluster_id:
-            raise InvalidConfigError(
-                "the broker belongs to another cluster than its log dirs",
-                expected=self._cluster_id,
-                found=facts.cluster_id,
-            )
-
-    def _led_epochs(
-        self, facts: ClusterFacts, hosted: list[TopicIdPartition]
-    ) -> Mapping[TopicIdPartition, int]:
-        led = {}
-        for tip in hosted:
-            partition = facts.partitions.get(tip)
-            if partition is not None and partition.leader_id == self._broker.node_id:
-                led[tip] = partition.leader_epoch
-        return led
+        return (*reports, *(follower_report(tip) for tip in hosted if tip not in epochs))
 
     def _lead(self, policies: Mapping[UUID, TopicPolicy]) -> list[PartitionReport]:
         leads = self._leadership.leads()
@@ -104,12 +77,13 @@ class LeaderCycle:
         trims: dict[TopicIdPartition, TrimPlan] = {}
         for lead in leads:
             tip = lead.topic_id_partition
-            answer = offsets[tip]
-            if isinstance(answer, TieredStorageError):
-                _log.info("partition waits", extra={"topic_partition": tip, "error": answer})
+            if tip in offsets.failed:
+                _log.info(
+                    "partition waits", extra={"topic_partition": tip, "error": offsets.failed[tip]}
+                )
                 continue
             try:
-                view = self._view(lead, policies[tip.topic_id], answer)
+                view = self._view(lead, policies[tip.topic_id], offsets.succeeded[tip])
             except TieredStorageError as error:
                 _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
                 continue

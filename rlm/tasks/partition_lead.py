@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlm.broker.spi import Broker, PartitionOffsets
-from rsm.segment.errors import TieredStorageError
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.spi import Broker
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 
@@ -24,7 +24,7 @@ def confirm_lead(broker: Broker, lead: PartitionLead) -> PartitionOffsets:
     Raises FencedError if not, RetriableError if it can't be said now.
     """
     tip = lead.topic_id_partition
-    answer = broker.offsets({tip: lead.writer.leader_epoch})[tip]
-    if isinstance(answer, TieredStorageError):
-        raise answer
-    return answer
+    results = broker.offsets({tip: lead.writer.leader_epoch})
+    if tip in results.failed:
+        raise results.failed[tip]
+    return results.succeeded[tip]

@@ -46,8 +46,6 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
     )
 
 
-def follower_report(tip: TopicIdPartition, leader_epoch: int) -> PartitionReport:
+def follower_report(tip: TopicIdPartition) -> PartitionReport:
     """Report a partition that another broker leads; its metadata is followed here all the same."""
-    return PartitionReport(
-        topic_id_partition=tip, role=FOLLOWER, leader_epoch=leader_epoch, claimed=False
-    )
+    return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, claimed=False)

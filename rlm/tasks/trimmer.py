@@ -14,10 +14,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rlm.broker.delete_records import RecordDeletion
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 
@@ -55,24 +56,27 @@ class Trimmer:
         confirmed = self._confirm(recorded)
         if not confirmed:
             return {}
-        answers = self._broker.delete_records({tip: p.offset for tip, p in confirmed.items()})
-        trimmed: dict[TopicIdPartition, int] = {}
-        for tip, plan in confirmed.items():
-            answer = answers[tip]
-            if isinstance(answer, TieredStorageError):
-                _log.warning("trim failed", extra={"topic_partition": tip, "error": answer})
-                continue
-            trimmed[tip] = answer
+        results = self._broker.delete_records(
+            {
+                tip: RecordDeletion(
+                    before_offset=plan.offset, leader_epoch=plan.writer.leader_epoch
+                )
+                for tip, plan in confirmed.items()
+            }
+        )
+        for tip, error in results.failed.items():
+            _log.warning("trim failed", extra={"topic_partition": tip, "error": error})
+        for tip, local_start_offset in results.succeeded.items():
             _log.info(
                 "trimmed local log",
                 extra={
                     "topic_partition": tip,
-                    "offset": plan.offset,
-                    "local_start_offset": answer,
-                    "rule": plan.rule,
+                    "offset": confirmed[tip].offset,
+                    "local_start_offset": local_start_offset,
+                    "rule": confirmed[tip].rule,
                 },
             )
-        return trimmed
+        return results.succeeded
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
         """Have the trim and the whole lineage in the metadata before anything is cut."""
@@ -106,10 +110,9 @@ class Trimmer:
         now_ms = self._clock.monotonic_ms()
         confirmed = {}
         for tip, plan in plans.items():
-            answer = offsets[tip]
-            if isinstance(answer, TieredStorageError):
-                _given_up(tip, str(answer))
-            elif plan.offset > answer.high_watermark:
+            if tip in offsets.failed:
+                _given_up(tip, str(offsets.failed[tip]))
+            elif plan.offset > offsets.succeeded[tip].high_watermark:
                 _given_up(tip, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
                 _given_up(tip, "the plan has grown too old")

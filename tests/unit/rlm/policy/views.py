@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlm.broker.spi import PartitionOffsets
+from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
 from rlmm.events import PolicyState, TopicPolicy
@@ -116,7 +116,7 @@ class Given:
                 trimmed_offset=self.trimmed,
             ),
             offsets=PartitionOffsets(
-                local_start_offset=self.local_start,
+                log_start_offset=self.local_start,
                 last_stable_offset=self.high_watermark if stable is None else stable,
                 high_watermark=self.high_watermark,
             ),

@@ -1,0 +1,74 @@
+"""Periodic work: one thread that runs one step again and again, and survives what a step raises."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from rsm.segment.errors import TieredStorageError
+
+_log = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Runs `step` every `interval_ms`, the first time at once. Thread-safe.
+
+    A step's TieredStorageError is logged, told to `failed`, and shown by `problem` until a step
+    succeeds; any other exception is a bug and is logged with its trace, and the work goes on.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], object],
+        *,
+        interval_ms: int,
+        failed: Callable[[str, Exception], None],
+    ) -> None:
+        self._name = name
+        self._step = step
+        self._interval_ms = interval_ms
+        self._failed = failed
+        self._problem: Exception | None = None
+        self._stopping = Event()
+        self._lock = Lock()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin; call once."""
+        self._thread.start()
+
+    def problem(self) -> Exception | None:
+        """What the newest step raised; None if it succeeded, or none has ended yet."""
+        with self._lock:
+            return self._problem
+
+    def stop(self) -> None:
+        """Let no further step begin; returns at once. Idempotent."""
+        self._stopping.set()
+
+    def join(self, timeout_ms: int) -> bool:
+        """Wait for the step that runs; false if it did not end in time. After `start` only."""
+        self._thread.join(max(0, timeout_ms) / 1000)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._run_step()
+            self._stopping.wait(self._interval_ms / 1000)
+
+    def _run_step(self) -> None:
+        problem: Exception | None = None
+        try:
+            self._step()
+        except TieredStorageError as error:
+            problem = error
+            _log.warning("step failed", extra={"task": self._name, "error": error})
+        except Exception as error:  # noqa: BLE001 - the loop must survive a bug in a step
+            problem = error
+            _log.exception("step failed", extra={"task": self._name})
+        if problem is not None:
+            self._failed(self._name, problem)
+        with self._lock:
+            self._problem = problem
