@@ -8,16 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from rsm.segment.batch import HEADER_BYTES, BatchHeader, parse_header
+from rsm.segment.batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAX_BATCH_BYTES,
+    V2_HEADER,
+    parse_header,
+)
 from rsm.segment.errors import CorruptError
 
 # Small batches share a read; of a large one little more than its header is read.
 _WINDOW_BYTES = 4096
 
 
-def read_batch_headers(descriptor: int, size_bytes: int) -> Iterator[BatchHeader]:
-    """Yield the header of each batch of the file's first `size_bytes`, in order.
+class BatchSpan(NamedTuple):
+    """What an index needs of a batch's header. A tuple, because a segment may have millions."""
+
+    base_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    length_bytes: int
+
+
+def read_batch_spans(descriptor: int, size_bytes: int) -> Iterator[BatchSpan]:
+    """Yield a span for each batch of the file's first `size_bytes`, in order.
 
     Raises CorruptError, with the position, at what is no batch and where the last one is cut
     short: a broker cuts preallocated zeros and torn batches off before it appends to the next file.
@@ -28,12 +44,27 @@ def read_batch_headers(descriptor: int, size_bytes: int) -> Iterator[BatchHeader
     window_position, window_end = 0, 0
     position = 0
     while position < size_bytes:
-        if window_end < min(position + HEADER_BYTES, size_bytes):
+        if window_end < position + HEADER_BYTES and window_end < size_bytes:
             read_bytes = os.preadv(descriptor, [buffer], position)
             window_position, window_end = position, min(position + read_bytes, size_bytes)
-        in_window = window[: window_end - window_position]
-        header = parse_header(in_window, position - window_position, base_position=window_position)
-        yield header
-        position += header.length_bytes
+            window = memoryview(buffer)[: window_end - window_position]
+        span = _span_at(window, position - window_position, window_position)
+        yield span
+        position += span.length_bytes
     if position > size_bytes:
         raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
+
+
+def _span_at(window: memoryview, position: int, window_position: int) -> BatchSpan:
+    if len(window) - position >= HEADER_BYTES and window[position + 16] == 2:
+        base_offset, length, _, _, _, _, delta, _, timestamp_ms, *_ = V2_HEADER.unpack_from(
+            window, position
+        )
+        size = length + LOG_OVERHEAD_BYTES
+        if base_offset >= 0 and delta >= 0 and HEADER_BYTES <= size <= MAX_BATCH_BYTES:
+            return BatchSpan(base_offset, base_offset + delta, timestamp_ms, size)
+    # A message of magic 0 or 1, or none at all, which the full reader says better.
+    header = parse_header(window, position, base_position=window_position)
+    return BatchSpan(
+        header.base_offset, header.last_offset, header.max_timestamp_ms, header.length_bytes
+    )

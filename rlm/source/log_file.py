@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -95,16 +96,29 @@ class LogFile:
         position = 0
         while position < self.length_bytes:
             view = self._read(buffer[: self.length_bytes - position], position)
-            scanner.feed(view)
             position += len(view)
-            if position == self.length_bytes:
-                self._finish(scanner)
+            with self.blaming_writers():
+                scanner.feed(view)
+                if position == self.length_bytes:
+                    self._finish(scanner)
             yield view
 
     def require_unwritten(self) -> None:
         """Raise RetriableError if the file was written to since it was opened."""
         if FileIdentity.of(os.fstat(self._descriptor)) != self._identity:
             raise self._changed("segment was written to while it was read")
+
+    @contextmanager
+    def blaming_writers(self) -> Iterator[None]:
+        """Turn a CorruptError into a RetriableError if the file was written to since it was opened.
+
+        What is read of a file that is being cut and written anew tells nothing about the disk.
+        """
+        try:
+            yield
+        except CorruptError:
+            self.require_unwritten()
+            raise
 
     def is_in_place(self) -> bool:
         """Whether the file still has its name. Raises OSError if that can't be told."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from rlm.source.batch_headers import read_batch_headers
+from rlm.source.batch_headers import read_batch_spans
 from rlm.source.log_file import LogFile
 from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import (
@@ -19,23 +19,28 @@ from rlm.source.partition_files import (
     PartitionFiles,
     read_or_none,
 )
-from rsm.segment.batch import NO_TIMESTAMP
 from rsm.segment.errors import CorruptError
 from rsm.segment.index_builder import IndexBuilder, matches_log
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
 
 _MIN_BATCH_BYTES = 26  # of magic 0; a batch has at most one entry in each index
 
+_END_OF_TIME_MS = (1 << 63) - 1
+
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentIndexes:
-    """Two indexes that agree with the log; `max_timestamp_ms` is -1 if no batch has a timestamp."""
+    """Two indexes that agree with the log."""
 
     offset_index: OffsetIndex
     time_index: TimeIndex
-    max_timestamp_ms: int
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The greatest timestamp of the log, which is the last entry's; -1 if none has one."""
+        return self.time_index.lookup(_END_OF_TIME_MS).timestamp_ms
 
 
 def read_segment_indexes(
@@ -43,19 +48,17 @@ def read_segment_indexes(
 ) -> SegmentIndexes:
     """Read the segment's indexes, checked against the batches of its log.
 
-    Raises CorruptError if the log's batches don't fill its file or leave the segment's offsets.
+    Raises CorruptError if the log's batches don't fill its file or leave the segment's offsets,
+    RetriableError if that is so because it is being written to.
     """
-    built = _build_indexes(log, segment)
-    own = _read_own_indexes(log, files, segment)
-    if own is not None and own[0] == built.offset_index and own[1] == built.time_index:
+    with log.blaming_writers():
+        built = _build_indexes(log, segment)
+    own = _read_own_files(log, files, segment)
+    if own == (built.offset_index.data, built.time_index.data):
         return built
-    if own is not None and _are_right(own, built, log):
-        offset_index, time_index = own
-        return SegmentIndexes(
-            offset_index=offset_index,
-            time_index=time_index,
-            max_timestamp_ms=built.max_timestamp_ms,
-        )
+    kept = _own_if_right(own, built, log, segment) if own is not None else None
+    if kept is not None:
+        return kept
     _LOG.warning(
         "indexes do not agree with the log, made anew directory=%s base_offset=%d",
         files.directory,
@@ -66,29 +69,23 @@ def read_segment_indexes(
 
 def _build_indexes(log: LogFile, segment: LocalSegment) -> SegmentIndexes:
     builder = IndexBuilder(base_offset=segment.offsets.start_offset)
-    max_timestamp_ms = NO_TIMESTAMP
     next_offset = segment.offsets.start_offset
-    for header in read_batch_headers(log.descriptor, log.length_bytes):
-        builder.append(header)
-        max_timestamp_ms = max(max_timestamp_ms, header.max_timestamp_ms)
-        next_offset = header.next_offset
+    for batch in read_batch_spans(log.descriptor, log.length_bytes):
+        builder.append(batch)
+        next_offset = batch.last_offset + 1
     if next_offset > segment.offsets.end_offset:
         raise CorruptError(
             "segment runs into the next one",
             expected=segment.offsets.end_offset,
             found=next_offset,
         )
-    return SegmentIndexes(
-        offset_index=builder.offset_index(),
-        time_index=builder.time_index(),
-        max_timestamp_ms=max_timestamp_ms,
-    )
+    return SegmentIndexes(offset_index=builder.offset_index(), time_index=builder.time_index())
 
 
-def _read_own_indexes(
+def _read_own_files(
     log: LogFile, files: PartitionFiles, segment: LocalSegment
-) -> tuple[OffsetIndex, TimeIndex] | None:
-    """The broker's files, cut to their true size; None if one is absent or no index at all."""
+) -> tuple[bytes, bytes] | None:
+    """The broker's two files, cut to their true size; None if one is absent."""
     max_entries = log.length_bytes // _MIN_BATCH_BYTES + 1
     contents: list[bytes] = []
     for suffix, entry in ((OFFSET_INDEX_SUFFIX, OFFSET_ENTRY), (TIME_INDEX_SUFFIX, TIME_ENTRY)):
@@ -97,24 +94,23 @@ def _read_own_indexes(
         if content is None:
             return None
         contents.append(cut_preallocated(content, entry_bytes=entry.size))
+    return contents[0], contents[1]
+
+
+def _own_if_right(
+    own: tuple[bytes, bytes], built: SegmentIndexes, log: LogFile, segment: LocalSegment
+) -> SegmentIndexes | None:
+    """The broker's indexes if they agree with the log and are no torso of what they have to be."""
+    offsets, log_bytes = segment.offsets, max(log.length_bytes, 1)
+    if len(own[0]) < len(built.offset_index.data) and built.offset_index.data.startswith(own[0]):
+        return None  # right as far as it goes, but of no use behind where it was cut
     try:
-        return (
-            OffsetIndex.parse(
-                contents[0], offsets=segment.offsets, log_bytes=max(log.length_bytes, 1)
-            ),
-            TimeIndex.parse(contents[1], offsets=segment.offsets),
-        )
+        offset_index = OffsetIndex.parse(own[0], offsets=offsets, log_bytes=log_bytes)
+        time_index = TimeIndex.parse(own[1], offsets=offsets)
     except CorruptError:
         return None
-
-
-def _are_right(own: tuple[OffsetIndex, TimeIndex], built: SegmentIndexes, log: LogFile) -> bool:
-    """Whether the broker's indexes agree with the log and are no torso of what they have to be."""
-    offset_index, time_index = own
-    if len(offset_index) < len(built.offset_index) and built.offset_index.data.startswith(
-        offset_index.data
+    if not matches_log(
+        offset_index, time_index, read_batch_spans(log.descriptor, log.length_bytes)
     ):
-        return False  # right as far as it goes, but of no use behind where it was cut
-    return matches_log(
-        offset_index, time_index, read_batch_headers(log.descriptor, log.length_bytes)
-    )
+        return None
+    return SegmentIndexes(offset_index=offset_index, time_index=time_index)

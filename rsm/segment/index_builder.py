@@ -13,13 +13,31 @@ Source: org.apache.kafka.storage.internals.log.LogSegment (append, onBecomeInact
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
-from rsm.segment.batch import NO_TIMESTAMP, BatchHeader
+from rsm.segment.batch import NO_TIMESTAMP
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex
 
 INDEX_INTERVAL_BYTES = 4096  # Kafka's index.interval.bytes
 _MAX_RELATIVE_OFFSET = (1 << 31) - 1
+
+
+class IndexedBatch(Protocol):
+    """What an index needs of a batch; `rsm.segment.batch.BatchHeader` has it."""
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def last_offset(self) -> int: ...
+
+    @property
+    def max_timestamp_ms(self) -> int: ...
+
+    @property
+    def length_bytes(self) -> int:
+        """The whole batch's size in the log."""
 
 
 class IndexBuilder:
@@ -38,7 +56,7 @@ class IndexBuilder:
         self._bytes_since_last_entry = 0
         self._position = 0
 
-    def append(self, header: BatchHeader) -> None:
+    def append(self, header: IndexedBatch) -> None:
         """Take the next batch. CorruptError if its offsets are too far from the base offset."""
         last_offset = header.last_offset
         relative = last_offset - self._base_offset
@@ -73,7 +91,7 @@ class IndexBuilder:
 
 
 def matches_log(
-    offset_index: OffsetIndex, time_index: TimeIndex, batches: Iterable[BatchHeader]
+    offset_index: OffsetIndex, time_index: TimeIndex, batches: Iterable[IndexedBatch]
 ) -> bool:
     """Say whether the indexes of a rolled segment agree with its `batches`, all of them in order.
 
@@ -101,7 +119,7 @@ class IndexChecker:
         self._position = 0
         self._agrees = True
 
-    def append(self, header: BatchHeader) -> None:
+    def append(self, header: IndexedBatch) -> None:
         """Take the next batch of the segment."""
         self._check_offset_entry(header)
         self._check_time_entry(header)
@@ -114,7 +132,7 @@ class IndexChecker:
         complete = self._last_time_entry_ms == self._max_timestamp_ms
         return self._agrees and complete and not leftover
 
-    def _check_offset_entry(self, header: BatchHeader) -> None:
+    def _check_offset_entry(self, header: IndexedBatch) -> None:
         entry = self._next_offset_entry
         if entry is None or entry.position > self._position:
             return
@@ -122,7 +140,7 @@ class IndexChecker:
         self._agrees &= entry.position == self._position and entry.offset >= header.base_offset
         self._next_offset_entry = next(self._offset_entries, None)
 
-    def _check_time_entry(self, header: BatchHeader) -> None:
+    def _check_time_entry(self, header: IndexedBatch) -> None:
         entry = self._next_time_entry
         if entry is None or entry.offset > header.last_offset:
             return

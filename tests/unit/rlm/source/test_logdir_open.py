@@ -192,6 +192,20 @@ def test_chunks_when_written_to_while_reading_then_last_chunk_is_withheld(
     assert sum(received) < len(SEGMENTS[0].log)
 
 
+def test_chunks_when_other_content_comes_while_reading_then_retriable_not_corrupt(
+    log_path: Path, source: LogDirSource, segment: LocalSegment
+) -> None:
+    """Scenario 9: a truncation under the reader is no broken disk."""
+    os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
+    with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
+        chunks = opened.data.log.chunks()
+        next(chunks)
+        log_path.write_bytes(b"x" * len(SEGMENTS[0].log))
+
+        with pytest.raises(RetriableError, match="written to"):
+            list(chunks)
+
+
 @pytest.mark.parametrize("position", [100, 5000, -1])
 def test_chunks_when_a_bit_flipped_then_corrupt_before_the_last_chunk(
     log_path: Path, source: LogDirSource, segment: LocalSegment, position: int
