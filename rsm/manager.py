@@ -157,7 +157,7 @@ class SegmentStorageManager(RemoteStorageManager):
         attempt: CopyAttempt,
         written: list[str],
     ) -> tuple[StoredObject, ...]:
-        """Write and verify one object after the other; `written` gets the keys that may be there."""
+        """Write and verify one object after the other; `written` gets the keys that may exist."""
         unwritten = tuple(StoredObject(key=planned.key) for planned in metadata.objects)
         metadata = replace(metadata, objects=unwritten)
         while (content := layout.next_object(metadata, data)) is not None:

@@ -74,10 +74,15 @@ class StoreRoot:
         if first in RESERVED:
             raise InvalidConfigError("the file store keeps this name for itself", name=name)
         directory = self.path
-        for segment in (first, *rest)[:-1]:
-            directory /= segment
-            if directory.is_symlink():
-                raise InvalidConfigError("a symbolic link below the store's root", path=directory)
+        try:
+            for segment in (first, *rest)[:-1]:
+                directory /= segment
+                if directory.is_symlink():
+                    raise InvalidConfigError(
+                        "a symbolic link below the store's root", path=directory
+                    )
+        except OSError as error:
+            raise store_error(error, name) from error
         return self.path / name
 
     def make_parents(self, path: Path) -> None:

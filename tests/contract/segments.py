@@ -1,0 +1,89 @@
+"""A segment to copy, and attempts that end when they are told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.local_segment import (
+    AbortedTransaction,
+    ContentSource,
+    LogSegmentData,
+    SegmentCompanions,
+)
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import CopyAttempt, RemoteStorageManager
+from tests.contract.sources import PiecesSource
+
+LOG_PIECES = (b"first batch|", b"second batch|", b"third batch")
+LOG = b"".join(LOG_PIECES)
+OFFSETS = OffsetRange(start_offset=1000, end_offset=1300)
+PARTITION = TopicIdPartition(topic_id=UUID(int=7), topic="orders.eu-1", partition=3)
+
+COMPANIONS = SegmentCompanions(
+    offset_index=b"offset index",
+    time_index=b"",
+    transaction_index=b"transaction index",
+    producer_snapshot=b"producer snapshot",
+    lineage=Lineage.of((0, 0), (2, 1100), (5, 9000)),
+    aborted_transactions=(
+        AbortedTransaction(
+            producer_id=11, first_offset=1001, last_offset=1400, last_stable_offset=1500
+        ),
+    ),
+)
+
+
+@dataclass
+class CountedAttempt(CopyAttempt):
+    """Raises `error` when asked the `fails_at`-th time (from 0), and whenever after."""
+
+    error: Exception | None = None
+    fails_at: int = 0
+    asked_count: int = 0
+
+    def check(self) -> None:
+        self.asked_count += 1
+        if self.error is not None and self.asked_count > self.fails_at:
+            raise self.error
+
+
+def segment_data(
+    log: ContentSource | None = None, companions: SegmentCompanions = COMPANIONS
+) -> LogSegmentData:
+    source = PiecesSource(pieces=LOG_PIECES) if log is None else log
+    return LogSegmentData(offsets=OFFSETS, log=source, companions=companions)
+
+
+def planned(manager: RemoteStorageManager, number: int = 1) -> RemoteLogSegmentMetadata:
+    """The metadata of a copy that is about to start."""
+    segment_id = RemoteLogSegmentId(topic_id_partition=PARTITION, id=UUID(int=number))
+    return RemoteLogSegmentMetadata(
+        segment_id=segment_id,
+        offsets=OFFSETS,
+        max_timestamp_ms=1_700_000_000_000,
+        segment_size_bytes=len(LOG),
+        segment_leader_epochs=Lineage.of((0, 1000), (2, 1100)),
+        state=SegmentState.COPY_SEGMENT_STARTED,
+        writer=Writer(broker_id=1, leader_epoch=2, incarnation=UUID(int=9)),
+        event_timestamp_ms=1_700_000_000_001,
+        layout=manager.layout_name(),
+        objects=manager.plan_objects(segment_id, OFFSETS.start_offset),
+        has_transaction_index=True,
+    )
+
+
+def finished(
+    metadata: RemoteLogSegmentMetadata, objects: tuple[StoredObject, ...]
+) -> RemoteLogSegmentMetadata:
+    return replace(metadata, state=SegmentState.COPY_SEGMENT_FINISHED, objects=objects)
+
+
+def copied(manager: RemoteStorageManager, number: int = 1) -> RemoteLogSegmentMetadata:
+    """The metadata of a segment that was copied."""
+    metadata = planned(manager, number)
+    objects = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+    return finished(metadata, objects)

@@ -1,0 +1,269 @@
+"""What holds of copying, fetching and deleting segments over every chunk storage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from crc32c import crc32c
+
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.checkpoints import parse_leader_epochs
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    FencedError,
+    NotFoundError,
+    RetriableError,
+    UnsupportedError,
+)
+from rsm.segment.metadata import StoredObject
+from rsm.segment.ranges import ByteRange
+from rsm.spi import IndexType, RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.transfer import ReadBack
+from tests.contract.segments import (
+    COMPANIONS,
+    LOG,
+    LOG_PIECES,
+    CountedAttempt,
+    copied,
+    finished,
+    planned,
+    segment_data,
+)
+from tests.contract.sources import PiecesSource, failing_source, source_of
+
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+
+
+@pytest.fixture(params=["write", "read"])
+def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:
+    """One that verifies what the store says, and one that reads back as well."""
+    return SegmentStorageManager(
+        storage=storage,
+        keys=ObjectKeys(prefix="cluster/a"),
+        layouts=[RawLayout()],
+        read_back=ReadBack(piece_bytes=7) if request.param == "read" else None,
+    )
+
+
+def stored_keys(storage: ChunkStorage) -> list[str]:
+    return [info.name for info in storage.list("")]
+
+
+def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_checksums(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    """Scenario 21: two writes a segment."""
+    metadata = planned(manager)
+
+    log, companion = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+
+    assert stored_keys(storage) == sorted(stored.key for stored in metadata.objects)
+    assert log == StoredObject(
+        key=metadata.objects[0].key, length_bytes=len(LOG), crc32c=crc32c(LOG)
+    )
+    assert storage.read_range(log.key, WHOLE) == LOG
+    assert companion.crc32c == crc32c(storage.read_range(companion.key, WHOLE))
+
+
+def test_plan_when_asked_then_names_follow_the_grammar_and_nothing_is_written(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    topic = "cluster/a/orders.eu-1-AAAAAAAAAAAAAAAAAAAABw/3"
+
+    assert [stored.key for stored in planned(manager).objects] == [
+        f"{topic}/00000000000000001000-AAAAAAAAAAAAAAAAAAAAAQ.log",
+        f"{topic}/00000000000000001000-AAAAAAAAAAAAAAAAAAAAAQ.meta",
+    ]
+    assert stored_keys(storage) == []
+
+
+@pytest.mark.parametrize("fails_at", range(len(LOG_PIECES) + 4))
+def test_copy_when_fenced_at_any_check_then_nothing_is_left(
+    manager: RemoteStorageManager, storage: ChunkStorage, fails_at: int
+) -> None:
+    """Scenario 5: leadership lost in the middle of a copy. Scenario 13: leftovers go at once."""
+    attempt = CountedAttempt(error=FencedError("leadership lost"), fails_at=fails_at)
+
+    with pytest.raises(FencedError, match="leadership lost"):
+        manager.copy_log_segment_data(planned(manager), segment_data(), attempt)
+
+    assert stored_keys(storage) == []
+
+
+def test_copy_when_source_breaks_then_its_error_is_raised_and_nothing_is_left(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    with pytest.raises(RetriableError, match="the source broke"):
+        manager.copy_log_segment_data(
+            planned(manager), segment_data(failing_source(*LOG_PIECES)), CountedAttempt()
+        )
+
+    assert stored_keys(storage) == []
+
+
+@pytest.mark.parametrize(
+    "log", [source_of(LOG + b"!"), PiecesSource(pieces=(LOG, b"!"), announced_bytes=len(LOG))]
+)
+def test_copy_when_segment_is_not_the_one_recorded_then_corrupt_and_nothing_is_left(
+    manager: RemoteStorageManager, storage: ChunkStorage, log: PiecesSource
+) -> None:
+    with pytest.raises(CorruptError):
+        manager.copy_log_segment_data(planned(manager), segment_data(log), CountedAttempt())
+
+    assert stored_keys(storage) == []
+
+
+def test_copy_when_an_object_is_there_already_then_it_is_left_alone(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = planned(manager)
+    log, companion = metadata.objects
+    storage.create_with_content(companion.key, source_of(b"someone else's"))
+
+    with pytest.raises(AlreadyExistsError):
+        manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+
+    assert not storage.exists(log.key)
+    assert storage.read_range(companion.key, WHOLE) == b"someone else's"
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 1 << 40), (0, 0), (5, 9), (len(LOG) - 1, len(LOG) + 1), (len(LOG), 99)]
+)
+def test_fetch_log_segment_when_asked_for_a_range_then_cut_at_the_end(
+    manager: RemoteStorageManager, start: int, end: int
+) -> None:
+    metadata = copied(manager)
+
+    fetched = manager.fetch_log_segment(metadata, ByteRange(start_position=start, end_position=end))
+
+    assert fetched == LOG[start:end]
+
+
+def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = copied(manager)
+    log = metadata.objects[0].key
+    storage.delete(log)
+    storage.create_with_content(log, source_of(LOG[:-1]))
+
+    with pytest.raises(CorruptError, match="shorter than its record"):
+        manager.fetch_log_segment(metadata, WHOLE)
+
+
+def test_fetch_log_segment_when_object_is_gone_then_not_found(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = copied(manager)
+    storage.delete(metadata.objects[0].key)
+
+    with pytest.raises(NotFoundError):
+        manager.fetch_log_segment(metadata, WHOLE)
+
+
+def test_fetch_index_when_segment_has_it_then_the_brokers_bytes(
+    manager: RemoteStorageManager,
+) -> None:
+    metadata = copied(manager)
+
+    fetched = {kind: manager.fetch_index(metadata, kind) for kind in IndexType}
+
+    checkpoint = fetched.pop(IndexType.LEADER_EPOCH)
+    assert parse_leader_epochs(checkpoint, file="fetched") == COMPANIONS.lineage
+    assert fetched == {
+        IndexType.OFFSET: b"offset index",
+        IndexType.TIMESTAMP: b"",
+        IndexType.TRANSACTION: b"transaction index",
+        IndexType.PRODUCER_SNAPSHOT: b"producer snapshot",
+    }
+
+
+def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
+    manager: RemoteStorageManager,
+) -> None:
+    """Scenario 16: the absence of a snapshot or a transaction index is recorded."""
+    absent = replace(COMPANIONS, transaction_index=None, producer_snapshot=None)
+    metadata = planned(manager)
+    objects = manager.copy_log_segment_data(
+        metadata, segment_data(companions=absent), CountedAttempt()
+    )
+    metadata = finished(metadata, objects)
+
+    for kind in (IndexType.TRANSACTION, IndexType.PRODUCER_SNAPSHOT):
+        with pytest.raises(NotFoundError):
+            manager.fetch_index(metadata, kind)
+    assert manager.fetch_index(metadata, IndexType.OFFSET) == b"offset index"
+
+
+def test_fetch_index_when_companion_was_changed_then_corrupt(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = copied(manager)
+    key = metadata.objects[1].key
+    content = bytearray(storage.read_range(key, WHOLE))
+    content[40] ^= 1
+    storage.delete(key)
+    storage.create_with_content(key, source_of(bytes(content)))
+
+    with pytest.raises(CorruptError):
+        manager.fetch_index(metadata, IndexType.OFFSET)
+
+
+def test_fetch_index_when_companion_is_another_segments_then_corrupt(
+    manager: RemoteStorageManager,
+) -> None:
+    one, other = copied(manager, 1), copied(manager, 2)
+    mixed = replace(one, objects=(one.objects[0], other.objects[1]))
+
+    with pytest.raises(CorruptError, match="companion of another segment"):
+        manager.fetch_index(mixed, IndexType.OFFSET)
+
+
+def test_fetch_index_when_asked_again_then_answered_without_the_store(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = copied(manager)
+    manager.fetch_index(metadata, IndexType.OFFSET)
+    storage.delete(metadata.objects[1].key)
+
+    assert manager.fetch_index(metadata, IndexType.TIMESTAMP) == b""
+
+
+def test_delete_when_called_twice_then_all_objects_are_gone(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    kept, metadata = copied(manager, 1), copied(manager, 2)
+
+    manager.delete_log_segment_data(metadata)
+    manager.delete_log_segment_data(metadata)
+
+    assert stored_keys(storage) == sorted(stored.key for stored in kept.objects)
+    with pytest.raises(NotFoundError):
+        manager.fetch_index(metadata, IndexType.OFFSET)
+
+
+def test_delete_when_an_object_cannot_be_deleted_then_its_companion_is_kept(
+    manager: RemoteStorageManager, storage: ChunkStorage
+) -> None:
+    metadata = copied(manager)
+    bad = (StoredObject(key="../not/a/name"), metadata.objects[1])
+
+    with pytest.raises(RetriableError, match=r"\.\./not/a/name"):
+        manager.delete_log_segment_data(replace(metadata, objects=bad))
+
+    assert storage.exists(metadata.objects[1].key)
+
+
+def test_any_call_when_layout_is_unknown_then_unsupported(manager: RemoteStorageManager) -> None:
+    metadata = replace(copied(manager), layout="of_tomorrow")
+
+    with pytest.raises(UnsupportedError, match="of_tomorrow"):
+        manager.fetch_log_segment(metadata, WHOLE)
+    with pytest.raises(UnsupportedError, match="of_tomorrow"):
+        manager.fetch_index(metadata, IndexType.OFFSET)

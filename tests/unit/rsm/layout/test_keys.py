@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+
+TOPICS = st.from_regex(r"[A-Za-z0-9._-]{1,249}", fullmatch=True).filter(
+    lambda topic: topic not in {".", ".."}
+)
+PREFIXES = st.sampled_from(["", "a", "a/b", "a/b-c/d.e", "päth/x y"])
+
+
+@st.composite
+def object_keys(draw: st.DrawFn) -> ObjectKey:
+    partition = TopicIdPartition(
+        topic_id=draw(st.uuids()),
+        topic=draw(TOPICS),
+        partition=draw(st.integers(min_value=0, max_value=2**31 - 1)),
+    )
+    return ObjectKey(
+        segment_id=RemoteLogSegmentId(topic_id_partition=partition, id=draw(st.uuids())),
+        base_offset=draw(st.integers(min_value=0, max_value=2**63 - 1)),
+        suffix=draw(st.sampled_from(["log", "meta", "log-index", "0.chunk"])),
+    )
+
+
+def key_of(topic: str = "t", base_offset: int = 0, suffix: str = "log") -> ObjectKey:
+    partition = TopicIdPartition(topic_id=UUID(int=1), topic=topic, partition=0)
+    return ObjectKey(
+        segment_id=RemoteLogSegmentId(topic_id_partition=partition, id=UUID(int=2)),
+        base_offset=base_offset,
+        suffix=suffix,
+    )
+
+
+@given(prefix=PREFIXES, key=object_keys())
+def test_parse_when_key_was_built_then_gives_its_parts_back(prefix: str, key: ObjectKey) -> None:
+    keys = ObjectKeys(prefix=prefix)
+
+    text = keys.build(key)
+
+    assert keys.parse(text) == key
+    assert text.startswith(keys.partition_prefix(key.segment_id.topic_id_partition))
+
+
+@given(prefix=PREFIXES, text=st.text(max_size=120))
+def test_parse_when_text_is_any_then_total(prefix: str, text: str) -> None:
+    keys = ObjectKeys(prefix=prefix)
+
+    parsed = keys.parse(text)
+
+    assert parsed is None or keys.build(parsed) == text
+
+
+def test_build_when_prefix_is_empty_then_adds_no_slash() -> None:
+    assert ObjectKeys().build(key_of(topic="orders", base_offset=42)) == (
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/00/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/2147483648/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "orders-AAAAAAAAAAAAAAAAAAAAAR/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/42-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/99999999999999999999-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log\n",
+        "p/orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
+        "..-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
+    ],
+)
+def test_parse_when_text_is_nearly_a_key_then_none(text: str) -> None:
+    assert ObjectKeys().parse(text) is None
+
+
+def test_parse_when_key_lies_below_another_prefix_then_none() -> None:
+    text = ObjectKeys(prefix="a").build(key_of())
+
+    assert ObjectKeys(prefix="b").parse(text) is None
+    assert ObjectKeys().parse(text) is None
+
+
+@pytest.mark.parametrize("topic", ["", ".", "..", "a/b", "a b", "ä", "x" * 250])
+def test_key_when_topic_is_none_of_kafkas_then_refused(topic: str) -> None:
+    with pytest.raises(ValueError, match="not a topic"):
+        key_of(topic=topic)
+
+
+@pytest.mark.parametrize("suffix", ["", "a/b", ".log", "LOG"])
+def test_key_when_suffix_is_none_then_refused(suffix: str) -> None:
+    with pytest.raises(ValueError, match="not a suffix"):
+        key_of(suffix=suffix)
+
+
+@pytest.mark.parametrize("prefix", ["/", "a/", "/a", "a//b", "..", "a/./b"])
+def test_prefix_when_no_key_can_begin_so_then_refused(prefix: str) -> None:
+    with pytest.raises(InvalidConfigError, match=r"rsm\.config\.key\.prefix"):
+        ObjectKeys(prefix=prefix)

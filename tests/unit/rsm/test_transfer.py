@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkInfo
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.transfer import ReadBack, put_verified
+from tests.contract.segments import CountedAttempt
+from tests.contract.sources import source_of
+
+
+class LyingStorage(MemoryChunkStorage):
+    """Tells of a chunk, or gives back from it, something else than was stored."""
+
+    def __init__(
+        self,
+        *,
+        told: Callable[[ChunkInfo], ChunkInfo] = lambda info: info,
+        read: Callable[[bytes], bytes] = lambda content: content,
+    ) -> None:
+        super().__init__(wall_ms=lambda: 0)
+        self._told = told
+        self._read = read
+
+    def info(self, name: str) -> ChunkInfo:
+        return self._told(super().info(name))
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        return self._read(super().read_range(name, positions))
+
+
+def put(storage: MemoryChunkStorage, *, read_back: bool = False) -> None:
+    put_verified(
+        storage,
+        "a",
+        source_of(b"abc", b"def"),
+        attempt=CountedAttempt(),
+        read_back=ReadBack(piece_bytes=4) if read_back else None,
+    )
+
+
+def test_put_when_store_tells_another_length_then_corrupt() -> None:
+    with pytest.raises(CorruptError, match="differs=length_bytes"):
+        put(LyingStorage(told=lambda info: replace(info, length_bytes=5)))
+
+
+def test_put_when_store_tells_another_checksum_then_corrupt() -> None:
+    with pytest.raises(CorruptError, match="differs=crc32c"):
+        put(LyingStorage(told=lambda info: replace(info, crc32c=1)))
+
+
+def test_put_when_store_keeps_no_checksum_then_the_length_decides() -> None:
+    put(LyingStorage(told=lambda info: replace(info, crc32c=None)), read_back=True)
+
+
+@pytest.mark.parametrize("read", [bytes.upper, lambda content: content[:-1]])
+def test_put_when_read_back_gives_other_bytes_then_corrupt(read: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(CorruptError, match="other bytes"):
+        put(LyingStorage(read=read), read_back=True)
+
+
+def test_put_when_attempt_is_over_then_no_piece_more_is_taken() -> None:
+    attempt = CountedAttempt(error=RetriableError("past its deadline"), fails_at=1)
+    taken: list[int] = []
+    source = source_of(b"abc", b"def", b"ghi")
+
+    with pytest.raises(RetriableError, match="past its deadline"):
+        put_verified(
+            MemoryChunkStorage(wall_ms=lambda: 0),
+            "a",
+            replace(source, before_piece=taken.append),
+            attempt=attempt,
+        )
+
+    assert taken == [0]
