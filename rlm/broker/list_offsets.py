@@ -58,28 +58,32 @@ def fetch_log_end(
     A partition fails with FencedError if the broker does not lead it in that epoch, RetriableError
     if it can't tell now. Raises as `Requester.request` if the request as a whole fails.
     """
-    if not leader_epochs:
-        return PartitionResults(succeeded={}, failed={})
     timestamp, isolation_level = end.value
-    topics = tuple(
-        ListOffsetsTopic(
-            name=topic,
-            partitions=tuple(
-                ListOffsetsPartition(
-                    partition_index=each.partition,
-                    current_leader_epoch=leader_epochs[each],
-                    timestamp=timestamp,
-                )
-                for each in members
-            ),
-        )
-        for topic, members in by_topic(leader_epochs).items()
+    found = _ask(leader, leader_epochs, timestamp=timestamp, isolation_level=isolation_level)
+    return PartitionResults(
+        succeeded={each: offset for each, offset in found.succeeded.items() if offset is not None},
+        failed={
+            **found.failed,
+            **{
+                each: RetriableError("the broker tells no offset", partition=each)
+                for each, offset in found.succeeded.items()
+                if offset is None
+            },
+        },
     )
-    request = ListOffsetsRequest(
-        replica_id=_CONSUMER, isolation_level=isolation_level, topics=topics
-    )
-    response = leader.request(LIST_OFFSETS, request, at_least=_FIRST_VERSION_WITH_LEADER_EPOCH)
-    return _results_of(response, leader_epochs)
+
+
+def fetch_first_offsets_since(
+    leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+) -> PartitionResults[int | None]:
+    """The first offset of many logs whose record is not older than `since_ms`; None if all are.
+
+    Fails and raises as `fetch_log_end`. ValueError for a time before 1970, which the protocol
+    takes for something else.
+    """
+    if since_ms < 0:
+        raise ValueError(f"not a time to search for: {since_ms}")
+    return _ask(leader, leader_epochs, timestamp=since_ms, isolation_level=_READ_UNCOMMITTED)
 
 
 def fetch_partition_offsets(
@@ -104,24 +108,54 @@ def fetch_partition_offsets(
     )
 
 
+def _ask(
+    leader: Requester,
+    leader_epochs: Mapping[TopicIdPartition, int],
+    *,
+    timestamp: int,
+    isolation_level: int,
+) -> PartitionResults[int | None]:
+    if not leader_epochs:
+        return PartitionResults(succeeded={}, failed={})
+    topics = tuple(
+        ListOffsetsTopic(
+            name=topic,
+            partitions=tuple(
+                ListOffsetsPartition(
+                    partition_index=each.partition,
+                    current_leader_epoch=leader_epochs[each],
+                    timestamp=timestamp,
+                )
+                for each in members
+            ),
+        )
+        for topic, members in by_topic(leader_epochs).items()
+    )
+    request = ListOffsetsRequest(
+        replica_id=_CONSUMER, isolation_level=isolation_level, topics=topics
+    )
+    response = leader.request(LIST_OFFSETS, request, at_least=_FIRST_VERSION_WITH_LEADER_EPOCH)
+    return _results_of(response, leader_epochs)
+
+
 def _results_of(
     response: ListOffsetsResponse, leader_epochs: Mapping[TopicIdPartition, int]
-) -> PartitionResults[int]:
-    asked = by_name(leader_epochs)
-    succeeded: dict[TopicIdPartition, int] = {}
+) -> PartitionResults[int | None]:
+    rows = {
+        (topic.name, row.partition_index): row
+        for topic in response.topics
+        for row in topic.partitions
+    }
+    succeeded: dict[TopicIdPartition, int | None] = {}
     failed: dict[TopicIdPartition, TieredStorageError] = {}
-    for topic in response.topics:
-        for row in topic.partitions:
-            partition = asked.get((topic.name, row.partition_index))
-            if partition is None:
-                continue
-            if row.error_code == ErrorCode.NONE and row.offset >= 0:
-                succeeded[partition] = row.offset
-            else:
-                failed[partition] = error_of(
-                    row.error_code, partition=partition, leader_epoch=leader_epochs[partition]
-                )
-    for partition in leader_epochs:
-        if partition not in succeeded and partition not in failed:
+    for name, partition in by_name(leader_epochs).items():
+        row = rows.get(name)
+        if row is None:
             failed[partition] = RetriableError("the broker did not answer", partition=partition)
+        elif row.error_code != ErrorCode.NONE:
+            failed[partition] = error_of(
+                row.error_code, partition=partition, leader_epoch=leader_epochs[partition]
+            )
+        else:
+            succeeded[partition] = row.offset if row.offset >= 0 else None
     return PartitionResults(succeeded=succeeded, failed=failed)

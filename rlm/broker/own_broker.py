@@ -16,6 +16,7 @@ from rlm.broker.cluster import ClusterView, fetch_cluster_view
 from rlm.broker.delete_records import RecordDeletion, delete_records
 from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import Broker
 from rlm.wire.connection import Requester
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (
@@ -41,12 +42,13 @@ class ReconnectBackoff:
         return min(self.longest_ms, self.first_ms << min(failures - 1, 30))
 
 
-class OwnBroker:
+class OwnBroker(Broker):
     """Asks one broker of one cluster. Thread-safe: callers wait for each other.
 
     Every method raises RetriableError while the broker can't be reached or its back-off lasts (it
     never waits for it), InvalidConfigError if the bootstrap servers are another cluster's,
-    CorruptError, and UnsupportedError if the broker is too old.
+    CorruptError, and UnsupportedError if the broker is too old. After `close` a question would open
+    another connection.
     """
 
     def __init__(
@@ -71,7 +73,6 @@ class OwnBroker:
 
     @property
     def node_id(self) -> int:
-        """The broker's id."""
         return self._node_id
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
@@ -80,26 +81,19 @@ class OwnBroker:
         return self._ask(lambda broker: fetch_cluster_view(broker, asked))
 
     def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
-        """The partitions that our broker believes to lead, each with its leader epoch."""
         return self.view(topics).led_by(self._node_id)
 
     def offsets(
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
-        """Log start, last stable offset and high watermark of many partitions.
-
-        A partition fails with FencedError if our broker does not lead it in that epoch.
-        """
         return self._ask(lambda broker: fetch_partition_offsets(broker, leader_epochs))
 
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:
-        """Move log starts forward; a value is the new log start. Fails as `delete_records`."""
         return self._ask(lambda broker: delete_records(broker, deletions))
 
     def close(self) -> None:
-        """Close the connection; a later call would open another."""
         with self._lock:
             self._drop()
 
