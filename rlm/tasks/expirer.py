@@ -144,14 +144,15 @@ class Expirer:
     def _bury(
         self, metadata: RemoteLogSegmentMetadata, failed: FailedDeletion, error: TieredStorageError
     ) -> None:
+        record = self._metadata.segment(metadata.segment_id)
         self._dead_letters.publish(
             DeadLetter(
                 metadata=metadata,
-                object_keys=tuple(stored.key for stored in metadata.objects),
                 reason=str(error),
-                attempt_count=failed.attempts,
+                attempts=failed.attempts,
                 first_attempt_ms=failed.first_attempt_ms,
                 last_attempt_ms=self._clock.wall_ms(),
+                delete_started=None if record is None else record.changed_at,
             )
         )
         self._metadata.publish(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.policy.candidates import lag
 from rlm.policy.trim_gate import TrimDecision, TrimHeld
 from rlm.policy.view import PartitionView
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
 
 LEADER = "leader"
 FOLLOWER = "follower"
@@ -23,6 +25,8 @@ class PartitionReport:
     claimed: bool
     lag_segments: int = 0
     lag_bytes: int = 0
+    remote_segments: int = 0
+    remote_bytes: int = 0
     trim_held: TrimHeld | None = None
     copying: bool = False
     diverged: bool = False
@@ -32,6 +36,11 @@ class PartitionReport:
 def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionReport:
     """Report a led partition from the view that was just decided on."""
     behind = lag(view)
+    finished = [
+        record.metadata
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+    ]
     return PartitionReport(
         topic_id_partition=view.topic_id_partition,
         role=LEADER,
@@ -39,6 +48,8 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
         claimed=view.owned,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
+        remote_segments=len(finished),
+        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         trim_held=decision.held,
         copying=bool(view.in_flight),
         diverged=view.diverged,
@@ -49,3 +60,25 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
 def follower_report(tip: TopicIdPartition) -> PartitionReport:
     """Report a partition that another broker leads; its metadata is followed here all the same."""
     return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, claimed=False)
+
+
+def report_as_json(report: PartitionReport) -> Mapping[str, object]:
+    """A report as the manager's HTTP API shows it."""
+    tip = report.topic_id_partition
+    held = report.trim_held
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "role": report.role,
+        "leader_epoch": report.leader_epoch,
+        "claimed": report.claimed,
+        "lag_segments": report.lag_segments,
+        "lag_bytes": report.lag_bytes,
+        "remote_segments": report.remote_segments,
+        "remote_bytes": report.remote_bytes,
+        "trim_held": None if held is None else {"reason": held.reason, **held.values},
+        "copying": report.copying,
+        "diverged": report.diverged,
+        "external_start": report.external_start,
+    }

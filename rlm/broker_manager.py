@@ -1,0 +1,130 @@
+"""The manager while it runs: its threads, whether it is ready, and what it says of partitions.
+
+    cycle        one LeaderCycle every remote.log.manager.task.interval.ms
+    heartbeat    registers this process
+    two pools    copies and deletions, sized by settings
+
+The metadata follows its topic by itself. Composed by rlm.app. Stops in the reverse order: no new
+cycle, then the copies under way give up at their next check, then metadata and store are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import Event, Lock
+
+from rlm.manager_gauges import ManagerGauges
+from rlm.metrics import Metrics
+from rlm.periodic import Periodic
+from rlm.tasks.report import PartitionReport, report_as_json
+from rlmm.spi import Readiness
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerWork:
+    """What a manager does over and over; `readiness` is the metadata's."""
+
+    readiness: Callable[[], Readiness]
+    check_store: Callable[[], None]
+    cycle: Callable[[], Sequence[PartitionReport]]
+    heartbeat: Callable[[], None]
+    gauges: ManagerGauges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerPace:
+    """How often the work is done."""
+
+    cycle_interval_ms: int
+    heartbeat_interval_ms: int
+
+
+class BrokerManager:
+    """One manager. `start` and `stop` are one thread's, everything else is thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        work: ManagerWork,
+        pace: ManagerPace,
+        metrics: Metrics,
+        clock: Clock,
+        pools: Sequence[ThreadPoolExecutor],
+        stopping: Event,
+        resources: ExitStack,
+    ) -> None:
+        """`stopping` ends copies; `resources` are closed last, after the pools are empty."""
+        self._work = work
+        self._metrics = metrics
+        self._clock = clock
+        self._pools = pools
+        self._stopping = stopping
+        self._resources = resources
+        self._reports: tuple[PartitionReport, ...] = ()
+        self._lock = Lock()
+        self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
+        self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
+        self._started = False
+
+    def start(self) -> None:
+        self._started = True
+        self._cycle.start()
+        self._heartbeat.start()
+
+    def failure(self) -> TieredStorageError | None:
+        problem = self._cycle.problem()
+        return problem if isinstance(problem, InvalidConfigError) else None
+
+    def readiness(self) -> tuple[bool, Sequence[str]]:
+        metadata = self._work.readiness()
+        reasons = [] if metadata.ready else [metadata.reason]
+        for periodic in (self._cycle, self._heartbeat):
+            problem = periodic.problem()
+            if problem is not None and metadata.ready:
+                reasons.append(str(problem))
+        return not reasons, tuple(dict.fromkeys(reasons))
+
+    def partition_status(self) -> Sequence[Mapping[str, object]]:
+        with self._lock:
+            reports = self._reports
+        return tuple(report_as_json(report) for report in reports)
+
+    def stop(self, *, timeout_ms: int) -> None:
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        self._stopping.set()
+        for periodic in (self._cycle, self._heartbeat):
+            periodic.stop()
+        for pool in self._pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self._started:
+            for periodic in (self._cycle, self._heartbeat):
+                periodic.join(deadline_ms - self._clock.monotonic_ms())
+        self._resources.close()
+
+    def _step(self) -> None:
+        self._require_ready()
+        self._work.check_store()
+        reports = tuple(self._work.cycle())
+        with self._lock:
+            before, self._reports = self._reports, reports
+        self._work.gauges.show(before, reports)
+
+    def _beat(self) -> None:
+        self._require_ready()
+        self._work.heartbeat()
+
+    def _require_ready(self) -> None:
+        metadata = self._work.readiness()
+        if not metadata.ready:
+            raise RetriableError("metadata is not ready", reason=metadata.reason)
+
+    def _periodic(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
+        return Periodic(name, step, interval_ms=interval_ms, failed=self._count_failure)
+
+    def _count_failure(self, task: str, error: Exception) -> None:
+        self._metrics.task_failures.labels(task, type(error).__name__).inc()

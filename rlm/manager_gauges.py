@@ -1,0 +1,38 @@
+"""Shows a manager's last cycle and its metadata as gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rlm.metrics import Metrics
+from rlm.tasks.report import LEADER, PartitionReport
+
+
+class ManagerGauges:
+    """Sets the gauges that describe a state rather than count what happened. One thread's."""
+
+    def __init__(self, metrics: Metrics, *, oldest_copy_age_ms: Callable[[], int]) -> None:
+        self._metrics = metrics
+        self._oldest_copy_age_ms = oldest_copy_age_ms
+
+    def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
+        """Show these reports; partitions that were led before and are not now are dropped."""
+        led = [report for report in reports if report.role == LEADER]
+        for report in led:
+            self._show_led(report)
+        still_led = {report.topic_id_partition for report in led}
+        for report in before:
+            tip = report.topic_id_partition
+            if report.role == LEADER and tip not in still_led:
+                self._metrics.forget_partition(tip.topic, tip.partition)
+        self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
+
+    def _show_led(self, report: PartitionReport) -> None:
+        tip = report.topic_id_partition
+        labels = (tip.topic, str(tip.partition))
+        self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
+        self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
+        self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
+        self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
+        reason = None if report.trim_held is None else report.trim_held.reason
+        self._metrics.set_trim_held(tip.topic, tip.partition, reason=reason)
