@@ -34,7 +34,7 @@ from rsm.segment.errors import (
     UnsupportedError,
 )
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
@@ -102,16 +102,7 @@ class SegmentStorageManager(RemoteStorageManager):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
-        layout = self._layout_of(metadata)
-        stored = layout.companion_object(metadata)
-        companion = self._companions.get(stored.key, lambda: self._read_companion(layout, stored))
-        if companion.metadata.segment_id != metadata.segment_id:
-            raise CorruptError(
-                "the companion of another segment",
-                key=stored.key,
-                found=companion.metadata.segment_id,
-            )
-        content = _index_bytes(companion.companions, index_type)
+        content = _index_bytes(self._companions_of(metadata), index_type)
         if content is None:
             raise NotFoundError(
                 "the segment has no such companion",
@@ -119,6 +110,11 @@ class SegmentStorageManager(RemoteStorageManager):
                 index_type=index_type.value,
             )
         return content
+
+    def fetch_aborted_transactions(
+        self, metadata: RemoteLogSegmentMetadata
+    ) -> tuple[AbortedTransaction, ...]:
+        return self._companions_of(metadata).aborted_transactions
 
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]
@@ -137,6 +133,18 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def close(self) -> None:
         self._storage.close()
+
+    def _companions_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentCompanions:
+        layout = self._layout_of(metadata)
+        stored = layout.companion_object(metadata)
+        companion = self._companions.get(stored.key, lambda: self._read_companion(layout, stored))
+        if companion.metadata.segment_id != metadata.segment_id:
+            raise CorruptError(
+                "the companion of another segment",
+                key=stored.key,
+                found=companion.metadata.segment_id,
+            )
+        return companion.companions
 
     def _layout_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentLayout:
         layout = self._layouts.get(metadata.layout)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import ByteRange
@@ -81,6 +81,16 @@ class RemoteStorageManager(ABC):
 
         Raises NotFoundError if the segment has no such companion (KIP-405), CorruptError,
         RetriableError.
+        """
+
+    @abstractmethod
+    def fetch_aborted_transactions(
+        self, metadata: RemoteLogSegmentMetadata
+    ) -> tuple[AbortedTransaction, ...]:
+        """All aborted transactions that overlap the segment, wherever their markers lie.
+
+        Empty if there is none, also for a segment without a transaction index. Raises as
+        `fetch_index`.
         """
 
     @abstractmethod
