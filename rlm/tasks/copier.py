@@ -121,7 +121,7 @@ class Copier:
         return RemoteLogSegmentMetadata(
             segment_id=segment_id,
             offsets=offsets,
-            max_timestamp_ms=order.segment.max_timestamp_ms,
+            max_timestamp_ms=opened.max_timestamp_ms,
             segment_size_bytes=opened.data.log.length_bytes,
             segment_leader_epochs=order.lineage.within(offsets),
             state=SegmentState.COPY_SEGMENT_STARTED,

@@ -9,7 +9,7 @@ A cycle decides; lanes do what takes long. Nothing is decided before the metadat
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
@@ -23,7 +23,7 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.report import PartitionReport, follower_report, leader_report
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import TopicPolicy
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
@@ -56,16 +56,29 @@ class LeaderCycle:
     def step(self) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker, its disk or the metadata topic can't be asked now, and
+        Raises RetriableError if the broker or the metadata topic can't be asked now, and
         InvalidConfigError if what answers as our broker belongs to another cluster.
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
-        hosted = [tip for tip in self._source.partitions() if tip.topic_id in policies]
-        led = self._broker.leadership({tip.topic for tip in hosted})
-        epochs = {tip: led[tip] for tip in hosted if tip in led}
+        topics = {policy.topic for policy in policies.values()}
+        led = self._broker.leadership(topics) if topics else {}
+        epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         self._leadership.claim_all(self._leadership.keep_only(epochs))
         reports = self._lead(policies)
-        return (*reports, *(follower_report(tip) for tip in hosted if tip not in epochs))
+        return (*reports, *self._followed(policies, epochs))
+
+    def _followed(
+        self, policies: Mapping[UUID, TopicPolicy], led: Mapping[TopicIdPartition, int]
+    ) -> Iterator[PartitionReport]:
+        """What is hosted and not led; an offline log dir must not keep us from what is led."""
+        try:
+            hosted = self._source.partitions()
+        except RetriableError as error:
+            _log.warning("log dirs can't be listed", extra={"error": error})
+            return
+        for tip in hosted:
+            if tip.topic_id in policies and tip not in led:
+                yield follower_report(tip)
 
     def _lead(self, policies: Mapping[UUID, TopicPolicy]) -> list[PartitionReport]:
         leads = self._leadership.leads()
