@@ -80,6 +80,7 @@ class FilesystemChunkStorage(ChunkStorage):
     def create(self, name: str) -> None:
         path = self._root.locate(name)
         with self._incoming.new_file(name) as file, self._root.writing(name):
+            os.fsync(file.descriptor)
             self._naming.publish(file, path, name)
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
