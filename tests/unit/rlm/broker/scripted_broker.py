@@ -1,0 +1,91 @@
+"""A broker in memory: answers are scripted per API, and what was asked is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from rlm.wire.api.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rlm.wire.schema import Api, Message, RequestT, ResponseT
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+CLUSTER_ID = "cluster-1"
+TOPIC_ID = UUID(int=7)
+
+Script = Mapping[str, Callable[[Any], Message]]
+
+
+def partition(number: int = 0, topic: str = "orders") -> TopicIdPartition:
+    return TopicIdPartition(topic_id=TOPIC_ID, topic=topic, partition=number)
+
+
+def metadata(
+    *leaders: int, cluster_id: str = CLUSTER_ID, node_ids: tuple[int, ...] = (1, 2)
+) -> MetadataResponse:
+    """Brokers at 127.0.0.1:<9000 + id>, and a topic with a partition for each leader, epoch 4."""
+    partitions = tuple(
+        MetadataResponsePartition(
+            partition_index=number,
+            leader_id=leader,
+            leader_epoch=4,
+            replica_nodes=node_ids,
+            isr_nodes=node_ids,
+        )
+        for number, leader in enumerate(leaders)
+    )
+    topic = MetadataResponseTopic(name="orders", topic_id=TOPIC_ID, partitions=partitions)
+    return MetadataResponse(
+        cluster_id=cluster_id,
+        controller_id=1,
+        brokers=tuple(
+            MetadataResponseBroker(node_id=each, host="127.0.0.1", port=9000 + each)
+            for each in node_ids
+        ),
+        topics=(topic,) if leaders else (),
+    )
+
+
+class ScriptedBroker:
+    """Stands for a connection; `asked` are (API name, request) in order."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.asked: list[tuple[str, Any]] = []
+        self.closed_count = 0
+        self.expired = False
+
+    def request(
+        self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
+    ) -> ResponseT:
+        assert at_least <= api.versions.last
+        self.asked.append((api.name, message))
+        response = self._script[api.name](message)
+        assert isinstance(response, api.response)
+        return response
+
+    def is_expired(self) -> bool:
+        return self.expired
+
+    def close(self) -> None:
+        self.closed_count += 1
+
+
+class ScriptedDialler:
+    """Connects to brokers by port; whoever is not there can't be reached."""
+
+    def __init__(self, brokers: Mapping[int, ScriptedBroker]) -> None:
+        self.brokers = dict(brokers)
+        self.dialled: list[int] = []
+
+    def connect(self, host: str, port: int) -> ScriptedBroker:
+        self.dialled.append(port)
+        if port not in self.brokers:
+            raise RetriableError("unreachable", address=f"{host}:{port}")
+        return self.brokers[port]

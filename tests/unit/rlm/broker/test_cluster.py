@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+
+from rlm.broker.bootstrap import Bootstrap, parse_servers
+from rlm.broker.cluster import BrokerAddress, fetch_cluster_view
+from rlm.wire.api.metadata import MetadataResponse, MetadataResponseTopic
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
+from tests.unit.rlm.broker.scripted_broker import (
+    CLUSTER_ID,
+    ScriptedBroker,
+    ScriptedDialler,
+    metadata,
+    partition,
+)
+
+
+def _broker(response: MetadataResponse) -> ScriptedBroker:
+    return ScriptedBroker({"Metadata": lambda _: response})
+
+
+def test_view_when_metadata_answers_then_brokers_topics_and_leaders() -> None:
+    view = fetch_cluster_view(_broker(metadata(1, 2, -1)))
+
+    assert view.cluster_id == CLUSTER_ID
+    assert view.broker(2) == BrokerAddress(node_id=2, host="127.0.0.1", port=9002)
+    assert view.led_by(1) == {partition(0): 4}
+    assert view.topic("orders").partitions[2].leader_id is None
+    assert view.topic("orders").replica_ids() == {1, 2}
+
+
+def test_view_when_asked_then_no_topic_is_created() -> None:
+    broker = _broker(metadata())
+
+    fetch_cluster_view(broker, ("orders",))
+
+    assert not broker.asked[0][1].allow_auto_topic_creation
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NotFoundError),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, RetriableError),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, InvalidConfigError),
+    ],
+)
+def test_topic_when_not_described_then_the_reason_is_raised(
+    code: int, error: type[Exception]
+) -> None:
+    row = MetadataResponseTopic(name="orders", error_code=code)
+    view = fetch_cluster_view(_broker(MetadataResponse(cluster_id=CLUSTER_ID, topics=(row,))))
+
+    with pytest.raises(error):
+        view.topic("orders")
+
+
+def test_view_when_cluster_id_is_absent_then_corrupt() -> None:
+    with pytest.raises(CorruptError):
+        fetch_cluster_view(_broker(MetadataResponse()))
+
+
+def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
+    broker = _broker(metadata())
+    dialler = ScriptedDialler({9002: broker})
+
+    view = Bootstrap(parse_servers("a:9001,b:9002"), dialler).view()
+
+    assert view.cluster_id == CLUSTER_ID
+    assert dialler.dialled == [9001, 9002]
+    assert broker.closed_count == 1
+
+
+def test_bootstrap_when_no_server_answers_then_retriable_naming_them() -> None:
+    with pytest.raises(RetriableError, match="a:9001,b:9002"):
+        Bootstrap(parse_servers("a:9001, b:9002"), ScriptedDialler({})).view()
+
+
+def test_servers_when_addresses_are_written_in_any_form_then_parsed() -> None:
+    assert parse_servers("a:1, [::1]:2,") == (("a", 1), ("::1", 2))
+
+
+@pytest.mark.parametrize("text", ["", " , ", "host", "host:", ":9092", "host:0", "host:99999"])
+def test_servers_when_malformed_then_the_setting_is_named(text: str) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        parse_servers(text)
+
+    assert raised.value.context["key"] == "bootstrap.servers"
