@@ -27,6 +27,7 @@ class _Selection:
 
     prefix: bytes
     after: bytes
+    page_names: int
 
     def has_file(self, name: bytes) -> bool:
         return name.startswith(self.prefix) and name > self.after
@@ -36,13 +37,15 @@ class _Selection:
         return in_prefix and (directory > self.after or self.after.startswith(directory))
 
 
-def ordered_files(root: Path, *, prefix: str, after: str) -> Iterator[str]:
+def ordered_files(
+    root: Path, *, prefix: str, after: str, page_names: int = PAGE_NAMES
+) -> Iterator[str]:
     """Names, relative to `root`, of the regular files that start with `prefix`, behind `after`.
 
     Symbolic links, names that are not UTF-8 and what the store keeps for itself are left out, and
     what goes away meanwhile is. Raises OSError for a directory that can't be read.
     """
-    selection = _Selection(sort_key(prefix), sort_key(after))
+    selection = _Selection(sort_key(prefix), sort_key(after), page_names)
     top = os.fsencode(root) + b"/"
     # One iterator for each level, not recursion: names may have more segments than frames.
     levels = [_entries(top, b"", selection)]
@@ -64,9 +67,9 @@ def _entries(top: bytes, directory: bytes, selection: _Selection) -> Iterator[by
     last = b""
     while True:
         found = (name for name in _scan(top, directory, selection) if name > last)
-        page = heapq.nsmallest(PAGE_NAMES, found)
+        page = heapq.nsmallest(selection.page_names, found)
         yield from page
-        if len(page) < PAGE_NAMES:
+        if len(page) < selection.page_names:
             return
         last = page[-1]
 
