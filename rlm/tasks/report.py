@@ -17,12 +17,17 @@ FOLLOWER = "follower"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
-    """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown."""
+    """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown.
+
+    `policy_state` is the topic's as that cycle saw it: whoever waits for what a change of it brings
+    about knows by it that the report is not from before.
+    """
 
     topic_id_partition: TopicIdPartition
     role: str
     leader_epoch: int
     claimed: bool
+    policy_state: str = ""
     lag_segments: int = 0
     lag_bytes: int = 0
     remote_segments: int = 0
@@ -46,6 +51,7 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
         role=LEADER,
         leader_epoch=view.writer.leader_epoch,
         claimed=view.owned,
+        policy_state=view.policy.state.name,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
         remote_segments=len(finished),
@@ -73,6 +79,7 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "role": report.role,
         "leader_epoch": report.leader_epoch,
         "claimed": report.claimed,
+        "policy_state": report.policy_state,
         "lag_segments": report.lag_segments,
         "lag_bytes": report.lag_bytes,
         "remote_segments": report.remote_segments,
