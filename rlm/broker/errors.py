@@ -15,6 +15,11 @@ from rsm.segment.errors import (
     UnsupportedError,
 )
 
+
+class ForeignClusterError(InvalidConfigError):
+    """What answers belongs to another cluster than our log dirs: it can never become right."""
+
+
 _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     # Not ours to act on any more: another leader, or a newer epoch of it.
     ErrorCode.NOT_LEADER_OR_FOLLOWER: (FencedError, "this broker does not lead the partition"),

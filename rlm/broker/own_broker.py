@@ -14,13 +14,13 @@ from typing import TypeVar
 from rlm.broker.bootstrap import Bootstrap, OpenConnection
 from rlm.broker.cluster import ClusterView, fetch_cluster_view
 from rlm.broker.delete_records import RecordDeletion, delete_records
+from rlm.broker.errors import ForeignClusterError
 from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rlm.wire.connection import Requester
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (
-    InvalidConfigError,
     NotFoundError,
     RetriableError,
     TieredStorageError,
@@ -46,7 +46,7 @@ class OwnBroker(Broker):
     """Asks one broker of one cluster. Thread-safe: callers wait for each other.
 
     Every method raises RetriableError while the broker can't be reached or its back-off lasts (it
-    never waits for it), InvalidConfigError if the bootstrap servers are another cluster's,
+    never waits for it), ForeignClusterError if the bootstrap servers are another cluster's,
     CorruptError, and UnsupportedError if the broker is too old. After `close` a question would open
     another connection.
     """
@@ -136,7 +136,7 @@ class OwnBroker(Broker):
     def _find_and_open(self) -> OpenConnection:
         view = self._bootstrap.view(())
         if view.cluster_id != self._cluster_id:
-            raise InvalidConfigError(
+            raise ForeignClusterError(
                 "the bootstrap servers are another cluster's",
                 key="bootstrap.servers",
                 expected_id=self._cluster_id,
