@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from rlmm.events import Event, ProcessRegistered, TopicPolicy
@@ -34,18 +34,28 @@ class PublishResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataPosition:
+    """Where a record stands in the metadata topic."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRecord:
     """A segment's current metadata and the log-append times of its life that decisions need.
 
     `copy_deadline_ms` is when its copy attempt ends by the broker's clock (0: unknown); a
     COPY_SEGMENT_STARTED past it is dangling. `changed_ms` is when the current state was written.
-    `dead_lettered`: its deletion is a repair job's matter now.
+    `dead_lettered`: its deletion is a repair job's matter now. `changed_at` is where the record of
+    the current state stands; None only where a test does not care.
     """
 
     metadata: RemoteLogSegmentMetadata
     copy_deadline_ms: int
     changed_ms: int
     dead_lettered: bool = False
+    changed_at: MetadataPosition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +68,7 @@ class PartitionState:
     """
 
     owner: Writer | None = None
-    lineage: Lineage = Lineage()
+    lineage: Lineage = field(default_factory=Lineage)
     log_start_offset: int | None = None
     trimmed_offset: int | None = None
 

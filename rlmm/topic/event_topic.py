@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rlmm.positions import ReadPosition, TopicIdentity
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRecord:
@@ -30,15 +32,6 @@ class Published:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicIdentity:
-    """Which topic of which cluster: a checkpoint of another one must never be merged."""
-
-    cluster_id: str
-    topic_id: str
-    partition_count: int
-
-
 class EventTopic(ABC):
     """One metadata topic. `publish` is thread-safe; reading (`assign`, `poll`) is one thread's."""
 
@@ -59,8 +52,8 @@ class EventTopic(ABC):
         """
 
     @abstractmethod
-    def assign(self, positions: Mapping[int, int]) -> None:
-        """Read these partitions, each from the given offset, instead of those read before."""
+    def assign(self, positions: Mapping[int, ReadPosition]) -> None:
+        """Read these partitions, each from its position, instead of those read before."""
 
     @abstractmethod
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
@@ -72,7 +65,7 @@ class EventTopic(ABC):
 
     @abstractmethod
     def positions(self) -> Mapping[int, int]:
-        """For each assigned partition, the next offset to be read (past gaps and control records)."""
+        """For each assigned partition, the next offset to read, past gaps and control records."""
 
     @abstractmethod
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:

@@ -1,0 +1,149 @@
+"""Applier: reads records, folds them, writes what they did and how far it read, in one batch."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.overlay import Overlay
+from rlmm.events import ProcessRegistered, TopicPolicyChanged
+from rlmm.fold import fold
+from rlmm.positions import ReadPosition
+from rlmm.progress import Progress
+from rlmm.spi import MetadataPosition, PublishResult
+from rlmm.steps import Step, Tombstone, read_step
+from rlmm.topic.event_topic import EventTopic, TopicRecord
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+logger = logging.getLogger(__name__)
+
+CORRUPT = "corrupt"
+UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCounts:
+    """What one step read: records that were accepted, refused (by reason), skipped (by reason)."""
+
+    accepted: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    newest_append_time_ms: int = 0
+
+
+class Applier:
+    """Feeds one cache from one topic. One thread's."""
+
+    def __init__(self, topic: EventTopic, cache: MetadataCache, progress: Progress) -> None:
+        self._topic = topic
+        self._cache = cache
+        self._progress = progress
+        self._logged: set[str] = set()
+
+    def step(self, *, max_records: int, timeout_ms: int) -> StepCounts:
+        """Apply the next records, at most so many; wait for them at most so long.
+
+        Memory: that many records and what they change. Raises what the topic and cache raise;
+        then nothing of the step was applied.
+        """
+        records = self._topic.poll(max_records=max_records, timeout_ms=timeout_ms)
+        positions = self._new_positions(records)
+        if not records and not positions:
+            return StepCounts()
+        batch = _BatchFold(self._cache.overlay(), self._progress.awaited(), self._logged)
+        for record in records:
+            batch.add(record)
+        batch.overlay.commit(positions)
+        self._progress.advance(positions, batch.newest_append_time_ms, batch.results)
+        return StepCounts(
+            accepted=batch.accepted,
+            refused=batch.refused,
+            skipped=batch.skipped,
+            newest_append_time_ms=batch.newest_append_time_ms,
+        )
+
+    def _new_positions(self, records: Sequence[TopicRecord]) -> Mapping[int, ReadPosition]:
+        last = {record.partition: record for record in records}
+        before = self._progress.positions
+        changed = {}
+        for partition, offset in self._topic.positions().items():
+            old = before.get(partition, _UNREAD)
+            if offset == old.offset:
+                continue
+            record = last.get(partition)
+            changed[partition] = ReadPosition(
+                offset=offset,
+                leader_epoch=record.leader_epoch if record else old.leader_epoch,
+                append_time_ms=record.append_time_ms if record else old.append_time_ms,
+            )
+        return changed
+
+
+class _BatchFold:
+    """The fold of one batch, and what is told of it."""
+
+    def __init__(self, overlay: Overlay, awaited: frozenset[bytes], logged: set[str]) -> None:
+        self.overlay = overlay
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
+        self.results: dict[bytes, PublishResult] = {}
+        self.newest_append_time_ms = 0
+        self._awaited = awaited
+        self._logged = logged
+
+    def add(self, record: TopicRecord) -> None:
+        append_time_ms = record.append_time_ms
+        self.newest_append_time_ms = max(self.newest_append_time_ms, append_time_ms)
+        try:
+            step = read_step(record.key, record.value)
+        except UnsupportedError as error:
+            self._skip(record, UNSUPPORTED, error)
+            return
+        except CorruptError as error:
+            self._skip(record, CORRUPT, error)
+            return
+        outcome = fold(
+            self.overlay,
+            step,
+            append_time_ms=append_time_ms,
+            position=MetadataPosition(partition=record.partition, offset=record.offset),
+        )
+        for write in outcome.writes:
+            self.overlay.add(write)
+        refusal = outcome.refusal
+        if refusal is None:
+            self.accepted += 1
+        else:
+            self.refused[refusal.value] += 1
+        if self._awaited and (event_id := _event_id(record, step)) in self._awaited:
+            self.results[event_id] = PublishResult(
+                refusal=refusal.value if refusal else None, append_time_ms=append_time_ms
+            )
+
+    def _skip(self, record: TopicRecord, reason: str, error: Exception) -> None:
+        self.skipped[reason] += 1
+        if reason not in self._logged:
+            self._logged.add(reason)
+            logger.warning(
+                "metadata record skipped, further ones of this kind are only counted "
+                "reason=%s partition=%d offset=%d error=%s",
+                reason,
+                record.partition,
+                record.offset,
+                error,
+            )
+
+
+_UNREAD = ReadPosition(offset=0)
+
+
+def _event_id(record: TopicRecord, step: Step) -> bytes:
+    if isinstance(step, Tombstone):
+        return b""
+    if isinstance(step, TopicPolicyChanged | ProcessRegistered):
+        return step.event_id.bytes
+    return record.key[-16:]

@@ -1,0 +1,164 @@
+"""MetadataCache: everything folded so far, as typed answers over an ordered store.
+
+Owns which topic the cache belongs to, how far it was read, and the queries. Knows no topic: who
+feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from rlmm.cache import values
+from rlmm.cache.keys import (
+    IDENTITY,
+    POLICY_PREFIX,
+    POSITION_END,
+    POSITION_PREFIX,
+    PROCESS_PREFIX,
+    after,
+    position_key_partition,
+    record_key_prefix,
+    unpack_number,
+)
+from rlmm.cache.ordered_store import OrderedStore, Table
+from rlmm.cache.overlay import Overlay
+from rlmm.cache.segment_index import find_finished, highest_end_offset, segments_from
+from rlmm.events import TopicPolicy
+from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject, segment_subject
+from rlmm.segment_entry import SegmentEntry
+from rlmm.spi import PartitionState, Registration, SegmentRecord
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+_LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
+
+
+class MetadataCache:
+    """Thread-safe for reading; `overlay`, `reset` and what an overlay writes are one thread's.
+
+    Raises CorruptError where the store is damaged, RetriableError where its disk refuses.
+    """
+
+    def __init__(self, store: OrderedStore) -> None:
+        self._store = store
+
+    def identity(self) -> TopicIdentity | None:
+        """Which topic this was folded from; None if new or of another schema."""
+        value = self._store.get(Table.CHECKPOINT, IDENTITY)
+        return None if value is None else values.identity_from_bytes(value)
+
+    def positions(self) -> Mapping[int, ReadPosition]:
+        """How far each metadata partition was read; those never read are missing."""
+        with self._store.read(Table.CHECKPOINT) as reader:
+            rows = reader.ascending(Table.CHECKPOINT, POSITION_PREFIX, POSITION_END)
+            return {
+                position_key_partition(key): values.position_from_bytes(value)
+                for key, value in rows
+            }
+
+    def reset(self, identity: TopicIdentity) -> None:
+        """Forget everything, and belong to this topic from now on; atomic."""
+        batch = self._store.batch()
+        batch.clear_tables()
+        batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
+        self._store.write(batch)
+
+    def overlay(self) -> Overlay:
+        """A view for folding a batch of records into this cache."""
+        return Overlay(self._store)
+
+    def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
+        """What is kept of a segment, its records' ids included."""
+        data = self._store.get(Table.SEGMENTS, segment_subject(segment_id))
+        return None if data is None else SegmentEntry.from_bytes(data)
+
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        """A segment in any state; None if no record of it was accepted, or it was erased."""
+        entry = self.segment_entry(segment_id)
+        if entry is None or entry.state is None:
+            return None
+        return values.segment_record(entry)
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        """A partition's claims, lineage, log start and trims."""
+        data = self._store.get(Table.PARTITIONS, partition_subject(topic_id_partition))
+        return PartitionState() if data is None else values.partition_from_bytes(data)
+
+    def finished_segment(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The finished segment that holds an offset as an epoch wrote it."""
+        partition = partition_subject(topic_id_partition)
+        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
+            subject = find_finished(reader, partition, leader_epoch, offset)
+            data = None if subject is None else reader.get(Table.SEGMENTS, subject)
+        if data is None:
+            return None
+        return values.segment_record(SegmentEntry.from_bytes(data)).metadata
+
+    def highest_end_offset(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int
+    ) -> int | None:
+        """The end of what the finished segments hold of an epoch, or None."""
+        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
+            return highest_end_offset(reader, partition_subject(topic_id_partition), leader_epoch)
+
+    def segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+    ) -> list[SegmentRecord]:
+        """Segments that end above `from_offset`, ascending by base offset; one point in time.
+
+        Without `states` all but DELETE_SEGMENT_FINISHED.
+        """
+        wanted = _LISTED_STATES if states is None else frozenset(states)
+        partition = partition_subject(topic_id_partition)
+        entries = []
+        with self._store.read(Table.SEGMENTS_BY_OFFSET, Table.SEGMENTS) as reader:
+            for subject in segments_from(reader, partition, from_offset):
+                data = reader.get(Table.SEGMENTS, subject)
+                entry = None if data is None else SegmentEntry.from_bytes(data)
+                if entry and entry.state in wanted:
+                    entries.append(entry)
+        return [values.segment_record(entry) for entry in entries]
+
+    def superseded_keys(
+        self, topic_id_partition: TopicIdPartition, kind: RecordKind, before_offset: int
+    ) -> list[RecordKey]:
+        """Keys of trims or log starts whose records stand below an offset of the metadata topic."""
+        subject = partition_subject(topic_id_partition)
+        prefix = record_key_prefix(subject, kind)
+        with self._store.read(Table.RECORD_KEYS) as reader:
+            return [
+                RecordKey(kind=kind, subject=subject, event_id=key[len(prefix) :])
+                for key, value in reader.ascending(Table.RECORD_KEYS, prefix, after(prefix))
+                if unpack_number(value) < before_offset
+            ]
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        """The newest policy of each topic id."""
+        with self._store.read(Table.CLUSTER) as reader:
+            rows = list(reader.ascending(Table.CLUSTER, POLICY_PREFIX, after(POLICY_PREFIX)))
+        skip = len(POLICY_PREFIX)
+        return tuple(values.policy_from_bytes(key[skip:], value).policy for key, value in rows)
+
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        """The newest policy of one topic id."""
+        value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
+        return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
+
+    def registrations(self) -> tuple[Registration, ...]:
+        """All registered processes."""
+        with self._store.read(Table.CLUSTER) as reader:
+            rows = list(reader.ascending(Table.CLUSTER, PROCESS_PREFIX, after(PROCESS_PREFIX)))
+        skip = len(PROCESS_PREFIX)
+        return tuple(values.registration_from_bytes(key[skip:], value) for key, value in rows)
+
+    def close(self) -> None:
+        """Close the store; idempotent."""
+        self._store.close()

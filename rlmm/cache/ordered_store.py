@@ -1,0 +1,79 @@
+"""OrderedStore: tables of bytes in key order, written in atomic batches. No events here."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from enum import Enum
+
+
+class Table(Enum):
+    """The tables; the value is the name on disk. Layouts are in rlmm/cache/keys.py."""
+
+    CHECKPOINT = "checkpoint"
+    SEGMENTS = "segments"
+    SEGMENTS_BY_OFFSET = "segments_by_offset"
+    FINISHED_BY_EPOCH = "finished_by_epoch"
+    PARTITIONS = "partitions"
+    RECORD_KEYS = "record_keys"
+    CLUSTER = "cluster"
+
+
+class StoreReader(ABC):
+    """One consistent view of some tables. One thread's; ends with its context."""
+
+    @abstractmethod
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        """The value of a key."""
+
+    @abstractmethod
+    def ascending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values in [start, end), smallest key first."""
+
+    @abstractmethod
+    def descending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values in [start, end), greatest key first."""
+
+
+class StoreBatch(ABC):
+    """Changes to be written together; the last one to a key holds. One thread's."""
+
+    @abstractmethod
+    def put(self, table: Table, key: bytes, value: bytes) -> None:
+        """Set a key's value."""
+
+    @abstractmethod
+    def delete(self, table: Table, key: bytes) -> None:
+        """Remove a key; nothing happens if it is not there."""
+
+    @abstractmethod
+    def clear_tables(self) -> None:
+        """Remove all keys of all tables, those put earlier in this batch included."""
+
+
+class OrderedStore(ABC):
+    """All methods are thread-safe; batches are written one after another.
+
+    Raises CorruptError where what was stored can't be read, RetriableError where the disk refuses.
+    """
+
+    @abstractmethod
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        """The value of a key as of now."""
+
+    @abstractmethod
+    def batch(self) -> StoreBatch:
+        """An empty batch."""
+
+    @abstractmethod
+    def write(self, batch: StoreBatch) -> None:
+        """Apply a batch of this store: wholly or, after a crash too, not at all."""
+
+    @abstractmethod
+    def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
+        """A consistent view of these tables as of now. Writers may wait for it: close it soon."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything; idempotent. No call may follow."""

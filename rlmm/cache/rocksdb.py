@@ -1,0 +1,221 @@
+"""OrderedStore in RocksDB: one column family per table. The only module that knows rocksdict.
+
+A directory that RocksDB calls corrupt is removed and begun anew, for the topic holds all that was
+in it; one that is locked or that the disk refuses is left alone. What is found corrupt while
+running leaves a mark, and the next start begins anew.
+
+Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
+(index and filter blocks are in the block cache).
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    ColumnFamily,
+    DbClosedError,
+    Options,
+    Rdict,
+    RdictIter,
+    WriteBatch,
+    WriteBufferManager,
+)
+
+from rlmm.cache.ordered_store import OrderedStore, StoreBatch, StoreReader, Table
+from rsm.segment.errors import CorruptError, RetriableError
+
+logger = logging.getLogger(__name__)
+
+_DAMAGE_MARK = "DAMAGED"
+_ALL_KEYS_END = b"\xff" * 128
+_CORRUPT_WORDS = ("Corruption", "No such file or directory", "No such column family")
+_BLOOM_BITS_PER_KEY = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RocksDbSettings:
+    """Bounds of what RocksDB keeps in memory and open."""
+
+    block_cache_bytes: int = 64 * 1024 * 1024
+    write_buffer_bytes: int = 64 * 1024 * 1024
+    max_open_files: int = 256
+
+
+class _RocksDbBatch(StoreBatch):
+    def __init__(self, handles: dict[Table, ColumnFamily]) -> None:
+        self.changes = WriteBatch(raw_mode=True)
+        self._handles = handles
+
+    def put(self, table: Table, key: bytes, value: bytes) -> None:
+        self.changes.put(key, value, self._handles[table])
+
+    def delete(self, table: Table, key: bytes) -> None:
+        self.changes.delete(key, self._handles[table])
+
+    def clear_tables(self) -> None:
+        self.changes.clear()
+        for handle in self._handles.values():
+            self.changes.delete_range(b"", _ALL_KEYS_END, handle)
+
+
+class _ErrorMap:
+    """A context that turns RocksDB's errors into ours. Thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> None:
+        """Nothing to do before."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
+        text = str(error)
+        if isinstance(error, DbClosedError):
+            raise RetriableError("the cache is closed") from error
+        if not any(words in text for words in _CORRUPT_WORDS):
+            raise RetriableError("the cache can't be used", reason=text) from error
+        with suppress(OSError):
+            (self._directory / _DAMAGE_MARK).touch()
+        raise CorruptError("the cache is damaged", reason=text) from error
+
+
+class _RocksDbReader(StoreReader):
+    """Reads through iterators: each sees its table as of when it was made."""
+
+    def __init__(self, iterators: dict[Table, RdictIter], errors: _ErrorMap) -> None:
+        self._iterators = iterators
+        self._errors = errors
+
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        iterator = self._iterators[table]
+        iterator.seek(key)
+        if not self._valid(iterator) or iterator.key() != key:
+            return None
+        value: bytes = iterator.value()
+        return value
+
+    def ascending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        iterator = self._iterators[table]
+        iterator.seek(start)
+        while self._valid(iterator) and (key := iterator.key()) < end:
+            yield key, iterator.value()
+            iterator.next()
+
+    def descending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        iterator = self._iterators[table]
+        iterator.seek_for_prev(end)
+        if self._valid(iterator) and iterator.key() == end:
+            iterator.prev()
+        while self._valid(iterator) and (key := iterator.key()) >= start:
+            yield key, iterator.value()
+            iterator.prev()
+
+    def _valid(self, iterator: RdictIter) -> bool:
+        if iterator.valid():
+            return True
+        with self._errors:
+            iterator.status()  # raises where an error ended the iteration, not the last key
+        return False
+
+
+class RocksDbStore(OrderedStore):
+    """One directory, one process. `damage` tells why the directory was begun anew, if it was."""
+
+    def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
+        """Open the directory, or make it. RetriableError if it is locked or the disk refuses."""
+        self._directory = directory
+        self._settings = settings or RocksDbSettings()
+        self._write_lock = Lock()
+        self._errors = _ErrorMap(directory)
+        self.damage = ""
+        if (directory / _DAMAGE_MARK).exists():
+            self._begin_anew("found damaged while it was in use")
+        try:
+            self._open()
+        except CorruptError as error:
+            self._begin_anew(str(error))
+            self._open()
+
+    def get(self, table: Table, key: bytes) -> bytes | None:
+        with self._errors:
+            value: bytes | None = self._families[table].get(key)
+            return value
+
+    def batch(self) -> StoreBatch:
+        return _RocksDbBatch(self._handles)
+
+    def write(self, batch: StoreBatch) -> None:
+        assert isinstance(batch, _RocksDbBatch), "a batch of another store"
+        with self._errors, self._write_lock:
+            self._db.write(batch.changes)
+
+    @contextmanager
+    def read(self, *tables: Table) -> Iterator[StoreReader]:
+        # Made between two batches, all iterators see the same ones.
+        with self._errors, self._write_lock:
+            iterators = {table: self._families[table].iter() for table in tables}
+        yield _RocksDbReader(iterators, self._errors)
+
+    def close(self) -> None:
+        # RocksDB keeps its lock while any of these is referred to.
+        self._handles.clear()
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._db.close()
+
+    def _open(self) -> None:
+        cache = Cache(self._settings.block_cache_bytes)
+        families = {table.value: _family_options(self._settings, cache) for table in Table}
+        options = _database_options(self._settings, cache)
+        with self._errors:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._db = Rdict(str(self._directory), options, column_families=families)
+        self._families = {table: self._db.get_column_family(table.value) for table in Table}
+        self._handles = {table: self._db.get_column_family_handle(table.value) for table in Table}
+
+    def _begin_anew(self, reason: str) -> None:
+        logger.warning("cache directory is damaged and begun anew reason=%s", reason)
+        self.damage = reason
+        shutil.rmtree(self._directory)
+
+
+def _database_options(settings: RocksDbSettings, cache: Cache) -> Options:
+    options = _family_options(settings, cache)
+    options.create_if_missing(True)  # noqa: FBT003 - positional only
+    options.create_missing_column_families(True)  # noqa: FBT003 - positional only
+    options.set_max_open_files(settings.max_open_files)
+    options.set_keep_log_file_num(2)
+    buffers = WriteBufferManager(settings.write_buffer_bytes, allow_stall=False)
+    options.set_write_buffer_manager(buffers)
+    options.set_max_total_wal_size(4 * settings.write_buffer_bytes)
+    return options
+
+
+def _family_options(settings: RocksDbSettings, cache: Cache) -> Options:
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(cache)
+    blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
+    options = Options(raw_mode=True)
+    options.set_block_based_table_factory(blocks)
+    options.set_write_buffer_size(settings.write_buffer_bytes // 4)
+    options.set_max_write_buffer_number(2)
+    return options

@@ -1,0 +1,107 @@
+"""Events as records of the metadata topic with keys, both ways. Pure.
+
+What is broken is CorruptError. What only a newer version understands (a kind of record or of
+event, an enum value, a higher `min_fold_version`) is UnsupportedError: skipped, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from google.protobuf.message import DecodeError
+
+from rlmm import record_keys
+from rlmm.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
+from rlmm.events import (
+    Event,
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    ProcessRegistered,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicyChanged,
+)
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind, parse_record_key
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+FOLD_VERSION = 1
+"""The newest rules of folding that this version knows; a record that needs newer ones says so."""
+
+SEGMENT_FIELD = "segment"
+_EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
+    RecordKind.SEGMENT: (SEGMENT_FIELD, DEAD_LETTERED_FIELD),
+    RecordKind.CLAIM: ("leadership_claimed",),
+    RecordKind.TRIM: ("local_log_trimmed",),
+    RecordKind.LOG_START: ("log_start_advanced",),
+    RecordKind.POLICY: ("topic_policy_changed",),
+    RecordKind.REGISTRATION: ("process_registered",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRecord:
+    """A record's key and value as bytes."""
+
+    key: bytes
+    value: bytes
+
+
+def encode(event: Event) -> EncodedRecord:
+    """Write an event as a record."""
+    message = event_to_message(event)
+    return EncodedRecord(key=record_key(event), value=message.SerializeToString())
+
+
+def decode(key: bytes, value: bytes) -> Event:
+    """Read a record that is not a tombstone. CorruptError, UnsupportedError."""
+    kind = parse_record_key(key).kind
+    message = parse_envelope(kind, value)
+    event = event_from_message(kind, message)
+    if record_key(event) != key:
+        raise CorruptError("a record whose key is not its value's", kind=kind.name)
+    return event
+
+
+def record_key(event: Event) -> bytes:
+    """The key under which an event is written."""
+    event_id = event.event_id
+    match event:
+        case SegmentEvent():
+            return record_keys.segment_key(event.metadata.segment_id, event_id)
+        case SegmentDeadLettered():
+            return record_keys.segment_key(event.segment_id, event_id)
+        case TopicPolicyChanged():
+            return record_keys.policy_key(event.policy.topic_id)
+        case ProcessRegistered():
+            return record_keys.registration_key(event.process_id)
+        case LeadershipClaimed():
+            return record_keys.partition_key(RecordKind.CLAIM, event.topic_id_partition, event_id)
+        case LocalLogTrimmed():
+            return record_keys.partition_key(RecordKind.TRIM, event.topic_id_partition, event_id)
+        case LogStartAdvanced():
+            kind = RecordKind.LOG_START
+            return record_keys.partition_key(kind, event.topic_id_partition, event_id)
+
+
+def parse_envelope(kind: RecordKind, value: bytes) -> pb.MetadataEvent:
+    """Read a record's value as far as its envelope. CorruptError, UnsupportedError."""
+    try:
+        message = pb.MetadataEvent.FromString(value)
+    except DecodeError as error:
+        raise CorruptError("not a metadata event", length_bytes=len(value)) from error
+    if message.min_fold_version > FOLD_VERSION:
+        raise UnsupportedError("a record of a newer version", needs=message.min_fold_version)
+    found = message.WhichOneof("event")
+    if found not in _EVENT_FIELDS[kind]:
+        _reject_event_field(kind, found)
+    return message
+
+
+def _reject_event_field(kind: RecordKind, found: str | None) -> NoReturn:
+    if found is None:
+        raise UnsupportedError("a record without an event that is known here", kind=kind.name)
+    raise CorruptError("a record whose key is not its value's", kind=kind.name, event=found)

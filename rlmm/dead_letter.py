@@ -1,0 +1,84 @@
+"""Dead letters: segments whose deletion keeps failing, as values and as records. Pure.
+
+A letter tells all that a repair needs without the metadata topic: the segment whole, the objects
+that may still be there, and where the accepted DELETE_SEGMENT_STARTED stands, so that "it is gone
+from the metadata" counts as proof only for a reader that has come that far. Its key is the
+segment's subject (rlmm/record_keys.py): a later letter of the same segment replaces the earlier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from rlmm.codec import EncodedRecord
+from rlmm.proto import dead_letter_pb2 as pb
+from rlmm.record_keys import segment_subject
+from rlmm.spi import MetadataPosition
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata_codec import metadata_from_message, metadata_to_message
+
+_FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A deletion that was given up after `attempts` attempts; times are wall clock.
+
+    `delete_started` is where the accepted DELETE_SEGMENT_STARTED stands; None if unknown.
+    """
+
+    metadata: RemoteLogSegmentMetadata
+    reason: str
+    attempts: int
+    first_attempt_ms: int
+    last_attempt_ms: int
+    delete_started: MetadataPosition | None = None
+
+    @property
+    def object_keys(self) -> tuple[str, ...]:
+        """The objects that may still be in the store."""
+        return tuple(stored.key for stored in self.metadata.objects)
+
+
+def encode(letter: DeadLetter) -> EncodedRecord:
+    """Write a letter as a record of the dead-letter topic."""
+    position = letter.delete_started
+    message = pb.DeadLetter(
+        min_fold_version=_FORMAT_VERSION,
+        metadata=metadata_to_message(letter.metadata),
+        object_keys=letter.object_keys,
+        reason=letter.reason,
+        attempts=letter.attempts,
+        first_attempt_ms=letter.first_attempt_ms,
+        last_attempt_ms=letter.last_attempt_ms,
+        metadata_partition=None if position is None else position.partition,
+        metadata_offset=None if position is None else position.offset,
+    )
+    key = segment_subject(letter.metadata.segment_id)
+    return EncodedRecord(key=key, value=message.SerializeToString())
+
+
+def decode(value: bytes) -> DeadLetter:
+    """Read a letter. CorruptError, or UnsupportedError for one of a newer version."""
+    try:
+        message = pb.DeadLetter.FromString(value)
+    except DecodeError as error:
+        raise CorruptError("not a dead letter", length_bytes=len(value)) from error
+    if message.min_fold_version > _FORMAT_VERSION:
+        raise UnsupportedError("a dead letter of a newer version", needs=message.min_fold_version)
+    known = message.HasField("metadata_partition") and message.HasField("metadata_offset")
+    return DeadLetter(
+        metadata=metadata_from_message(message.metadata),
+        reason=message.reason,
+        attempts=message.attempts,
+        first_attempt_ms=message.first_attempt_ms,
+        last_attempt_ms=message.last_attempt_ms,
+        delete_started=MetadataPosition(
+            partition=message.metadata_partition, offset=message.metadata_offset
+        )
+        if known
+        else None,
+    )

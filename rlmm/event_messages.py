@@ -1,0 +1,251 @@
+"""Events as protobuf messages (rlmm/proto/events.proto), both ways. Pure.
+
+What a message lacks or contradicts is CorruptError; an enum value that only a newer version knows
+is UnsupportedError, never guessed.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rlmm.events import (
+    Event,
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    OriginalConfig,
+    PolicyState,
+    ProcessRegistered,
+    ProcessRole,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicy,
+    TopicPolicyChanged,
+)
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata_codec import (
+    id_from_bytes,
+    lineage_from_messages,
+    lineage_to_messages,
+    metadata_from_message,
+    metadata_to_message,
+    partition_from_message,
+    partition_to_message,
+    state_from_number,
+    writer_from_message,
+    writer_to_message,
+)
+
+DEAD_LETTERED_FIELD = "segment_dead_lettered"
+
+
+def event_to_message(event: Event) -> pb.MetadataEvent:
+    """Write an event as a record's value."""
+    message = pb.MetadataEvent(min_fold_version=1, event_id=event.event_id.bytes)
+    match event:
+        case SegmentEvent():
+            message.segment.CopyFrom(_segment_to_message(event))
+        case SegmentDeadLettered():
+            message.segment_dead_lettered.CopyFrom(_dead_lettered_to_message(event))
+        case LeadershipClaimed():
+            message.leadership_claimed.CopyFrom(_claim_to_message(event))
+        case LocalLogTrimmed():
+            message.local_log_trimmed.CopyFrom(_trim_to_message(event))
+        case LogStartAdvanced():
+            message.log_start_advanced.CopyFrom(_log_start_to_message(event))
+        case TopicPolicyChanged():
+            message.topic_policy_changed.CopyFrom(_policy_to_message(event.policy))
+        case ProcessRegistered():
+            message.process_registered.CopyFrom(_registration_to_message(event))
+    return message
+
+
+def event_from_message(kind: RecordKind, message: pb.MetadataEvent) -> Event:
+    """Read an event whose envelope was checked. CorruptError, UnsupportedError."""
+    event_id = id_from_bytes(message.event_id)
+    match kind:
+        case RecordKind.SEGMENT if message.HasField(DEAD_LETTERED_FIELD):
+            return _dead_lettered_from_message(event_id, message.segment_dead_lettered)
+        case RecordKind.SEGMENT:
+            return _segment_from_message(event_id, message.segment)
+        case RecordKind.CLAIM:
+            return _claim_from_message(event_id, message.leadership_claimed)
+        case RecordKind.TRIM:
+            return _trim_from_message(event_id, message.local_log_trimmed)
+        case RecordKind.LOG_START:
+            return _log_start_from_message(event_id, message.log_start_advanced)
+        case RecordKind.POLICY:
+            policy = _policy_from_message(message.topic_policy_changed)
+            return TopicPolicyChanged(event_id=event_id, policy=policy)
+        case RecordKind.REGISTRATION:
+            return _registration_from_message(event_id, message.process_registered)
+
+
+def _segment_to_message(event: SegmentEvent) -> pb.SegmentEvent:
+    expected = event.expected_state
+    return pb.SegmentEvent(
+        metadata=metadata_to_message(event.metadata),
+        expected_state=None if expected is None else expected.name,
+        copy_timeout_ms=event.copy_timeout_ms,
+        copy_deadline_ms=event.copy_deadline_ms,
+    )
+
+
+def _segment_from_message(event_id: UUID, message: pb.SegmentEvent) -> SegmentEvent:
+    if message.copy_timeout_ms < 0 or message.copy_deadline_ms < 0:
+        raise CorruptError("a negative time of a copy")
+    expected = message.expected_state
+    return SegmentEvent(
+        event_id=event_id,
+        metadata=metadata_from_message(message.metadata),
+        expected_state=state_from_number(expected) if expected else None,
+        copy_timeout_ms=message.copy_timeout_ms,
+        copy_deadline_ms=message.copy_deadline_ms,
+    )
+
+
+def _dead_lettered_to_message(event: SegmentDeadLettered) -> pb.SegmentDeadLettered:
+    return pb.SegmentDeadLettered(
+        topic_id_partition=partition_to_message(event.segment_id.topic_id_partition),
+        id=event.segment_id.id.bytes,
+        attempts=event.attempts,
+    )
+
+
+def _dead_lettered_from_message(
+    event_id: UUID, message: pb.SegmentDeadLettered
+) -> SegmentDeadLettered:
+    return SegmentDeadLettered(
+        event_id=event_id,
+        segment_id=RemoteLogSegmentId(
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            id=id_from_bytes(message.id),
+        ),
+        attempts=message.attempts,
+    )
+
+
+def _claim_to_message(event: LeadershipClaimed) -> pb.LeadershipClaimed:
+    return pb.LeadershipClaimed(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        writer=writer_to_message(event.writer),
+        lineage=lineage_to_messages(event.lineage),
+    )
+
+
+def _claim_from_message(event_id: UUID, message: pb.LeadershipClaimed) -> LeadershipClaimed:
+    return LeadershipClaimed(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        writer=writer_from_message(message.writer),
+        lineage=lineage_from_messages(list(message.lineage)),
+    )
+
+
+def _trim_to_message(event: LocalLogTrimmed) -> pb.LocalLogTrimmed:
+    return pb.LocalLogTrimmed(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        writer=writer_to_message(event.writer),
+        offset=event.offset,
+        lineage=lineage_to_messages(event.lineage),
+    )
+
+
+def _trim_from_message(event_id: UUID, message: pb.LocalLogTrimmed) -> LocalLogTrimmed:
+    return LocalLogTrimmed(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        writer=writer_from_message(message.writer),
+        offset=_checked_offset(message.offset),
+        lineage=lineage_from_messages(list(message.lineage)),
+    )
+
+
+def _log_start_to_message(event: LogStartAdvanced) -> pb.LogStartAdvanced:
+    return pb.LogStartAdvanced(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        writer=writer_to_message(event.writer),
+        offset=event.offset,
+        reason=event.reason,
+    )
+
+
+def _log_start_from_message(event_id: UUID, message: pb.LogStartAdvanced) -> LogStartAdvanced:
+    return LogStartAdvanced(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        writer=writer_from_message(message.writer),
+        offset=_checked_offset(message.offset),
+        reason=message.reason,
+    )
+
+
+def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
+    return pb.TopicPolicyChanged(
+        topic=policy.topic,
+        topic_id=policy.topic_id.bytes,
+        state=policy.state.name,
+        retention_ms=policy.retention_ms,
+        retention_bytes=policy.retention_bytes,
+        local_retention_ms=policy.local_retention_ms,
+        local_retention_bytes=policy.local_retention_bytes,
+        originals=[pb.OriginalConfig(name=o.name, value=o.value) for o in policy.originals],
+        delete_remote=policy.delete_remote,
+    )
+
+
+def _policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
+    try:
+        state = PolicyState(message.state)
+    except ValueError as error:
+        raise UnsupportedError("unknown policy state", state=message.state) from error
+    return TopicPolicy(
+        topic=message.topic,
+        topic_id=id_from_bytes(message.topic_id),
+        state=state,
+        retention_ms=message.retention_ms,
+        retention_bytes=message.retention_bytes,
+        local_retention_ms=message.local_retention_ms,
+        local_retention_bytes=message.local_retention_bytes,
+        originals=tuple(
+            OriginalConfig(name=o.name, value=o.value if o.HasField("value") else None)
+            for o in message.originals
+        ),
+        delete_remote=message.delete_remote,
+    )
+
+
+def _registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
+    return pb.ProcessRegistered(
+        process_id=event.process_id.bytes,
+        role=event.role.name,
+        broker_id=event.broker_id,
+        http_address=event.http_address,
+        heartbeat_interval_ms=event.heartbeat_interval_ms,
+        version=event.version,
+    )
+
+
+def _registration_from_message(event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
+    try:
+        role = ProcessRole(message.role)
+    except ValueError as error:
+        raise UnsupportedError("unknown process role", role=message.role) from error
+    return ProcessRegistered(
+        event_id=event_id,
+        process_id=id_from_bytes(message.process_id),
+        role=role,
+        broker_id=message.broker_id,
+        http_address=message.http_address,
+        heartbeat_interval_ms=message.heartbeat_interval_ms,
+        version=message.version,
+    )
+
+
+def _checked_offset(offset: int) -> int:
+    if offset < 0:
+        raise CorruptError("a negative offset", offset=offset)
+    return offset

@@ -1,0 +1,244 @@
+"""TopicBasedRemoteLogMetadataManager: publish to the topic, answer from the cache (KIP-405).
+
+`start` lets a thread of its own follow the topic. A program that only reads once, or a simulation,
+may leave it: then whoever waits drives the following itself, on one thread.
+
+The owner's tombstones are written here and nowhere else: those of a superseded trim or log start
+when its successor came back accepted, those of a deleted segment by `retire`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Event as StopFlag
+from threading import Thread
+from uuid import UUID
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.codec import encode
+from rlmm.events import Event, LocalLogTrimmed, LogStartAdvanced, TopicPolicy
+from rlmm.follower import Follower, FollowerSettings
+from rlmm.metrics import MetadataMetrics
+from rlmm.partitioner import event_partition, metadata_partition
+from rlmm.progress import Progress
+from rlmm.record_keys import RecordKey, RecordKind, segment_subject
+from rlmm.spi import (
+    PartitionState,
+    PublishResult,
+    Readiness,
+    Registration,
+    RemoteLogMetadataManager,
+    SegmentRecord,
+)
+from rlmm.topic.event_topic import EventTopic, Published
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_TIMEOUT_S = 10.0
+_BUG_PAUSE_MS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerSettings:
+    """Bounds of the manager.
+
+    `consume_wait_ms`: how long a published event, or the end of the topic, may take to be applied
+    (Kafka's remote.log.metadata.consume.wait.ms). `retire_grace_ms`: how long after a segment's
+    deletion, and after its last attempt's deadline, its records are kept.
+    """
+
+    consume_wait_ms: int = 120_000
+    retire_grace_ms: int = 86_400_000
+    follower: FollowerSettings = field(default_factory=FollowerSettings)
+
+
+class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
+    """Takes over topic and cache and closes them. Thread-safe once started."""
+
+    def __init__(
+        self,
+        topic: EventTopic,
+        cache: MetadataCache,
+        clock: Clock,
+        settings: ManagerSettings | None = None,
+    ) -> None:
+        self._topic = topic
+        self._cache = cache
+        self._clock = clock
+        self._settings = settings or ManagerSettings()
+        self._progress = Progress()
+        self._follower = Follower(topic, cache, self._progress, clock, self._settings.follower)
+        self._stop = StopFlag()
+        self._thread: Thread | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Follow the topic on a thread of its own until `close`. Once at most."""
+        self._thread = Thread(target=self._follow, name="rlmm-follower", daemon=True)
+        self._thread.start()
+
+    def wait_ready(self, timeout_ms: int) -> Readiness:
+        """Wait until ready, at most so long, and say whether it is."""
+        self._wait(lambda: self._follower.readiness.ready, timeout_ms)
+        return self._follower.readiness
+
+    def metrics(self) -> MetadataMetrics:
+        """Counters and positions as of now. Thread-safe."""
+        return self._follower.metrics()
+
+    def readiness(self) -> Readiness:
+        return self._follower.readiness
+
+    def publish(self, event: Event) -> PublishResult:
+        partition = event_partition(event, self._partition_count())
+        record = encode(event)
+        event_id = event.event_id.bytes
+        self._progress.expect(event_id)
+        try:
+            written = self._topic.publish(partition, record.key, record.value)
+            self._wait(
+                lambda: self._progress.result(event_id) is not None, self._settings.consume_wait_ms
+            )
+            result = self._progress.result(event_id)
+        finally:
+            self._progress.forget(event_id)
+        if result is None:
+            raise RetriableError(
+                "published, but not read back in time",
+                partition=written.partition,
+                offset=written.offset,
+            )
+        if result.accepted:
+            self._remove_superseded(event, written)
+        return result
+
+    def retire(self, segment_id: RemoteLogSegmentId) -> None:
+        entry = self._cache.segment_entry(segment_id)
+        if entry is None:
+            return
+        if entry.state not in (None, SegmentState.DELETE_SEGMENT_FINISHED):
+            raise RetriableError("the segment is not deleted yet", segment=segment_id)
+        last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
+        if entry.state and self.broker_time_ms() < last_ms + self._settings.retire_grace_ms:
+            raise RetriableError("late records of the segment may still come", segment=segment_id)
+        # If this ends half-way, what is left must not look like a living segment to a process that
+        # never sees what was removed: refused records go first, then the story from its beginning.
+        event_ids = (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True))
+        partition = metadata_partition(segment_id.topic_id_partition, self._partition_count())
+        subject = segment_subject(segment_id)
+        for event_id in event_ids:
+            key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
+            self._topic.publish(partition, key.to_bytes(), None)
+        logger.info("segment retired segment_id=%s records=%d", segment_id, len(event_ids))
+
+    def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
+        try:
+            partition = metadata_partition(topic_id_partition, self._partition_count())
+            ends = self._topic.end_offsets([partition])
+        except RetriableError as error:
+            logger.info("end of the metadata topic can't be asked error=%s", error)
+            return False
+        return self._wait(lambda: self._progress.reached(ends), self._settings.consume_wait_ms)
+
+    def broker_time_ms(self) -> int:
+        return self._progress.broker_time_ms
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        return self._cache.partition_state(topic_id_partition)
+
+    def remote_log_segment_metadata(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._cache.finished_segment(topic_id_partition, leader_epoch, offset)
+
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        return self._cache.segment(segment_id)
+
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+    ) -> Iterator[SegmentRecord]:
+        found = self._cache.segments(topic_id_partition, states=states, from_offset=from_offset)
+        return iter(found)
+
+    def highest_offset_for_epoch(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int
+    ) -> int | None:
+        end_offset = self._cache.highest_end_offset(topic_id_partition, leader_epoch)
+        return None if end_offset is None else end_offset - 1
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        return self._cache.topic_policies()
+
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        return self._cache.topic_policy(topic_id)
+
+    def registrations(self) -> tuple[Registration, ...]:
+        return self._cache.registrations()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._stop.set()
+        self._progress.notify()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_TIMEOUT_S)
+        self._topic.close()
+        self._cache.close()
+
+    def _partition_count(self) -> int:
+        """RetriableError unless ready: nothing is written before all that came before is known."""
+        readiness, identity = self._follower.readiness, self._follower.identity
+        if not readiness.ready or identity is None:
+            raise RetriableError("the metadata is not ready", reason=readiness.reason)
+        return identity.partition_count
+
+    def _remove_superseded(self, event: Event, written: Published) -> None:
+        """Tombstone the trims, or log starts, that stand before the one just accepted.
+
+        Only those: a newer one may have come in behind it, and must stay.
+        """
+        match event:
+            case LocalLogTrimmed():
+                kind = RecordKind.TRIM
+            case LogStartAdvanced():
+                kind = RecordKind.LOG_START
+            case _:
+                return
+        keys = self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
+        try:
+            for key in keys:
+                self._topic.publish(written.partition, key.to_bytes(), None)
+        except RetriableError as error:
+            logger.info("superseded records stay until the next time error=%s", error)
+
+    def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
+        if self._thread is not None:
+            self._progress.wait(lambda: predicate() or self._stop.is_set(), timeout_ms)
+            return predicate()
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        while not predicate():
+            if self._clock.monotonic_ms() >= deadline_ms:
+                return False
+            self._clock.sleep_ms(self._follower.step())
+        return True
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                pause_ms = self._follower.step()
+            except Exception:  # the loop outlives a bug: the cache goes on answering
+                logger.exception("following the metadata topic failed")
+                pause_ms = _BUG_PAUSE_MS
+            if pause_ms:
+                self._stop.wait(pause_ms / 1000)

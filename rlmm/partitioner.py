@@ -1,0 +1,39 @@
+"""Which partition of the metadata topic carries the records of a subject.
+
+The rule never changes: a record on another partition loses its order among those of its subject.
+"""
+
+from __future__ import annotations
+
+from crc32c import crc32c
+
+from rlmm.events import (
+    Event,
+    ProcessRegistered,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicyChanged,
+)
+from rlmm.record_keys import partition_subject
+from rsm.segment.ids import TopicIdPartition
+
+CLUSTER_PARTITION = 0
+"""Carries what is not of one user partition: policies and registrations. Every process reads it."""
+
+
+def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
+    """CRC32C of the topic id (16 bytes) and the partition (u32, big endian), modulo the count."""
+    return crc32c(partition_subject(value)) % partition_count
+
+
+def event_partition(event: Event, partition_count: int) -> int:
+    """The metadata partition that an event is written to."""
+    match event:
+        case TopicPolicyChanged() | ProcessRegistered():
+            return CLUSTER_PARTITION
+        case SegmentEvent():
+            return metadata_partition(event.metadata.topic_id_partition, partition_count)
+        case SegmentDeadLettered():
+            return metadata_partition(event.segment_id.topic_id_partition, partition_count)
+        case _:
+            return metadata_partition(event.topic_id_partition, partition_count)

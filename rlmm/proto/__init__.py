@@ -1,0 +1,1 @@
+"""Protobuf schemas of the metadata topic, of dead letters and of the cache; generated code."""

@@ -1,0 +1,32 @@
+from rsm.segment.proto import segment_pb2 as _segment_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class CacheIdentity(_message.Message):
+    __slots__ = ("schema_version", "cluster_id", "topic_id", "partition_count")
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    schema_version: int
+    cluster_id: str
+    topic_id: str
+    partition_count: int
+    def __init__(self, schema_version: _Optional[int] = ..., cluster_id: _Optional[str] = ..., topic_id: _Optional[str] = ..., partition_count: _Optional[int] = ...) -> None: ...
+
+class PartitionState(_message.Message):
+    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset")
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    owner: _segment_pb2.Writer
+    lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
+    log_start_offset: int
+    trimmed_offset: int
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ...) -> None: ...

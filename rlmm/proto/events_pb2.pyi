@@ -1,0 +1,155 @@
+from rsm.segment.proto import segment_pb2 as _segment_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class PolicyState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    POLICY_STATE_UNKNOWN: _ClassVar[PolicyState]
+    ENABLING: _ClassVar[PolicyState]
+    ACTIVE: _ClassVar[PolicyState]
+    DISABLING: _ClassVar[PolicyState]
+    DISABLED: _ClassVar[PolicyState]
+
+class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
+    MANAGER: _ClassVar[ProcessRole]
+    GATEWAY: _ClassVar[ProcessRole]
+POLICY_STATE_UNKNOWN: PolicyState
+ENABLING: PolicyState
+ACTIVE: PolicyState
+DISABLING: PolicyState
+DISABLED: PolicyState
+PROCESS_ROLE_UNKNOWN: ProcessRole
+MANAGER: ProcessRole
+GATEWAY: ProcessRole
+
+class MetadataEvent(_message.Message):
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered")
+    MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    LEADERSHIP_CLAIMED_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_LOG_TRIMMED_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_ADVANCED_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_POLICY_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_REGISTERED_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_DEAD_LETTERED_FIELD_NUMBER: _ClassVar[int]
+    min_fold_version: int
+    event_id: bytes
+    segment: SegmentEvent
+    leadership_claimed: LeadershipClaimed
+    local_log_trimmed: LocalLogTrimmed
+    log_start_advanced: LogStartAdvanced
+    topic_policy_changed: TopicPolicyChanged
+    process_registered: ProcessRegistered
+    segment_dead_lettered: SegmentDeadLettered
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ...) -> None: ...
+
+class SegmentEvent(_message.Message):
+    __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_STATE_FIELD_NUMBER: _ClassVar[int]
+    COPY_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    COPY_DEADLINE_MS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _segment_pb2.RemoteLogSegmentMetadata
+    expected_state: _segment_pb2.SegmentState
+    copy_timeout_ms: int
+    copy_deadline_ms: int
+    def __init__(self, metadata: _Optional[_Union[_segment_pb2.RemoteLogSegmentMetadata, _Mapping]] = ..., expected_state: _Optional[_Union[_segment_pb2.SegmentState, str]] = ..., copy_timeout_ms: _Optional[int] = ..., copy_deadline_ms: _Optional[int] = ...) -> None: ...
+
+class SegmentDeadLettered(_message.Message):
+    __slots__ = ("topic_id_partition", "id", "attempts")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    id: bytes
+    attempts: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., id: _Optional[bytes] = ..., attempts: _Optional[int] = ...) -> None: ...
+
+class LeadershipClaimed(_message.Message):
+    __slots__ = ("topic_id_partition", "writer", "lineage")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    writer: _segment_pb2.Writer
+    lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ...) -> None: ...
+
+class LocalLogTrimmed(_message.Message):
+    __slots__ = ("topic_id_partition", "writer", "offset", "lineage")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LINEAGE_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    writer: _segment_pb2.Writer
+    offset: int
+    lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., offset: _Optional[int] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ...) -> None: ...
+
+class LogStartAdvanced(_message.Message):
+    __slots__ = ("topic_id_partition", "writer", "offset", "reason")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    writer: _segment_pb2.Writer
+    offset: int
+    reason: str
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., offset: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class OriginalConfig(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class TopicPolicyChanged(_message.Message):
+    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ORIGINALS_FIELD_NUMBER: _ClassVar[int]
+    DELETE_REMOTE_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    topic_id: bytes
+    state: PolicyState
+    retention_ms: int
+    retention_bytes: int
+    local_retention_ms: int
+    local_retention_bytes: int
+    originals: _containers.RepeatedCompositeFieldContainer[OriginalConfig]
+    delete_remote: bool
+    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ...) -> None: ...
+
+class ProcessRegistered(_message.Message):
+    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version")
+    PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    process_id: bytes
+    role: ProcessRole
+    broker_id: int
+    http_address: str
+    heartbeat_interval_ms: int
+    version: str
+    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,109 @@
+"""Keys of the metadata topic's records, and the subjects that they and the cache are sorted by.
+
+| kind | byte | rest |
+|---|---|---|
+| segment event (dead-lettered too) | 0x01 | partition subject (20), segment (16), event (16) |
+| leadership claimed | 0x02 | partition subject (20), event (16) |
+| local log trimmed | 0x03 | partition subject (20), event (16) |
+| log start advanced | 0x04 | partition subject (20), event (16) |
+| topic policy | 0x10 | topic id (16) |
+| process registration | 0x11 | process id (16) |
+
+A partition subject is the topic id (16) and the partition as u32, big endian; a segment subject is
+that and the segment id. A key tells by itself what it is about, so a tombstone does too. Kinds
+whose acceptance depends on order carry the event's own id: none of their records replaces another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from uuid import UUID
+
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+
+_PARTITION = Struct(">16sI")
+PARTITION_SUBJECT_BYTES = _PARTITION.size
+SEGMENT_SUBJECT_BYTES = PARTITION_SUBJECT_BYTES + 16
+EVENT_ID_BYTES = 16
+
+
+class RecordKind(IntEnum):
+    """The first byte of a key."""
+
+    SEGMENT = 0x01
+    CLAIM = 0x02
+    TRIM = 0x03
+    LOG_START = 0x04
+    POLICY = 0x10
+    REGISTRATION = 0x11
+
+
+_SUBJECT_BYTES = {
+    RecordKind.SEGMENT: SEGMENT_SUBJECT_BYTES,
+    RecordKind.CLAIM: PARTITION_SUBJECT_BYTES,
+    RecordKind.TRIM: PARTITION_SUBJECT_BYTES,
+    RecordKind.LOG_START: PARTITION_SUBJECT_BYTES,
+    RecordKind.POLICY: 16,
+    RecordKind.REGISTRATION: 16,
+}
+_LAST_WRITER_WINS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordKey:
+    """A key taken apart. `event_id` is empty for kinds where the last writer wins."""
+
+    kind: RecordKind
+    subject: bytes
+    event_id: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        return bytes((self.kind,)) + self.subject + self.event_id
+
+
+def parse_record_key(key: bytes) -> RecordKey:
+    """Take a key apart. UnsupportedError for an unknown kind, CorruptError for a wrong length."""
+    if not key:
+        raise CorruptError("a record without a key")
+    try:
+        kind = RecordKind(key[0])
+    except ValueError as error:
+        raise UnsupportedError("unknown kind of record", kind=key[0]) from error
+    subject_end = 1 + _SUBJECT_BYTES[kind]
+    key_end = subject_end if kind in _LAST_WRITER_WINS else subject_end + EVENT_ID_BYTES
+    if len(key) != key_end:
+        raise CorruptError("a key of a wrong length", kind=kind.name, length_bytes=len(key))
+    return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])
+
+
+def partition_subject(value: TopicIdPartition) -> bytes:
+    """What all keys about one topic-id-partition begin with, after the kind."""
+    return _PARTITION.pack(value.topic_id.bytes, value.partition)
+
+
+def segment_subject(value: RemoteLogSegmentId) -> bytes:
+    """What all keys about one segment begin with, after the kind."""
+    return partition_subject(value.topic_id_partition) + value.id.bytes
+
+
+def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
+    """The key of an event of a segment."""
+    return bytes((RecordKind.SEGMENT,)) + segment_subject(segment) + event_id.bytes
+
+
+def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
+    """The key of a claim, a trim or a log start."""
+    return bytes((kind,)) + partition_subject(value) + event_id.bytes
+
+
+def policy_key(topic_id: UUID) -> bytes:
+    """The one key of a topic id's policy."""
+    return bytes((RecordKind.POLICY,)) + topic_id.bytes
+
+
+def registration_key(process_id: UUID) -> bytes:
+    """The one key of a process's registration."""
+    return bytes((RecordKind.REGISTRATION,)) + process_id.bytes

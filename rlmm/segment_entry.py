@@ -1,0 +1,130 @@
+"""What is kept of one segment: its newest accepted record, and the ids of all its records. Pure.
+
+The record's value is kept as it was read, so folding never builds the metadata it carries; what
+folding and the indexes need stands beside it. As bytes:
+
+| field | type |
+|---|---|
+| state (0: nothing accepted), dead-lettered | u8, u8 |
+| base offset, end offset | i64, i64 |
+| time and copy deadline, ms | i64, i64 |
+| metadata partition and offset of the newest accepted record | i32, i64 |
+| number of epochs, number of records | u32, u32 |
+| epochs: epoch, start offset | i32, i64 each |
+| records in log order: accepted, event id | u8, 16 bytes each |
+| value of the newest accepted record | the rest |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+
+from rsm.segment.metadata import SegmentState
+
+_HEADER = Struct(">BBqqqqiqII")
+_EPOCH = Struct(">iq")
+_RECORD_BYTES = 17
+_ACCEPTED = b"\x01"
+_REFUSED = b"\x00"
+_STATES = {state.value: state for state in SegmentState}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentEntry:
+    """One segment, in any state. `state` None: no record of it was accepted, or it was erased.
+
+    `epochs` and `records` are packed as the module says; `value` is a MetadataEvent.
+    """
+
+    records: bytes
+    state: SegmentState | None = None
+    dead_lettered: bool = False
+    base_offset: int = 0
+    end_offset: int = 0
+    changed_ms: int = 0
+    copy_deadline_ms: int = 0
+    metadata_partition: int = -1
+    metadata_offset: int = -1
+    epochs: bytes = b""
+    value: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        header = _HEADER.pack(
+            self.state.value if self.state else 0,
+            self.dead_lettered,
+            self.base_offset,
+            self.end_offset,
+            self.changed_ms,
+            self.copy_deadline_ms,
+            self.metadata_partition,
+            self.metadata_offset,
+            len(self.epochs) // _EPOCH.size,
+            len(self.records) // _RECORD_BYTES,
+        )
+        return b"".join((header, self.epochs, self.records, self.value))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SegmentEntry:
+        """Read what `to_bytes` wrote."""
+        (
+            state,
+            dead_lettered,
+            base_offset,
+            end_offset,
+            changed_ms,
+            copy_deadline_ms,
+            metadata_partition,
+            metadata_offset,
+            epoch_count,
+            record_count,
+        ) = _HEADER.unpack_from(data)
+        epochs_end = _HEADER.size + epoch_count * _EPOCH.size
+        records_end = epochs_end + record_count * _RECORD_BYTES
+        return cls(
+            records=data[epochs_end:records_end],
+            state=_STATES.get(state),
+            dead_lettered=bool(dead_lettered),
+            base_offset=base_offset,
+            end_offset=end_offset,
+            changed_ms=changed_ms,
+            copy_deadline_ms=copy_deadline_ms,
+            metadata_partition=metadata_partition,
+            metadata_offset=metadata_offset,
+            epochs=data[_HEADER.size : epochs_end],
+            value=data[records_end:],
+        )
+
+    def epoch_ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Each epoch's part of the segment as (epoch, start offset, end offset); none is empty."""
+        entries = list(_EPOCH.iter_unpack(self.epochs))
+        for index, (epoch, start_offset) in enumerate(entries):
+            last = index + 1 == len(entries)
+            end_offset = self.end_offset if last else entries[index + 1][1]
+            if start_offset < end_offset:
+                yield epoch, start_offset, end_offset
+
+    def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
+        """Ids of the accepted, or of the refused, records in log order."""
+        flag = int(accepted)
+        data = self.records
+        starts = range(0, len(data), _RECORD_BYTES)
+        return tuple(data[s + 1 : s + _RECORD_BYTES] for s in starts if data[s] == flag)
+
+    def without_record(self, event_id: bytes) -> bytes:
+        """`records` less one id."""
+        data = self.records
+        records = (data[s : s + _RECORD_BYTES] for s in range(0, len(data), _RECORD_BYTES))
+        return b"".join(record for record in records if record[1:] != event_id)
+
+
+def pack_epochs(entries: list[tuple[int, int]]) -> bytes:
+    """Pack (epoch, start offset) pairs for `SegmentEntry.epochs`."""
+    return b"".join([_EPOCH.pack(epoch, start_offset) for epoch, start_offset in entries])
+
+
+def with_record(before: SegmentEntry | None, event_id: bytes, *, accepted: bool) -> bytes:
+    """`records` of an entry after one more record."""
+    flag = _ACCEPTED if accepted else _REFUSED
+    return (before.records if before else b"") + flag + event_id

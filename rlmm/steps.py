@@ -1,0 +1,144 @@
+"""Records as the fold takes them. Pure.
+
+Nearly all records are of segments, and folding one needs little of it: `SegmentStep` is read
+straight from the message, without the values that `rlmm.codec` builds. It takes exactly what the
+codec takes, and refuses with the same errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlmm import codec
+from rlmm.events import (
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    ProcessRegistered,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicyChanged,
+)
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import (
+    SEGMENT_SUBJECT_BYTES,
+    RecordKey,
+    RecordKind,
+    parse_record_key,
+)
+from rlmm.segment_entry import pack_epochs
+from rsm.segment.errors import CorruptError
+from rsm.segment.metadata import SegmentState, Writer
+from rsm.segment.metadata_codec import state_from_number, writer_from_message
+from rsm.segment.proto import segment_pb2
+
+_SEGMENT_KEY_BYTES = 1 + SEGMENT_SUBJECT_BYTES + 16
+_SUBJECT_END = 1 + SEGMENT_SUBJECT_BYTES
+_STATES = {state.value: state for state in SegmentState}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentStep:
+    """A SegmentEvent, as far as the fold looks at it; `value` is the record's, whole.
+
+    `subject` and `event_id` as in rlmm/record_keys.py, `epochs` as in rlmm/segment_entry.py.
+    `writer` is read only for DELETE_SEGMENT_STARTED, the only state that is fenced.
+    """
+
+    subject: bytes
+    event_id: bytes
+    state: SegmentState
+    expected_state: SegmentState | None
+    writer: Writer | None
+    base_offset: int
+    end_offset: int
+    epochs: bytes
+    copy_timeout_ms: int
+    copy_deadline_ms: int
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """A record without a value: its key, taken apart."""
+
+    key: RecordKey
+
+
+Step = (
+    SegmentStep
+    | Tombstone
+    | SegmentDeadLettered
+    | LeadershipClaimed
+    | LocalLogTrimmed
+    | LogStartAdvanced
+    | TopicPolicyChanged
+    | ProcessRegistered
+)
+
+
+def read_step(key: bytes, value: bytes | None) -> Step:
+    """Read a record. CorruptError, or UnsupportedError for what only a newer version knows."""
+    if value is None:
+        return Tombstone(key=parse_record_key(key))
+    if len(key) == _SEGMENT_KEY_BYTES and key[0] == RecordKind.SEGMENT:
+        message = codec.parse_envelope(RecordKind.SEGMENT, value)
+        if message.HasField(codec.SEGMENT_FIELD):
+            return _segment_step(key, value, message)
+    event = codec.decode(key, value)
+    assert not isinstance(event, SegmentEvent), "segment events are read above"
+    return event
+
+
+def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> SegmentStep:
+    event = message.segment
+    metadata = event.metadata
+    event_id = message.event_id
+    _check_key(key, event_id, metadata)
+    if event.copy_timeout_ms < 0 or event.copy_deadline_ms < 0:
+        raise CorruptError("a negative time of a copy")
+    state = _STATES.get(metadata.state) or state_from_number(metadata.state)
+    expected = event.expected_state
+    fenced = state is SegmentState.DELETE_SEGMENT_STARTED
+    if len(metadata.writer.incarnation) != 16:
+        raise CorruptError("not an id", length_bytes=len(metadata.writer.incarnation))
+    return SegmentStep(
+        subject=key[1:_SUBJECT_END],
+        event_id=event_id,
+        state=state,
+        expected_state=state_from_number(expected) if expected else None,
+        writer=writer_from_message(metadata.writer) if fenced else None,
+        base_offset=metadata.start_offset,
+        end_offset=metadata.end_offset,
+        epochs=_checked_epochs(metadata),
+        copy_timeout_ms=event.copy_timeout_ms,
+        copy_deadline_ms=event.copy_deadline_ms,
+        value=value,
+    )
+
+
+def _check_key(key: bytes, event_id: bytes, metadata: segment_pb2.RemoteLogSegmentMetadata) -> None:
+    partition = metadata.topic_id_partition
+    number = partition.partition
+    if number < 0:
+        raise CorruptError("not a topic-id-partition", topic=partition.topic)
+    parts = (partition.topic_id, number.to_bytes(4, "big"), metadata.id, event_id)
+    if b"".join(parts) != key[1:] or len(event_id) != 16 or len(partition.topic_id) != 16:
+        raise CorruptError("a record whose key is not its value's", kind="SEGMENT")
+
+
+def _checked_epochs(metadata: segment_pb2.RemoteLogSegmentMetadata) -> bytes:
+    start_offset, end_offset = metadata.start_offset, metadata.end_offset
+    if not 0 <= start_offset < end_offset or metadata.segment_size_bytes < 0:
+        raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
+    last_epoch, last_start = -1, start_offset
+    entries = []
+    for entry in metadata.segment_leader_epochs:
+        epoch, start = entry.epoch, entry.start_offset
+        if epoch <= last_epoch or start < last_start:
+            raise CorruptError("not a lineage", epoch=epoch, start_offset=start)
+        last_epoch, last_start = epoch, start
+        entries.append((epoch, start))
+    if not entries or last_start >= end_offset:
+        raise CorruptError("leader epochs are not the segment's", epochs=len(entries))
+    return pack_epochs(entries)

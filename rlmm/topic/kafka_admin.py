@@ -1,0 +1,138 @@
+"""What is asked of the cluster about the metadata topic: its shape, its identity, its ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._cluster import DescribeClusterResult
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.admin._topic import TopicDescription
+from confluent_kafka.cimpl import NewTopic
+
+from rlmm.positions import TopicIdentity
+from rlmm.topic.kafka_errors import kafka_error, map_error
+from rlmm.topic.shape import (
+    CONFIG_PREFIX,
+    TopicSettings,
+    TopicShape,
+    check_brokers,
+    check_shape,
+)
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class KafkaTopicAdmin:
+    """Thread-safe. Each call is bounded by `request_timeout_ms`."""
+
+    def __init__(
+        self, client: Mapping[str, str], settings: TopicSettings, *, request_timeout_ms: int
+    ) -> None:
+        self._settings = settings
+        self._timeout_s = request_timeout_ms / 1000
+        self._admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+
+    def ensure(self) -> TopicIdentity:
+        """See EventTopic.ensure."""
+        cluster = self._ask(
+            self._admin.describe_cluster(request_timeout=self._timeout_s), "cluster"
+        )
+        description = self._describe()
+        if description is None:
+            self._create(cluster)
+            description = self._describe()
+        if description is None or not description.partitions:
+            raise RetriableError("the metadata topic is not known to all yet", topic=self._name)
+        check_shape(self._settings, self._shape(description))
+        return TopicIdentity(
+            cluster_id=cluster.cluster_id or "",
+            topic_id=str(description.topic_id),
+            partition_count=len(description.partitions),
+        )
+
+    def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """See EventTopic.end_offsets."""
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # ships untyped
+        asked = {TopicPartition(self._name, p): latest for p in partitions}
+        futures = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
+        return {
+            each.partition: self._ask(future, "end of the metadata topic").offset
+            for each, future in futures.items()
+        }
+
+    @property
+    def _name(self) -> str:
+        return self._settings.name
+
+    def _describe(self) -> TopicDescription | None:
+        futures = self._admin.describe_topics(
+            TopicCollection([self._name]), request_timeout=self._timeout_s
+        )
+        try:
+            description: TopicDescription = self._ask(futures[self._name], "metadata topic")
+        except NotFoundError:
+            return None
+        return description
+
+    def _shape(self, description: TopicDescription) -> TopicShape:
+        resource = ConfigResource(ResourceType.TOPIC, self._name)
+        futures = self._admin.describe_configs([resource], request_timeout=self._timeout_s)
+        configs = self._ask(futures[resource], "configs of the metadata topic")
+        return TopicShape(
+            partition_count=len(description.partitions),
+            replication_factor=min(len(p.replicas) for p in description.partitions),
+            configs={name: entry.value or "" for name, entry in configs.items()},
+        )
+
+    def _create(self, cluster: DescribeClusterResult) -> None:
+        settings = self._settings
+        check_brokers(settings, len(cluster.nodes))
+        topic = NewTopic(
+            settings.name,
+            num_partitions=settings.partition_count,
+            replication_factor=settings.replication_factor,
+            config=dict(settings.topic_configs()),
+        )
+        futures = self._admin.create_topics([topic], operation_timeout=self._timeout_s)
+        try:
+            futures[settings.name].result(self._timeout_s)
+        except KafkaException as exception:
+            error = kafka_error(exception)
+            if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+                raise InvalidConfigError(
+                    "the metadata topic can't be created",
+                    setting=CONFIG_PREFIX + "replication.factor",
+                    found=settings.replication_factor,
+                    detail=error.str(),
+                ) from exception
+            # Another process may just have created it.
+            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise map_error(error, "the metadata topic can't be created") from exception
+        except FutureTimeoutError as timeout:
+            raise RetriableError("no answer in time", asked="create the topic") from timeout
+        logger.info(
+            "metadata topic created topic=%s partitions=%d replication_factor=%d",
+            settings.name,
+            settings.partition_count,
+            settings.replication_factor,
+        )
+
+    def _ask(self, future: Future[T], what: str) -> T:
+        try:
+            return future.result(self._timeout_s)
+        except KafkaException as exception:
+            error = kafka_error(exception)
+            raise map_error(error, "the cluster can't be asked", asked=what) from exception
+        except FutureTimeoutError as timeout:
+            raise RetriableError("no answer in time", asked=what) from timeout

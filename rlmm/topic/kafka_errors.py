@@ -1,0 +1,30 @@
+"""confluent_kafka's errors as ours, by what the follower of a topic can do next."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
+
+_POSITION_GONE = frozenset(
+    {
+        KafkaError.OFFSET_OUT_OF_RANGE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's own codes are spelled so
+        KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - as above
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - as above
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
+    }
+)
+
+
+def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:
+    """NotFoundError where a position or the topic is gone; all else may pass, missing rights too."""
+    kind = NotFoundError if error.code() in _POSITION_GONE else RetriableError
+    return kind(message, **context, error=error.name(), detail=error.str())
+
+
+def kafka_error(exception: KafkaException) -> KafkaError:
+    """The error that an exception carries."""
+    error: KafkaError = exception.args[0]
+    return error

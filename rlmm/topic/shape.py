@@ -1,0 +1,95 @@
+"""The shape that the metadata topic must have, and what is wrong with the one that was found. Pure.
+
+A topic that compaction, a leader election or a clock of a producer may bend would give different
+answers to different processes; so a wrong one is refused, with what to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rsm.segment.errors import InvalidConfigError
+
+CONFIG_PREFIX = "rlmm.config.remote.log.metadata.topic."
+_DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """What the user set: `rlmm.config.remote.log.metadata.topic.*`, with Kafka's defaults."""
+
+    name: str = "__remote_log_segment_metadata"
+    partition_count: int = 50
+    replication_factor: int = 3
+
+    @property
+    def min_insync_replicas(self) -> int:
+        return min(2, self.replication_factor)
+
+    def topic_configs(self) -> Mapping[str, str]:
+        """The configs that the topic is created with."""
+        return {
+            "cleanup.policy": "compact",
+            "delete.retention.ms": str(_DELETE_RETENTION_MS),
+            "message.timestamp.type": "LogAppendTime",
+            "min.insync.replicas": str(self.min_insync_replicas),
+            "unclean.leader.election.enable": "false",
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicShape:
+    """A topic as it was found; `replication_factor` is that of its least replicated partition."""
+
+    partition_count: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
+    """Whether the topic can be created on so many brokers. InvalidConfigError."""
+    if live_broker_count < settings.replication_factor:
+        raise InvalidConfigError(
+            "too few live brokers for the metadata topic",
+            setting=CONFIG_PREFIX + "replication.factor",
+            expected=f"at most {live_broker_count}",
+            found=settings.replication_factor,
+        )
+
+
+def check_shape(settings: TopicSettings, found: TopicShape) -> None:
+    """Whether an existing topic is fit. InvalidConfigError names the first thing that is not."""
+    if found.partition_count != settings.partition_count:
+        raise _wrong(
+            settings,
+            CONFIG_PREFIX + "num.partitions",
+            settings.partition_count,
+            found.partition_count,
+        )
+    if found.replication_factor < settings.replication_factor:
+        raise _wrong(
+            settings,
+            CONFIG_PREFIX + "replication.factor",
+            settings.replication_factor,
+            found.replication_factor,
+        )
+    for name, expected in settings.topic_configs().items():
+        value = found.configs.get(name, "")
+        at_least = name in {"delete.retention.ms", "min.insync.replicas"}
+        fits = value.isdigit() and int(value) >= int(expected) if at_least else value == expected
+        if not fits:
+            wanted = f"at least {expected}" if at_least else expected
+            raise _wrong(settings, f"topic config {name}", wanted, value)
+
+
+def _wrong(
+    settings: TopicSettings, setting: str, expected: object, found: object
+) -> InvalidConfigError:
+    return InvalidConfigError(
+        "the metadata topic has another shape",
+        topic=settings.name,
+        setting=setting,
+        expected=expected,
+        found=found,
+    )
