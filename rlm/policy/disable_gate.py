@@ -1,0 +1,90 @@
+"""What disabling a topic's tiering would cost: local records that are not stored and would go.
+
+While a topic is tiered, the broker deletes nothing by itself. When its own retention comes back it
+may delete at once what is older than that, stored or not. And what is rolled but not stored would
+never be, because copying ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.policy.candidates import Lag
+from rlm.policy.coverage import covered_end, stored_ranges
+from rlmm.spi import PartitionState
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+
+
+class RiskReason(Enum):
+    """Why records are at risk; the text is for the user."""
+
+    NOT_STORED = "rolled segments are not stored yet"
+    NOT_KNOWN = "no manager tells what is rolled"
+    EXPIRED = "older than the retention to be restored, and not rolled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalExtent:
+    """A partition's log on its leader, and what the restored retention leaves of it.
+
+    `kept_from_offset`: the first record young enough for the retention in time; the end if there is
+    none. `size_limited`: the restored retention has a limit in bytes.
+    """
+
+    local_start_offset: int
+    end_offset: int
+    kept_from_offset: int
+    size_limited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsAtRisk:
+    """Offsets that may be lost. `size_bytes` is known for rolled segments only, else None."""
+
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+    reason: RiskReason
+    size_bytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.size_bytes is None else f" ({self.size_bytes} bytes)"
+        span = f"{self.offsets.start_offset}..{self.offsets.end_offset}"
+        return f"partition {self.topic_id_partition.partition} {span}{size}: {self.reason.value}"
+
+
+def records_at_risk(
+    topic_id_partition: TopicIdPartition,
+    *,
+    state: PartitionState,
+    segments: Iterable[RemoteLogSegmentMetadata],
+    extent: LocalExtent,
+    lag: Lag | None,
+) -> RecordsAtRisk | None:
+    """What would be lost if the broker's retention came back now; None if nothing.
+
+    `lag` is what the partition's leading manager said of rolled segments since copying is about to
+    end; None if it said nothing. Then all that is not stored counts, except where no manager ever
+    took the partition: there the broker's retention would remove what it always did.
+    """
+    ranges = stored_ranges(state.lineage, segments)
+    stored_end_offset = covered_end(ranges, extent.local_start_offset)
+    end_offset = extent.end_offset
+    size_bytes = None
+    if lag is not None and lag.segments > 0:
+        reason, size_bytes = RiskReason.NOT_STORED, lag.bytes
+    elif lag is None and (state.owner is not None or extent.size_limited):
+        reason = RiskReason.NOT_KNOWN
+    else:
+        reason, end_offset = RiskReason.EXPIRED, min(end_offset, extent.kept_from_offset)
+    if stored_end_offset >= end_offset:
+        return None
+    return RecordsAtRisk(
+        topic_id_partition=topic_id_partition,
+        offsets=OffsetRange(start_offset=stored_end_offset, end_offset=end_offset),
+        reason=reason,
+        size_bytes=size_bytes,
+    )

@@ -1,0 +1,175 @@
+"""How a topic's tiering policy comes to be: flags over the policy it has over its own settings.
+
+Owns what a policy may say and which topics may have one. Values are checked as Kafka checks
+`retention.*` and `local.retention.*` (KIP-405, LogConfig.validateValues). Must not know how a
+policy is brought into force: the order of effects is rlm.tasks.tiering's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlm.broker.topic_configs import (
+    CLEANUP_POLICY,
+    REMOTE_STORAGE_ENABLE,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    TopicConfigs,
+)
+from rlmm.events import (
+    AS_TOTAL_RETENTION,
+    UNLIMITED,
+    OriginalConfig,
+    PolicyState,
+    TopicPolicy,
+)
+from rsm.segment.errors import InvalidConfigError
+
+RETENTION_CONFIGS = (RETENTION_MS, RETENTION_BYTES)
+
+# org.apache.kafka.common.internals.Topic, and the topic of Kafka's own tiered storage.
+INTERNAL_TOPICS = frozenset(
+    {
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+
+_MAX_VALUE = 2**63 - 1
+_ORIGINALS_IN_FORCE = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionFlags:
+    """What a user gave; None keeps the value that the topic has."""
+
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    local_retention_ms: int | None = None
+    local_retention_bytes: int | None = None
+
+
+def enabling_policy(
+    *,
+    topic: str,
+    topic_id: UUID,
+    current: TopicPolicy | None,
+    flags: RetentionFlags,
+    configs: TopicConfigs,
+) -> TopicPolicy:
+    """The policy that `flags` ask for, in state ENABLING, with the originals to restore later.
+
+    `current` is the policy of this topic id. On the first one, a total retention that is not given
+    is the topic's effective one in `configs`. InvalidConfigError if the values contradict Kafka's
+    rules.
+    """
+    if current is None:
+        base = TopicPolicy(
+            topic=topic,
+            topic_id=topic_id,
+            state=PolicyState.ENABLING,
+            retention_ms=configs.retention_ms,
+            retention_bytes=configs.retention_bytes,
+        )
+    else:
+        base = current
+    policy = replace(
+        base,
+        topic=topic,
+        state=PolicyState.ENABLING,
+        retention_ms=_or(flags.retention_ms, base.retention_ms),
+        retention_bytes=_or(flags.retention_bytes, base.retention_bytes),
+        local_retention_ms=_or(flags.local_retention_ms, base.local_retention_ms),
+        local_retention_bytes=_or(flags.local_retention_bytes, base.local_retention_bytes),
+        originals=_originals(current, configs),
+        delete_remote=False,
+    )
+    _check_values(policy)
+    return policy
+
+
+def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
+    """Raise InvalidConfigError naming the rule if this topic must not be tiered.
+
+    `own_topics` are the product's own. See `untierable_reason` for what its settings may forbid.
+    """
+    topic = configs.topic
+    if topic in INTERNAL_TOPICS:
+        raise InvalidConfigError("an internal topic of Kafka is not tiered", topic=topic)
+    if topic in frozenset(own_topics):
+        raise InvalidConfigError("a topic of this product itself is not tiered", topic=topic)
+    reason = untierable_reason(configs)
+    if reason is not None:
+        raise InvalidConfigError("topic can't be tiered", topic=topic, rule=reason)
+
+
+def untierable_reason(configs: TopicConfigs) -> str | None:
+    """Which setting forbids tiering, with its value; None if none does.
+
+    A compacted log has no segments that stay as they are, one without `delete` refuses to be
+    trimmed, and one that the brokers tier themselves is not ours to trim.
+    """
+    if configs.cleanup_policy != {"delete"}:
+        found = ",".join(sorted(configs.cleanup_policy))
+        return f"{CLEANUP_POLICY}={found}, must be delete"
+    if configs.remote_storage_enable:
+        return f"{REMOTE_STORAGE_ENABLE}=true, must be false"
+    return None
+
+
+def deletes_nothing(configs: TopicConfigs) -> bool:
+    """Whether the broker's own retention is off: both limits are -1 in force."""
+    return configs.retention_ms == UNLIMITED and configs.retention_bytes == UNLIMITED
+
+
+def _originals(current: TopicPolicy | None, configs: TopicConfigs) -> tuple[OriginalConfig, ...]:
+    """The overrides to restore: those recorded, as long as the -1 in force is our own.
+
+    After DISABLING or DISABLED that is known by the overrides being -1 still; if they are not, they
+    were restored, and what is there now is the user's.
+    """
+    if current is not None and current.originals:
+        ours = all(configs.override(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
+        if ours or current.state in _ORIGINALS_IN_FORCE:
+            return current.originals
+    return tuple(
+        OriginalConfig(name=name, value=configs.override(name)) for name in RETENTION_CONFIGS
+    )
+
+
+def _or(given: int | None, kept: int) -> int:
+    return kept if given is None else given
+
+
+def _check_values(policy: TopicPolicy) -> None:
+    pairs = (
+        (RETENTION_MS, policy.retention_ms, policy.local_retention_ms),
+        (RETENTION_BYTES, policy.retention_bytes, policy.local_retention_bytes),
+    )
+    for name, total, local in pairs:
+        local_name = f"local.{name}"
+        _check_range(policy.topic, name, total, least=UNLIMITED)
+        _check_range(policy.topic, local_name, local, least=AS_TOTAL_RETENTION)
+        exceeds = local == UNLIMITED or local > total
+        if total != UNLIMITED and local != AS_TOTAL_RETENTION and exceeds:
+            raise InvalidConfigError(
+                "local retention above total retention",
+                topic=policy.topic,
+                rule=f"{local_name} <= {name}",
+                **{local_name: local, name: total},
+            )
+
+
+def _check_range(topic: str, name: str, value: int, *, least: int) -> None:
+    if not least <= value <= _MAX_VALUE:
+        raise InvalidConfigError(
+            "retention out of range",
+            topic=topic,
+            rule=f"{least} <= {name} <= {_MAX_VALUE}",
+            found=value,
+        )

@@ -1,0 +1,86 @@
+"""R9: what disabling puts at risk."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.policy.candidates import Lag
+from rlm.policy.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
+from rlmm.spi import PartitionState
+from rsm.segment.ranges import OffsetRange
+from tests.unit.rlm.policy.views import LINEAGE, TIP, US, stored_up_to
+
+NO_LAG = Lag(segments=0, bytes=0)
+TAKEN = PartitionState(owner=US, lineage=LINEAGE)
+
+
+def at_risk(
+    *,
+    state: PartitionState = TAKEN,
+    stored_to: int = 900,
+    lag: Lag | None = NO_LAG,
+    local_start: int = 0,
+    kept_from: int = 0,
+    size_limited: bool = False,
+) -> RecordsAtRisk | None:
+    return records_at_risk(
+        TIP,
+        state=state,
+        segments=(record.metadata for record in stored_up_to(stored_to)),
+        extent=LocalExtent(
+            local_start_offset=local_start,
+            end_offset=1050,
+            kept_from_offset=kept_from,
+            size_limited=size_limited,
+        ),
+        lag=lag,
+    )
+
+
+def test_partition_when_all_rolled_is_stored_and_the_rest_is_young_then_nothing_is_at_risk() -> (
+    None
+):
+    assert at_risk(kept_from=900) is None
+
+
+def test_partition_when_rolled_segments_are_not_stored_then_names_offsets_and_bytes() -> None:
+    risk = at_risk(lag=Lag(segments=1, bytes=4096))
+
+    assert risk is not None
+    assert (risk.offsets, risk.size_bytes) == (OffsetRange(start_offset=900, end_offset=1050), 4096)
+    assert str(risk) == "partition 0 900..1050 (4096 bytes): rolled segments are not stored yet"
+
+
+def test_partition_when_active_segment_is_past_the_restored_retention_then_at_risk() -> None:
+    risk = at_risk(kept_from=1000)
+
+    assert risk is not None
+    assert risk.reason is RiskReason.EXPIRED
+    assert risk.offsets == OffsetRange(start_offset=900, end_offset=1000)
+
+
+def test_partition_when_no_manager_answers_then_all_that_is_not_stored_is_at_risk() -> None:
+    risk = at_risk(lag=None)
+
+    assert risk is not None
+    assert risk.reason is RiskReason.NOT_KNOWN
+
+
+def test_partition_when_no_manager_ever_took_it_then_is_as_it_was_before() -> None:
+    assert at_risk(state=PartitionState(), stored_to=0, lag=None) is None
+
+
+def test_partition_when_never_taken_and_size_is_limited_then_at_risk() -> None:
+    assert at_risk(state=PartitionState(), stored_to=0, lag=None, size_limited=True) is not None
+
+
+def test_partition_when_stored_end_lies_below_local_start_then_counts_from_there() -> None:
+    risk = at_risk(local_start=950, lag=Lag(segments=1, bytes=1))
+
+    assert risk is not None
+    assert risk.offsets.start_offset == 950
+
+
+@pytest.mark.parametrize("lag", [None, NO_LAG])
+def test_partition_when_everything_is_stored_then_nothing_is_at_risk(lag: Lag | None) -> None:
+    assert at_risk(stored_to=1100, lag=lag, kept_from=1050) is None
