@@ -1,0 +1,116 @@
+"""Every row of our tables, beside the message schemas that Kafka's own client is made from."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rlm.wire.frames import RequestHeader, ResponseHeader
+from rlm.wire.schema import ArrayOf, FieldSchema, Message, Versions, WireType, fields_of
+from tests.unit.rlm.wire.message_strategies import ALL_APIS
+
+_JARS = Path(__file__).resolve().parents[4] / "build" / "kafka" / "jars"
+_TYPES = {
+    "bool": WireType.BOOLEAN,
+    "int8": WireType.INT8,
+    "int16": WireType.INT16,
+    "int32": WireType.INT32,
+    "int64": WireType.INT64,
+    "uuid": WireType.UUID,
+    "string": WireType.STRING,
+    "bytes": WireType.BYTES,
+}
+_MESSAGES = [
+    *(message for api in ALL_APIS for message in (api.request, api.response)),
+    RequestHeader,
+    ResponseHeader,
+]
+
+
+def _schema(name: str) -> dict[str, Any]:
+    (jar,) = _JARS.glob("kafka-clients-[0-9]*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        text = archive.read(f"common/message/{name}.json").decode()
+    schema: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+    return schema
+
+
+def _rows(fields: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
+    for field in fields:
+        kind = field["type"].removeprefix("[]")
+        primitive = _TYPES.get(kind)
+        if field.get("flexibleVersions") == "none":
+            primitive = WireType.HEADER_STRING
+        yield (
+            re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", field["name"]).lower(),
+            field["type"].startswith("[]"),
+            primitive,
+            Versions.parse(field["versions"]),
+            Versions.parse(field.get("nullableVersions", "none")),
+            field.get("tag"),
+            _default(field),
+        )
+        if primitive is None:
+            yield from _rows(field["fields"])
+
+
+def _default(field: Mapping[str, Any]) -> object:
+    text = str(field.get("default", ""))
+    if text == "null":
+        return None
+    if field["type"].startswith("[]"):
+        return ()
+    if field["type"] == "bool":
+        return text == "true"
+    if field["type"].startswith("int"):
+        return int(text or 0)
+    return {"uuid": UUID(int=0), "string": "", "bytes": b""}[field["type"]]
+
+
+def _our_rows(message_type: type[Message]) -> Iterator[tuple[object, ...]]:
+    for field in fields_of(message_type):
+        element = field.type.element if isinstance(field.type, ArrayOf) else field.type
+        nested = None if isinstance(element, WireType) else element
+        yield _our_row(field, primitive=None if nested else element)
+        if nested is not None:
+            yield from _our_rows(nested)
+
+
+def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
+    is_array = isinstance(field.type, ArrayOf)
+    return (
+        field.name,
+        is_array,
+        primitive,
+        field.versions,
+        field.nullable,
+        field.tag,
+        field.default,
+    )
+
+
+@pytest.mark.parametrize("message_type", _MESSAGES, ids=lambda each: each.__name__)
+def test_table_when_compared_with_kafkas_schema_then_every_row_is_the_same(
+    message_type: type[Message],
+) -> None:
+    schema = _schema(message_type.__name__)
+
+    assert list(_our_rows(message_type)) == list(_rows(schema["fields"]))
+
+
+@pytest.mark.parametrize("api", ALL_APIS, ids=lambda each: each.name)
+def test_api_when_compared_with_kafkas_schema_then_key_and_versions_are_within(api: Any) -> None:
+    schema = _schema(api.request.__name__)
+
+    valid = Versions.parse(schema["validVersions"])
+    assert api.key == schema["apiKey"]
+    assert api.flexible == Versions.parse(schema["flexibleVersions"])
+    assert api.versions.first in valid
+    assert api.versions.last in valid
