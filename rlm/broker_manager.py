@@ -16,19 +16,26 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event, Lock
 
+from rlm.broker.errors import ForeignClusterError
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
-from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+from rsm.segment.errors import RetriableError, TieredStorageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerWork:
-    """What a manager does over and over; `readiness` is the metadata's."""
+    """What a manager does.
 
+    `confirm_cluster` and then `begin_metadata` once, the rest over and over: nothing is made in a
+    cluster that is not ours. `readiness` is the metadata's.
+    """
+
+    confirm_cluster: Callable[[], object]
+    begin_metadata: Callable[[], None]
     readiness: Callable[[], Readiness]
     check_store: Callable[[], None]
     cycle: Callable[[], Sequence[PartitionReport]]
@@ -70,6 +77,7 @@ class BrokerManager:
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
         self._started = False
+        self._metadata_begun = False
 
     def start(self) -> None:
         self._started = True
@@ -78,15 +86,14 @@ class BrokerManager:
 
     def failure(self) -> TieredStorageError | None:
         problem = self._cycle.problem()
-        return problem if isinstance(problem, InvalidConfigError) else None
+        return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
+        problems = [periodic.problem() for periodic in (self._cycle, self._heartbeat)]
+        reasons = [str(problem) for problem in problems if problem is not None]
         metadata = self._work.readiness()
-        reasons = [] if metadata.ready else [metadata.reason]
-        for periodic in (self._cycle, self._heartbeat):
-            problem = periodic.problem()
-            if problem is not None and metadata.ready:
-                reasons.append(str(problem))
+        if not reasons and not metadata.ready:
+            reasons = [metadata.reason]
         return not reasons, tuple(dict.fromkeys(reasons))
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
@@ -107,6 +114,10 @@ class BrokerManager:
         self._resources.close()
 
     def _step(self) -> None:
+        if not self._metadata_begun:
+            self._work.confirm_cluster()
+            self._work.begin_metadata()
+            self._metadata_begun = True
         self._require_ready()
         self._work.check_store()
         reports = tuple(self._work.cycle())
@@ -121,7 +132,7 @@ class BrokerManager:
     def _require_ready(self) -> None:
         metadata = self._work.readiness()
         if not metadata.ready:
-            raise RetriableError("metadata is not ready", reason=metadata.reason)
+            raise RetriableError(metadata.reason or "metadata is not ready")
 
     def _periodic(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
         return Periodic(name, step, interval_ms=interval_ms, failed=self._count_failure)

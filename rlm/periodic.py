@@ -10,12 +10,15 @@ from rsm.segment.errors import TieredStorageError
 
 _log = logging.getLogger(__name__)
 
+_RETRY_MS = 1000
+
 
 class Periodic:
-    """Runs `step` every `interval_ms`, the first time at once. Thread-safe.
+    """Runs `step` every `interval_ms`, the first time at once; after a failure within a second.
 
-    A step's TieredStorageError is logged, told to `failed`, and shown by `problem` until a step
-    succeeds; any other exception is a bug and is logged with its trace, and the work goes on.
+    A step's TieredStorageError is told to `failed`, shown by `problem` until a step succeeds, and
+    logged when it is another one than before. Any other exception is a bug: it is logged with its
+    trace, and the work goes on. Thread-safe.
     """
 
     def __init__(
@@ -56,7 +59,10 @@ class Periodic:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._run_step()
-            self._stopping.wait(self._interval_ms / 1000)
+            pause_ms = self._interval_ms
+            if self.problem() is not None:
+                pause_ms = min(pause_ms, _RETRY_MS)
+            self._stopping.wait(pause_ms / 1000)
 
     def _run_step(self) -> None:
         problem: Exception | None = None
@@ -64,7 +70,8 @@ class Periodic:
             self._step()
         except TieredStorageError as error:
             problem = error
-            _log.warning("step failed", extra={"task": self._name, "error": error})
+            if str(error) != str(self.problem()):
+                _log.warning("step failed", extra={"task": self._name, "error": error})
         except Exception as error:  # noqa: BLE001 - the loop must survive a bug in a step
             problem = error
             _log.exception("step failed", extra={"task": self._name})

@@ -16,11 +16,11 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli import run
+from rlm.cli import manager, run
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run,)
+_COMMANDS = (run, manager)
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlm.broker.dead_letters import DeadLetterTopic
 from rlm.broker.spi import Broker
 from rlm.source.log_source import LogSource
-from rlm.tasks.dead_letters import DeadLetterTopic
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager

@@ -1,0 +1,14 @@
+"""Fresh ids, as Kafka makes them (org.apache.kafka.common.Uuid.randomUuid)."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+from rsm.segment.ids import id_to_text
+
+
+def fresh_id() -> UUID:
+    """A random id whose text does not begin with a dash: no command takes it for an option."""
+    while id_to_text(made := uuid4()).startswith("-"):
+        pass
+    return made
