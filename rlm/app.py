@@ -210,7 +210,9 @@ def _manage(
             check_store=outside.storage.check_access,
             cycle=cycle.step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
-            gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),
+            gauges=ManagerGauges(
+                metrics, oldest_copy_age_ms=copies.oldest_age_ms, metadata=metadata.metrics
+            ),
         ),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,

@@ -132,12 +132,18 @@ class Metrics:
 
     def _define_metadata(self) -> None:
         self.metadata_events_applied = self._counter(
-            "rlm_metadata_events_applied", "Metadata events accepted.", ("kind",)
+            "rlm_metadata_events_applied", "Metadata events accepted.", ()
         )
         self.metadata_events_refused = self._counter(
-            "rlm_metadata_events_refused",
-            "Metadata events read and not accepted.",
-            ("kind", "reason"),
+            "rlm_metadata_events_refused", "Metadata events read and not accepted.", ("reason",)
+        )
+        self.metadata_events_skipped = self._counter(
+            "rlm_metadata_events_skipped",
+            "Records of the metadata topic that could not be read as an event.",
+            ("reason",),
+        )
+        self.metadata_rebuilds = self._counter(
+            "rlm_metadata_rebuilds", "Times the cache was begun anew from the topic.", ()
         )
         self.metadata_lag_events = self._gauge(
             "rlm_metadata_lag_events", "Records of the metadata topic not applied yet.", ()
