@@ -145,7 +145,7 @@ def test_policy_when_values_break_a_rule_then_refused_with_it(
     flags: dict[str, int], rule: str
 ) -> None:
     with pytest.raises(InvalidConfigError) as refused:
-        enabled(**flags)
+        enabled(None, None, **flags)
 
     assert rule in str(refused.value.context["rule"])
 
@@ -203,6 +203,6 @@ def test_topic_when_brokers_know_no_remote_storage_then_accepted() -> None:
 )
 def test_broker_retention_when_both_limits_are_off_then_deletes_nothing(
     found: TopicConfigs,
-    expected: bool,  # noqa: FBT001 - a column of the table
+    expected: bool,
 ) -> None:
     assert deletes_nothing(found) is expected
