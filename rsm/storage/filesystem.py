@@ -42,6 +42,10 @@ _CAPABILITIES = Capabilities(
 )
 _COPY_BYTES = 1 << 20
 
+# The disk writes such pieces while the next one is read and checked: with it a copy of segments of
+# 64 MiB is as fast as a plain one of the same files, without it half as fast.
+_WRITE_BACK_BYTES = 8 << 20
+
 
 class FilesystemChunkStorage(ChunkStorage):
     """Chunks below `root`, which must exist: InvalidConfigError if it does not.
@@ -180,11 +184,15 @@ class FilesystemChunkStorage(ChunkStorage):
         """
         checksum = 0
         written_bytes = 0
+        handed_on_bytes = 0
         for view in source.chunks():
             checksum = crc32c(view, checksum)
             written_bytes += len(view)
             with self._root.writing(name):
                 file.write(view)
+                if written_bytes - handed_on_bytes >= _WRITE_BACK_BYTES:
+                    file.start_writeback(handed_on_bytes, written_bytes)
+                    handed_on_bytes = written_bytes
         if written_bytes != source.length_bytes:
             raise CorruptError(
                 "a source yielded another length than it announced",

@@ -35,6 +35,17 @@ class IncomingFile:
         while rest:
             rest = rest[os.write(self.descriptor, rest) :]
 
+    def start_writeback(self, start_position: int, end_position: int) -> None:
+        """Have the system begin to write these bytes to the disk; returns without waiting.
+
+        A later sync then has little left to wait for. Nothing is lost where it is not supported.
+        """
+        if hasattr(os, "posix_fadvise"):  # not everywhere, and only an advice
+            length_bytes = end_position - start_position
+            # The one advice that begins a write-back. It also drops what is on the disk already
+            # from the page cache, which the broker on this host has better use for.
+            os.posix_fadvise(self.descriptor, start_position, length_bytes, os.POSIX_FADV_DONTNEED)
+
 
 class Incoming:
     """The directory of files under way. Thread-safe; also between processes."""

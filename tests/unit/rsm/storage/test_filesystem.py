@@ -256,3 +256,14 @@ def test_create_when_source_fails_with_an_error_of_the_system_then_it_is_not_the
         storage.create_with_content("a", PiecesSource(pieces=(b"x",), before_piece=fail))
 
     assert names_of(storage) == []
+
+
+def test_create_when_content_is_large_then_what_the_disk_wrote_meanwhile_is_whole(
+    storage: FilesystemChunkStorage,
+) -> None:
+    pieces = tuple(bytes([number]) * (3 << 20) for number in range(7))
+
+    storage.create_with_content("large", source_of(*pieces))
+
+    whole = ByteRange(start_position=0, end_position=21 << 20)
+    assert storage.read_range("large", whole) == b"".join(pieces)
