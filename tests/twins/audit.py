@@ -1,0 +1,95 @@
+"""Looks at every effect a moment before it happens, and writes down those that must not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rlm.broker.delete_records import RecordDeletion
+from rlmm.events import SegmentEvent
+from rlmm.spi import SegmentRecord
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.invariants import first_unreadable
+
+if TYPE_CHECKING:
+    from tests.twins.process import Process
+    from tests.twins.world import World
+
+
+class Audit:
+    """Order of effects and ownership, checked against what the metadata topic holds at that moment.
+
+    `violations` says which process did what it had no right to.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.violations: list[str] = []
+
+    def witness(self, process: Process, name: str, subject: object) -> None:
+        """Check one effect of one process."""
+        if isinstance(subject, SegmentEvent):
+            self._check_event(subject)
+        elif isinstance(subject, Mapping):
+            for tip, deletion in subject.items():
+                self._check_trim(process, tip, deletion)
+        elif name.startswith("write") and isinstance(subject, str):
+            self._check_write(process, subject)
+        elif name.startswith("delete") and isinstance(subject, str):
+            self._check_delete(process, subject)
+
+    def _check_event(self, event: SegmentEvent) -> None:
+        """No finished copy above the log start is given up, whoever asks."""
+        metadata = event.metadata
+        if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
+            return
+        record = self._world.metadata.segment(metadata.segment_id)
+        finished = record and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        expected = event.expected_state is SegmentState.COPY_SEGMENT_FINISHED
+        state = self._world.state(metadata.topic_id_partition)
+        above = metadata.offsets.end_offset > (state.log_start_offset or 0)
+        if finished and expected and above and state.owner == metadata.writer:
+            self._add(f"deletes the finished copy {metadata.offsets} above the log start")
+
+    def _check_trim(
+        self, process: Process, tip: TopicIdPartition, deletion: RecordDeletion
+    ) -> None:
+        state = self._world.state(tip)
+        offset = deletion.before_offset
+        if state.owner is None or state.owner.incarnation != process.incarnation:
+            self._add(f"trims {tip} to {offset} without the newest claim")
+        if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
+            self._add(f"trims {tip} to {offset}, which is not recorded")
+        replica = self._world.hosts[process.ports.broker.node_id].replicas[tip]
+        start_offset = max(replica.log_start_offset, state.log_start_offset or 0)
+        if start_offset < offset:
+            going = OffsetRange(start_offset=start_offset, end_offset=offset)
+            if (problem := first_unreadable(self._world, tip, going, replica)) is not None:
+                self._add(f"trims {tip} to {offset}: {problem}")
+
+    def _check_write(self, process: Process, name: str) -> None:
+        record = self._record_of(name)
+        if record is None:
+            self._add(f"writes {name}, which no event names")
+        elif record.metadata.writer.incarnation != process.incarnation:
+            self._add(f"writes {name} of another process")
+
+    def _check_delete(self, process: Process, name: str) -> None:
+        record = self._record_of(name)
+        state = None if record is None else record.metadata.state
+        if state is SegmentState.COPY_SEGMENT_FINISHED:
+            self._add(f"deletes {name} of a finished copy")
+        if record is not None and state is SegmentState.COPY_SEGMENT_STARTED:
+            own = record.metadata.writer.incarnation == process.incarnation
+            if not own:
+                self._add(f"deletes {name} of a copy that another process has begun")
+
+    def _record_of(self, name: str) -> SegmentRecord | None:
+        key = ObjectKeys().parse(name)
+        return None if key is None else self._world.metadata.segment(key.segment_id)
+
+    def _add(self, violation: str) -> None:
+        self.violations.append(violation)

@@ -1,0 +1,110 @@
+"""A broker in memory: it answers for the replicas it holds, as `rlm.broker.own_broker` would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.partition_results import PartitionResults
+from rlm.broker.spi import Broker
+from rsm.segment.errors import (
+    FencedError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.ids import TopicIdPartition
+from tests.twins.replica import Replica
+
+
+class MemoryBroker(Broker):
+    """One broker over its replicas, which a test may change at any moment.
+
+    `reachable` false: every question is a RetriableError. `undeletable` are partitions whose
+    cleanup policy does not delete. `deletions` are the DeleteRecords that were carried out.
+    """
+
+    def __init__(self, node_id: int, replicas: Mapping[TopicIdPartition, Replica]) -> None:
+        self._node_id = node_id
+        self._replicas = replicas
+        self.reachable = True
+        self.undeletable: set[TopicIdPartition] = set()
+        self.deletions: list[tuple[TopicIdPartition, int]] = []
+
+    @property
+    def node_id(self) -> int:
+        return self._node_id
+
+    def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
+        self._require_reachable()
+        asked = None if topics is None else frozenset(topics)
+        return {
+            tip: replica.leader_epoch
+            for tip, replica in self._replicas.items()
+            if replica.leader_epoch is not None and (asked is None or tip.topic in asked)
+        }
+
+    def offsets(
+        self, leader_epochs: Mapping[TopicIdPartition, int]
+    ) -> PartitionResults[PartitionOffsets]:
+        self._require_reachable()
+        succeeded: dict[TopicIdPartition, PartitionOffsets] = {}
+        failed: dict[TopicIdPartition, TieredStorageError] = {}
+        for tip, epoch in leader_epochs.items():
+            error = self._refusal(tip, epoch)
+            if error is not None:
+                failed[tip] = error
+            else:
+                succeeded[tip] = _offsets_of(self._replicas[tip])
+        return PartitionResults(succeeded=succeeded, failed=failed)
+
+    def delete_records(
+        self, deletions: Mapping[TopicIdPartition, RecordDeletion]
+    ) -> PartitionResults[int]:
+        self._require_reachable()
+        succeeded: dict[TopicIdPartition, int] = {}
+        failed: dict[TopicIdPartition, TieredStorageError] = {}
+        for tip, deletion in deletions.items():
+            error = self._refusal(tip, deletion.leader_epoch) or self._undeletable(tip, deletion)
+            if error is not None:
+                failed[tip] = error
+                continue
+            replica = self._replicas[tip]
+            self.deletions.append((tip, deletion.before_offset))
+            replica.move_start(deletion.before_offset)
+            succeeded[tip] = replica.log_start_offset
+        return PartitionResults(succeeded=succeeded, failed=failed)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _require_reachable(self) -> None:
+        if not self.reachable:
+            raise RetriableError("broker can't be reached", node_id=self._node_id)
+
+    def _refusal(self, tip: TopicIdPartition, epoch: int) -> TieredStorageError | None:
+        replica = self._replicas.get(tip)
+        if replica is None:
+            return NotFoundError("no such partition", partition=tip)
+        if replica.leader_epoch != epoch:
+            return FencedError("not the leader in this epoch", partition=tip, epoch=epoch)
+        return None
+
+    def _undeletable(
+        self, tip: TopicIdPartition, deletion: RecordDeletion
+    ) -> TieredStorageError | None:
+        if tip in self.undeletable:
+            return UnsupportedError("cleanup policy does not delete", partition=tip)
+        if deletion.before_offset > self._replicas[tip].high_watermark:
+            return RetriableError("offset above the high watermark", partition=tip)
+        return None
+
+
+def _offsets_of(replica: Replica) -> PartitionOffsets:
+    return PartitionOffsets(
+        log_start_offset=replica.log_start_offset,
+        last_stable_offset=replica.last_stable_offset,
+        high_watermark=replica.high_watermark,
+    )

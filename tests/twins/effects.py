@@ -1,0 +1,100 @@
+"""What one process does to the outside, act by act: watched, made to fail, and cut off by a crash.
+
+An effect changes something outside (a publish, an object written or deleted, DeleteRecords, a dead
+letter) and is numbered from 0; a question is not. Every effect is looked at by a witness before it
+happens. After a crash nothing passes any more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+_ResultT = TypeVar("_ResultT")
+
+Hook = Callable[[], None]
+
+
+class ProcessCrashError(BaseException):
+    """The process is gone. No loop survives it, so it is no Exception."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashPoint:
+    """Before or after which effect a process ends."""
+
+    number: int
+    after: bool
+
+
+class Effects:
+    """The acts of one process. `performed` are the names of its effects so far, in order."""
+
+    def __init__(self, witness: Callable[[str, object], None]) -> None:
+        self._witness = witness
+        self._hooks: dict[tuple[str, str], list[Hook]] = defaultdict(list)
+        self.performed: list[str] = []
+        self.crash_point: CrashPoint | None = None
+        self.crashed = False
+
+    def before(self, name: str, hook: Hook) -> None:
+        """Call `hook` once, before the next act of this name; what it raises, the act raises."""
+        self._hooks["before", name].append(hook)
+
+    def after(self, name: str, hook: Hook) -> None:
+        """Call `hook` once, after the next act of this name has happened."""
+        self._hooks["after", name].append(hook)
+
+    def fail(self, name: str, error: Exception, *, times: int = 1) -> None:
+        """Let the next acts of this name fail without having happened."""
+        for _ in range(times):
+            self.before(name, lambda: _raise(error))
+
+    def lose_answer(self, name: str, error: Exception) -> None:
+        """Let the next act of this name happen, and fail all the same."""
+        self.after(name, lambda: _raise(error))
+
+    def perform(self, name: str, subject: object, act: Callable[[], _ResultT]) -> _ResultT:
+        """Carry out an effect on `subject`."""
+        self._require_alive()
+        self._run_hooks("before", name)
+        number = len(self.performed)
+        self._crash_if(CrashPoint(number=number, after=False))
+        self._witness(name, subject)
+        self.performed.append(name)
+        result = act()
+        self._crash_if(CrashPoint(number=number, after=True))
+        self._run_hooks("after", name)
+        return result
+
+    def ask(self, name: str, question: Callable[[], _ResultT]) -> _ResultT:
+        """Ask a question, which changes nothing."""
+        self._require_alive()
+        self._run_hooks("before", name)
+        answer = question()
+        self._run_hooks("after", name)
+        return answer
+
+    def crash(self) -> None:
+        """End the process here."""
+        self.crashed = True
+        raise ProcessCrashError
+
+    def _run_hooks(self, moment: str, name: str) -> None:
+        if waiting := self._hooks[moment, name]:
+            waiting.pop(0)()
+            self._require_alive()
+
+    def _crash_if(self, point: CrashPoint) -> None:
+        if self.crash_point == point:
+            self.crash()
+
+    def _require_alive(self) -> None:
+        if self.crashed:
+            raise ProcessCrashError
+
+
+def _raise(error: Exception) -> None:
+    raise error

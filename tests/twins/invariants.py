@@ -1,0 +1,141 @@
+"""What must hold of a world: at any moment, and when nothing is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.batch import scan_batches
+from rsm.segment.epochs import stitch
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import ByteRange, OffsetRange
+from tests.twins.replica import Replica
+
+if TYPE_CHECKING:
+    from tests.twins.world import World
+
+_LIVING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
+
+
+def violations(world: World) -> list[str]:
+    """What is wrong now, in plain words; empty if all is well.
+
+    Every effect was allowed; what is below the local start is stored and readable, byte for byte;
+    finished segments have their objects; each object is named by the metadata; the log start is
+    not above what retention says.
+    """
+    found = list(world.audit.violations)
+    for tip in world.tips:
+        found.extend(_unreadable_below_local_start(world, tip))
+        found.extend(_incomplete_segments(world, tip))
+        found.extend(_log_start_too_high(world, tip))
+    found.extend(_orphans(world))
+    return found
+
+
+def leftovers(world: World) -> list[str]:
+    """What is unfinished although nothing changes any more; empty if nothing is."""
+    return [
+        f"{r.metadata.offsets} is left in {r.metadata.state.name}"
+        for tip in world.tips
+        for r in world.records(
+            SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED, tip=tip
+        )
+        if not r.dead_lettered
+    ]
+
+
+def first_unreadable(
+    world: World, tip: TopicIdPartition, offsets: OffsetRange, truth: Replica
+) -> str | None:
+    """Read a range from the store as a reader does; what stops it, or None if all is as written."""
+    lineage = stitch(world.state(tip).lineage, truth.checkpoint).lineage
+    offset = offsets.start_offset
+    while offset < offsets.end_offset:
+        epoch = lineage.epoch_for_offset(offset)
+        metadata = (
+            None
+            if epoch is None
+            else world.metadata.remote_log_segment_metadata(tip, epoch, offset)
+        )
+        if epoch is None or metadata is None:
+            return f"offset {offset} of epoch {epoch} is not stored"
+        end_offset = min(
+            metadata.offsets.end_offset,
+            lineage.end_offset(epoch) or metadata.offsets.end_offset,
+        )
+        span = OffsetRange(start_offset=offset, end_offset=end_offset)
+        if _stored_batches(world, metadata, span) != truth.batches(span):
+            return f"{span} is stored with other bytes than were written"
+        offset = end_offset
+    return None
+
+
+def _stored_batches(
+    world: World, metadata: RemoteLogSegmentMetadata, span: OffsetRange
+) -> list[bytes]:
+    name = metadata.objects[0].key
+    if not world.objects.exists(name):
+        return []
+    whole = ByteRange(start_position=0, end_position=metadata.segment_size_bytes)
+    content = world.objects.read_range(name, whole)
+    return [
+        content[position : position + header.length_bytes]
+        for position, header in scan_batches(memoryview(content))
+        if header.base_offset in span
+    ]
+
+
+def _unreadable_below_local_start(world: World, tip: TopicIdPartition) -> Iterator[str]:
+    log_start = world.state(tip).log_start_offset
+    leader = world.leader(tip)
+    if log_start is not None and log_start < leader.log_start_offset:
+        span = OffsetRange(start_offset=log_start, end_offset=leader.log_start_offset)
+        if (problem := first_unreadable(world, tip, span, leader)) is not None:
+            yield f"{tip} below the local start: {problem}"
+
+
+def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
+    for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
+        for stored in record.metadata.objects:
+            if not world.objects.exists(stored.key):
+                yield f"{stored.key} of a finished segment is gone"
+                continue
+            info = world.objects.info(stored.key)
+            if (info.length_bytes, info.crc32c) != (stored.length_bytes, stored.crc32c):
+                yield f"{stored.key} is not what was recorded"
+
+
+def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
+    log_start = world.state(tip).log_start_offset
+    allowed = _retention_end(world, tip)
+    if log_start is not None and log_start > allowed:
+        yield f"{tip} starts at {log_start}, retention allows {allowed}"
+
+
+def _retention_end(world: World, tip: TopicIdPartition) -> int:
+    """The end of the oldest rolled segments that are over a limit, from the truth alone."""
+    policy = world.metadata.topic_policy(tip.topic_id)
+    leader = world.leader(tip)
+    if policy is None or policy.delete_remote:
+        return leader.log_start_offset
+    left_bytes = sum(file.size_bytes for file in leader.files)
+    now_ms = world.clock.wall_ms()
+    for file in leader.files[:-1]:
+        left_bytes -= file.size_bytes
+        too_old = 0 <= policy.retention_ms < now_ms - file.max_timestamp_ms
+        too_much = 0 <= policy.retention_bytes <= left_bytes
+        began_above = world.began_at_offset.get(tip, 0) >= file.end_offset
+        if not (too_old or too_much or began_above):
+            return file.base_offset
+    return leader.files[-1].base_offset
+
+
+def _orphans(world: World) -> Iterator[str]:
+    for name in world.object_names():
+        key = ObjectKeys().parse(name)
+        record = None if key is None else world.metadata.segment(key.segment_id)
+        if record is None or record.metadata.state not in _LIVING:
+            yield f"{name} is named by nothing"

@@ -1,0 +1,145 @@
+"""A broker's disk in memory: real segment bytes, listed and opened as `rlm.source.logdir` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+from rsm.segment.ranges import OffsetRange
+from rsm.segment.scanner import SegmentScanner
+from tests.segment_builder import build_segment
+from tests.twins.replica import Replica, SegmentFile
+
+_PIECE_BYTES = 700  # smaller than a segment, so that a reader sees more than one piece
+
+
+class MemoryLogSource(LogSource):
+    """The replicas of one broker, which a test may append to, roll and truncate at any moment."""
+
+    def __init__(self, replicas: Mapping[TopicIdPartition, Replica]) -> None:
+        self._replicas = replicas
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        return tuple(self._replicas)
+
+    def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
+        replica = self._replica(topic_id_partition)
+        return LocalLog(
+            rolled=_rolled(replica),
+            active_base_offset=replica.files[-1].base_offset,
+            active_size_bytes=replica.files[-1].size_bytes,
+            checkpoint=replica.checkpoint,
+        )
+
+    def open_segment(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> AbstractContextManager[OpenSegment]:
+        return self._open(topic_id_partition, segment, lineage, last_stable_offset)
+
+    @contextmanager
+    def _open(
+        self, tip: TopicIdPartition, segment: LocalSegment, lineage: Lineage, last_stable: int
+    ) -> Iterator[OpenSegment]:
+        if segment.offsets.end_offset > last_stable:
+            raise RetriableError("segment reaches above the last stable offset")
+        replica = self._replica(tip)
+        for file, offsets in zip(replica.on_disk, _bounds(replica), strict=False):
+            if offsets == segment.offsets and file.size_bytes == segment.size_bytes:
+                yield _MemoryOpenSegment(file, offsets, lineage, replica.producer_snapshot)
+                return
+        raise NotFoundError("segment is gone", partition=tip, offsets=segment.offsets)
+
+    def _replica(self, tip: TopicIdPartition) -> Replica:
+        replica = self._replicas.get(tip)
+        if replica is None:
+            raise NotFoundError("partition is not here", partition=tip)
+        if replica.offline:
+            raise RetriableError("log dir is offline", partition=tip)
+        return replica
+
+
+class _MemoryOpenSegment:
+    """Holds what the file was when it was opened; removing it from the log does not disturb."""
+
+    def __init__(
+        self, file: SegmentFile, offsets: OffsetRange, lineage: Lineage, snapshot: bytes | None
+    ) -> None:
+        built = build_segment(file.batches, base_offset=offsets.start_offset)
+        self._held = _HeldFile(file=file, writes=file.writes)
+        self.max_timestamp_ms = file.max_timestamp_ms
+        self.data = LogSegmentData(
+            offsets=offsets,
+            log=_CheckedContent(held=self._held, content=built.log, base=offsets, lineage=lineage),
+            companions=SegmentCompanions(
+                offset_index=built.offset_index,
+                time_index=built.time_index,
+                transaction_index=built.transaction_index or None,
+                producer_snapshot=snapshot,
+                lineage=lineage,
+                aborted_transactions=(),
+            ),
+        )
+
+    def verify_unchanged(self) -> None:
+        self._held.verify_unchanged()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeldFile:
+    file: SegmentFile
+    writes: int
+
+    def verify_unchanged(self) -> None:
+        if self.file.writes != self.writes:
+            raise RetriableError("segment was written to while it was read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CheckedContent:
+    """Yields the bytes in pieces and fails before the last one if they are not a segment's."""
+
+    held: _HeldFile
+    content: bytes
+    base: OffsetRange
+    lineage: Lineage
+
+    @property
+    def length_bytes(self) -> int:
+        return len(self.content)
+
+    def chunks(self) -> Iterator[memoryview]:
+        scanner = SegmentScanner(base_offset=self.base.start_offset, lineage=self.lineage)
+        view = memoryview(self.content)
+        for position in range(0, len(view), _PIECE_BYTES):
+            piece = view[position : position + _PIECE_BYTES]
+            scanner.feed(piece)
+            if position + len(piece) == len(view):
+                self.held.verify_unchanged()
+                scanner.finish()
+            yield piece
+
+
+def _bounds(replica: Replica) -> list[OffsetRange]:
+    """The offsets of the rolled files: each ends where the next begins."""
+    bases = [file.base_offset for file in replica.on_disk]
+    return [OffsetRange(start_offset=base, end_offset=end) for base, end in pairwise(bases)]
+
+
+def _rolled(replica: Replica) -> tuple[LocalSegment, ...]:
+    return tuple(
+        LocalSegment(
+            offsets=offsets, size_bytes=file.size_bytes, max_timestamp_ms=file.max_timestamp_ms
+        )
+        for file, offsets in zip(replica.on_disk, _bounds(replica), strict=False)
+    )

@@ -1,0 +1,54 @@
+"""Metadata of one process without a thread: it answers from what the topic holds now.
+
+Wherever the product's follower thread would have applied the newest records by itself, the
+question applies them first. The topic must have one metadata partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from rlmm.events import TopicPolicy
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+_ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
+
+
+class FreshMetadata(TopicBasedRemoteLogMetadataManager):
+    """The product's manager, never started: whoever asks drives the following."""
+
+    def refresh(self) -> None:
+        """Apply all that the topic holds; nothing if it can't be asked now."""
+        self.caught_up(_ANY)
+
+    def broker_time_ms(self) -> int:
+        self.refresh()
+        return super().broker_time_ms()
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        self.refresh()
+        return super().partition_state(topic_id_partition)
+
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        self.refresh()
+        return super().segment(segment_id)
+
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+    ) -> Iterator[SegmentRecord]:
+        self.refresh()
+        return super().list_remote_log_segments(
+            topic_id_partition, states=states, from_offset=from_offset
+        )
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        self.refresh()
+        return super().topic_policies()

@@ -1,0 +1,176 @@
+"""One run of the manager, composed of the product's parts over a world's twins, without threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry
+
+from rlm.broker.dead_letters import DeadLetterTopic
+from rlm.broker.spi import Broker
+from rlm.metrics import Metrics
+from rlm.policy.view import PolicyLimits
+from rlm.source.log_source import LogSource
+from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.expirer import Expirer
+from rlm.tasks.expiry_lane import ExpiryLanes
+from rlm.tasks.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.lanes import Lanes
+from rlm.tasks.leader import LeaderCycle
+from rlm.tasks.leadership import Leadership
+from rlm.tasks.ports import Ports
+from rlm.tasks.report import PartitionReport
+from rlm.tasks.trimmer import Trimmer
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import OrderedStore
+from rlmm.events import ProcessRole
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import TieredStorageError
+from rsm.storage.chunk_storage import ChunkStorage
+from tests.twins.effects import Effects, ProcessCrashError
+from tests.twins.executor import SynchronousExecutor
+from tests.twins.metadata import FreshMetadata
+from tests.twins.seams import SeamBroker, SeamChunkStorage, SeamDeadLetters, SeamTopic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSettings:
+    """What the configuration would say; trims and deletions as fast as they may be."""
+
+    limits: PolicyLimits = field(default_factory=lambda: PolicyLimits(local_trim_min_age_ms=0))
+    attempt_timeout_ms: int = 600_000
+    max_delete_attempts: int = 3
+    first_delete_pause_ms: int = 1_000
+    plan_max_age_ms: int = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What outlives a process: its broker and disk, the store, the topics, its own cache, time."""
+
+    broker: Broker
+    source: LogSource
+    objects: ChunkStorage
+    topic: MemoryLog
+    dead_letters: DeadLetterTopic
+    cache: OrderedStore
+    clock: Clock
+    new_id: Callable[[], UUID]
+
+
+class Process:
+    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods.
+
+    `reports` are those of the last cycle, `problem` is what ended it early.
+    """
+
+    def __init__(
+        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+    ) -> None:
+        self.settings = settings
+        self.incarnation = outside.new_id()
+        self.effects = Effects(lambda name, subject: witness(self, name, subject))
+        self.metrics = Metrics(CollectorRegistry())
+        self.stopping = Event()
+        self.reports: tuple[PartitionReport, ...] = ()
+        self.problem: TieredStorageError | None = None
+        self.ports = self._make_ports(outside)
+        self.leadership = Leadership(self.ports, incarnation=self.incarnation)
+        self.copies = self.make_copies()
+        self.trimmer = self.make_trimmer()
+        self.cycle = self.make_cycle()
+        self._heartbeat = self._make_heartbeat()
+
+    @property
+    def alive(self) -> bool:
+        return not self.effects.crashed
+
+    def step(self) -> None:
+        """One cycle, as its loop would run it; a crash ends the process and nothing else."""
+        if not self.alive:
+            return
+        self.problem = None
+        try:
+            self._heartbeat.step()
+            self.reports = self.cycle.step()
+        except ProcessCrashError:
+            self.reports = ()
+        except TieredStorageError as error:
+            self.problem = error
+
+    def make_metadata(self, outside: Outside) -> FreshMetadata:
+        topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
+        metadata = FreshMetadata(topic, MetadataCache(outside.cache), outside.clock)
+        metadata.wait_ready(60_000)
+        return metadata
+
+    def make_copies(self) -> CopyLanes:
+        return CopyLanes(
+            self.ports,
+            lanes=Lanes(SynchronousExecutor(), "copy"),
+            leadership=self.leadership,
+            metrics=self.metrics,
+            stopping=self.stopping,
+            attempt_timeout_ms=self.settings.attempt_timeout_ms,
+        )
+
+    def make_trimmer(self) -> Trimmer:
+        return Trimmer(self.ports, plan_max_age_ms=self.settings.plan_max_age_ms)
+
+    def make_cycle(self) -> LeaderCycle:
+        return LeaderCycle(
+            self.ports,
+            leadership=self.leadership,
+            copies=self.copies,
+            expiries=self._make_expiries(),
+            trimmer=self.trimmer,
+            limits=self.settings.limits,
+        )
+
+    def _make_expiries(self) -> ExpiryLanes:
+        expirer = Expirer(
+            self.ports,
+            metrics=self.metrics,
+            max_attempts=self.settings.max_delete_attempts,
+            first_pause_ms=self.settings.first_delete_pause_ms,
+        )
+        return ExpiryLanes(
+            self.ports,
+            lanes=Lanes(SynchronousExecutor(), "expiry"),
+            expirer=expirer,
+            leadership=self.leadership,
+            stopping=self.stopping,
+        )
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        return Ports(
+            broker=SeamBroker(outside.broker, self.effects),
+            source=outside.source,
+            storage=SegmentStorageManager(
+                storage=SeamChunkStorage(outside.objects, self.effects),
+                keys=ObjectKeys(),
+                layouts=(RawLayout(),),
+            ),
+            metadata=self.make_metadata(outside),
+            dead_letters=SeamDeadLetters(outside.dead_letters, self.effects),
+            clock=outside.clock,
+            new_id=outside.new_id,
+        )
+
+    def _make_heartbeat(self) -> Heartbeat:
+        card = ProcessCard(
+            process_id=self.incarnation,
+            role=ProcessRole.MANAGER,
+            broker_id=self.ports.broker.node_id,
+            http_address="",
+            heartbeat_interval_ms=30_000,
+            version="0",
+        )
+        return Heartbeat(self.ports.metadata, card, self.ports.new_id)

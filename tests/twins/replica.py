@@ -1,0 +1,161 @@
+"""One replica of a partition: what a broker keeps of it, and what it ever held.
+
+The log's whole history stays here, also what was trimmed or expired: it is the truth that stored
+segments are compared with. Only a truncation takes something out of it, as it does in the cluster.
+Leader epochs follow Kafka's LeaderEpochFileCache (assign, truncateFromStart, truncateFromEnd).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(kw_only=True)
+class SegmentFile:
+    """A log file. `writes` counts what changed it after it was rolled, as its times would show."""
+
+    base_offset: int
+    batches: list[bytes] = field(default_factory=list)
+    writes: int = 0
+
+    @property
+    def content(self) -> bytes:
+        return b"".join(self.batches)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(batch) for batch in self.batches)
+
+    @property
+    def end_offset(self) -> int:
+        return batch_header(self.batches[-1]).next_offset if self.batches else self.base_offset
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        return max((batch_header(b).max_timestamp_ms for b in self.batches), default=-1)
+
+
+@dataclass(kw_only=True)
+class Replica:
+    """A partition on one broker. `leader_epoch` is None where the broker does not lead it."""
+
+    files: list[SegmentFile] = field(default_factory=lambda: [SegmentFile(base_offset=0)])
+    first_file: int = 0
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    open_transaction_offset: int | None = None
+    leader_epoch: int | None = None
+    epochs: list[EpochEntry] = field(default_factory=list)
+    producer_snapshot: bytes | None = b""
+    offline: bool = False
+
+    @property
+    def end_offset(self) -> int:
+        return self.files[-1].end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        opened = self.open_transaction_offset
+        return self.high_watermark if opened is None else min(opened, self.high_watermark)
+
+    @property
+    def on_disk(self) -> list[SegmentFile]:
+        """The files that are there now; the last one is active."""
+        return self.files[self.first_file :]
+
+    @property
+    def checkpoint(self) -> Lineage:
+        return Lineage(entries=tuple(self.epochs))
+
+    def batches(self, offsets: OffsetRange) -> list[bytes]:
+        """All batches of the whole history that begin in a range."""
+        return [
+            batch
+            for file in self.files
+            for batch in file.batches
+            if batch_header(batch).base_offset in offsets
+        ]
+
+    def append(self, batch: bytes) -> None:
+        """Write a batch to the active file; the high watermark is moved apart from this."""
+        self.files[-1].batches.append(batch)
+
+    def roll(self) -> None:
+        """Close the active file; nothing if it is empty."""
+        if self.files[-1].batches:
+            self.files.append(SegmentFile(base_offset=self.end_offset))
+
+    def lead(self, epoch: int) -> None:
+        """Become the leader: the epoch begins at the log's end."""
+        self.leader_epoch = epoch
+        self.assign_epoch(epoch, self.end_offset)
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """An epoch begins; entries that it contradicts go."""
+        self.epochs = [e for e in self.epochs if e.start_offset < start_offset and e.epoch < epoch]
+        self.epochs.append(EpochEntry(epoch=epoch, start_offset=start_offset))
+
+    def truncate(self, end_offset: int) -> None:
+        """Cut the log to batches below an offset, as a follower does."""
+        while len(self.files) > 1 and self.files[-1].base_offset >= end_offset:
+            self.files.pop().writes += 1
+        self.first_file = min(self.first_file, len(self.files) - 1)
+        last = self.files[-1]
+        kept = [b for b in last.batches if batch_header(b).next_offset <= end_offset]
+        if kept != last.batches:
+            last.writes += 1
+            last.batches = kept
+        self.epochs = [e for e in self.epochs if e.start_offset < end_offset]
+        self.high_watermark = min(self.high_watermark, self.end_offset)
+
+    def move_start(self, offset: int) -> None:
+        """What DeleteRecords does: the start moves; the first epoch left is rewritten to it."""
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        below = [e for e in self.epochs if e.start_offset <= offset]
+        if below:
+            first = EpochEntry(epoch=below[-1].epoch, start_offset=offset)
+            self.epochs = [first, *self.epochs[len(below) :]]
+
+    def delete_old_files(self) -> None:
+        """The retention check: files wholly below the start go; the active one is rolled before."""
+        if self.log_start_offset >= self.end_offset:
+            self.roll()
+        ends = [file.base_offset for file in self.files[1:]]
+        self.first_file = sum(end_offset <= self.log_start_offset for end_offset in ends)
+
+    def follow(self, leader: Replica) -> None:
+        """Become equal to the leader's log: truncate to where it agrees, fetch the rest."""
+        own, other = self.files, leader.files
+        agreed = 0
+        for mine, theirs in zip(_all_batches(own), _all_batches(other), strict=False):
+            if mine != theirs:
+                break
+            agreed = batch_header(mine).next_offset
+        if self.end_offset > agreed:
+            self.truncate(agreed)
+        for file in other:
+            if file.base_offset >= self.end_offset:
+                self.roll()
+            for batch in file.batches:
+                if batch_header(batch).base_offset >= self.end_offset:
+                    self.append(batch)
+        self.leader_epoch = None
+        self.epochs = list(leader.epochs)
+        self.high_watermark = leader.high_watermark
+        self.open_transaction_offset = leader.open_transaction_offset
+        self.move_start(leader.log_start_offset)
+
+
+def batch_header(batch: bytes) -> BatchHeader:
+    """The header of one batch."""
+    return next(header for _, header in scan_batches(memoryview(batch)))
+
+
+def _all_batches(files: list[SegmentFile]) -> list[bytes]:
+    return [batch for file in files for batch in file.batches]

@@ -1,0 +1,245 @@
+"""A small cluster with managers beside its brokers: everything in memory, one thread, one clock.
+
+Owns the cluster's truth (who leads, what was written) and which processes run. A test lets things
+happen to it, runs cycles, and asks `tests.twins.invariants` whether all still holds. The same
+calls in the same order give the same world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.storage.memory import MemoryChunkStorage
+from tests.log_dir_builder import producer_snapshot
+from tests.segment_builder import build_batch, record
+from tests.twins.audit import Audit
+from tests.twins.broker import MemoryBroker
+from tests.twins.clock import FakeClock
+from tests.twins.dead_letters import MemoryDeadLetters
+from tests.twins.ids import CountedIds
+from tests.twins.log_source import MemoryLogSource
+from tests.twins.metadata import FreshMetadata
+from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.replica import Replica
+
+TOPIC_ID = UUID(int=0x7091C)
+TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
+INTERVAL_MS = 30_000
+SEGMENT_RECORDS = 10
+
+KEEP_REMOTE = TopicPolicy(
+    topic="orders",
+    topic_id=TOPIC_ID,
+    state=PolicyState.ACTIVE,
+    retention_ms=-1,
+    retention_bytes=-1,
+    local_retention_ms=0,
+)
+
+
+@dataclass(kw_only=True)
+class Host:
+    """A broker with its disk, and what its managers keep beside it."""
+
+    node_id: int
+    replicas: dict[TopicIdPartition, Replica]
+    broker: MemoryBroker = field(init=False)
+    cache: MemoryStore = field(default_factory=MemoryStore)
+
+    def __post_init__(self) -> None:
+        self.broker = MemoryBroker(self.node_id, self.replicas)
+
+
+class World:
+    """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all."""
+
+    def __init__(
+        self,
+        *,
+        brokers: int = 1,
+        partitions: int = 1,
+        policy: TopicPolicy | None = KEEP_REMOTE,
+        settings: ProcessSettings | None = None,
+        process_type: type[Process] = Process,
+    ) -> None:
+        self.clock = FakeClock()
+        self.new_id = CountedIds()
+        self.topic = MemoryLog(self.clock)
+        self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.dead_letters = MemoryDeadLetters()
+        self.settings = settings or ProcessSettings()
+        self.process_type = process_type
+        self.tips = tuple(replace(TIP, partition=number) for number in range(partitions))
+        self.hosts = {node_id: self._make_host(node_id) for node_id in range(1, brokers + 1)}
+        self.cut_off: set[int] = set()
+        self.began_at_offset: dict[TopicIdPartition, int] = {}
+        self.processes: list[Process] = []
+        self.metadata = FreshMetadata(
+            MemoryTopic(self.topic), MetadataCache(MemoryStore()), self.clock
+        )
+        self.metadata.wait_ready(60_000)
+        self.audit = Audit(self)
+        for tip in self.tips:
+            self.elect(1, tip=tip)
+        if policy is not None:
+            self.set_policy(policy)
+
+    # ------------------------------------------------------------------------ the cluster
+
+    def leader(self, tip: TopicIdPartition = TIP) -> Replica:
+        """The replica that leads; of two that believe so, the one of the newer epoch."""
+        leading = [h.replicas[tip] for h in self.hosts.values()]
+        return max(leading, key=lambda r: -1 if r.leader_epoch is None else r.leader_epoch)
+
+    def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
+        """A broker becomes the leader in the next epoch. Those cut off do not learn of it."""
+        epochs = [h.replicas[tip].leader_epoch for h in self.hosts.values()]
+        newest = [e.epoch for h in self.hosts.values() for e in h.replicas[tip].epochs]
+        known = [epoch for epoch in (*epochs, *newest) if epoch is not None]
+        self.hosts[node_id].replicas[tip].lead(max(known, default=-1) + 1)
+        self._replicate(tip)
+
+    def produce(
+        self, count: int = SEGMENT_RECORDS, *, tip: TopicIdPartition = TIP, commit: bool = True
+    ) -> None:
+        """Write records stamped with the time of now, in batches of five."""
+        leader = self.leader(tip)
+        left = count
+        while left > 0:
+            leader.append(self._batch(leader, min(5, left)))
+            left -= 5
+        if commit:
+            self.commit(tip=tip)
+
+    def commit(self, offset: int | None = None, *, tip: TopicIdPartition = TIP) -> None:
+        """Move the high watermark up to an offset, else to the log's end."""
+        leader = self.leader(tip)
+        leader.high_watermark = leader.end_offset if offset is None else offset
+        self._replicate(tip)
+
+    def roll(self, *, tip: TopicIdPartition = TIP) -> None:
+        """Roll the active segment everywhere."""
+        self.leader(tip).roll()
+        self._replicate(tip)
+
+    def segments(self, count: int, *, tip: TopicIdPartition = TIP) -> None:
+        """Write so many segments and roll each; the active one is then empty."""
+        for _ in range(count):
+            self.produce(tip=tip)
+            self.roll(tip=tip)
+
+    # ------------------------------------------------------------------------ the processes
+
+    def start(self, node_id: int = 1, process_type: type[Process] | None = None) -> Process:
+        """Start a manager beside a broker, whether or not one runs there already."""
+        host = self.hosts[node_id]
+        outside = Outside(
+            broker=host.broker,
+            source=MemoryLogSource(host.replicas),
+            objects=self.objects,
+            topic=self.topic,
+            dead_letters=self.dead_letters,
+            cache=host.cache if not self.running(node_id) else MemoryStore(),
+            clock=self.clock,
+            new_id=self.new_id,
+        )
+        process = (process_type or self.process_type)(outside, self.settings, self.audit.witness)
+        self.processes.append(process)
+        return process
+
+    def running(self, node_id: int) -> tuple[Process, ...]:
+        """The living managers beside a broker."""
+        return tuple(p for p in self.processes if p.alive and p.ports.broker.node_id == node_id)
+
+    def restart(self, node_id: int = 1) -> Process:
+        """End all managers beside a broker without warning, and start one."""
+        for process in self.running(node_id):
+            process.effects.crashed = True
+        return self.start(node_id)
+
+    def cycle(self) -> None:
+        """Let an interval pass: every living manager runs a cycle, every broker clears its disk."""
+        self.clock.advance(INTERVAL_MS)
+        for process in tuple(self.processes):
+            process.step()
+        for replica in self._replicas():
+            replica.delete_old_files()
+
+    def settle(self, *, max_cycles: int = 40) -> None:
+        """Run cycles until nothing changes any more. AssertionError if that does not happen."""
+        unchanged_count = 0
+        for _ in range(max_cycles):
+            before = self._fingerprint()
+            self.cycle()
+            unchanged_count = unchanged_count + 1 if self._fingerprint() == before else 0
+            if unchanged_count == 2:
+                return
+        raise AssertionError(f"still changing after {max_cycles} cycles")
+
+    # ------------------------------------------------------------------------ what is known
+
+    def set_policy(self, policy: TopicPolicy) -> None:
+        """Write the topic's policy, as a user's command does."""
+        event = TopicPolicyChanged(event_id=self.new_id(), policy=policy)
+        assert self.metadata.publish(event).accepted
+
+    def state(self, tip: TopicIdPartition = TIP) -> PartitionState:
+        return self.metadata.partition_state(tip)
+
+    def records(self, *states: SegmentState, tip: TopicIdPartition = TIP) -> list[SegmentRecord]:
+        """What the metadata lists, in any state unless told which."""
+        wanted = states or tuple(SegmentState)
+        return list(self.metadata.list_remote_log_segments(tip, states=wanted))
+
+    def stored(self, *, tip: TopicIdPartition = TIP) -> list[tuple[int, int]]:
+        """(base, end) of each finished segment, ascending."""
+        finished = self.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
+        return [(r.metadata.offsets.start_offset, r.metadata.offsets.end_offset) for r in finished]
+
+    def object_names(self) -> Sequence[str]:
+        return [info.name for info in self.objects.list("")]
+
+    def _fingerprint(self) -> object:
+        return (
+            self.object_names(),
+            [(r.metadata, r.dead_lettered) for tip in self.tips for r in self.records(tip=tip)],
+            [self.state(tip) for tip in self.tips],
+            [(r.log_start_offset, r.first_file) for r in self._replicas()],
+        )
+
+    def _replicas(self) -> Iterator[Replica]:
+        for host in self.hosts.values():
+            yield from host.replicas.values()
+
+    def _replicate(self, tip: TopicIdPartition) -> None:
+        leader = self.leader(tip)
+        for node_id, host in self.hosts.items():
+            if node_id not in self.cut_off and host.replicas[tip] is not leader:
+                host.replicas[tip].follow(leader)
+
+    def _make_host(self, node_id: int) -> Host:
+        replicas = {tip: Replica(producer_snapshot=producer_snapshot()) for tip in self.tips}
+        return Host(node_id=node_id, replicas=replicas)
+
+    def _batch(self, leader: Replica, count: int) -> bytes:
+        base = leader.end_offset
+        epoch = leader.leader_epoch
+        assert epoch is not None, "a replica that does not lead takes no records"
+        content = [
+            record(
+                base + number,
+                b"%d in epoch %d" % (base + number, epoch),
+                timestamp_ms=self.clock.wall_ms(),
+            )
+            for number in range(count)
+        ]
+        return build_batch(content, leader_epoch=epoch)
