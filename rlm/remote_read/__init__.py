@@ -1,0 +1,1 @@
+"""Reading stored segments back: from an offset to whole record batches, and across both tiers."""

@@ -1,0 +1,28 @@
+"""Which batches a reader of committed records leaves out. Pure.
+
+A producer has one transaction at a time in a partition, so each of its transactional batches
+between the first offset of an aborted transaction and its marker belongs to that transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rsm.segment.batch import BatchHeader
+from rsm.segment.local_segment import AbortedTransaction
+
+
+class AbortedTransactions:
+    """The aborted transactions that overlap what is read, as stored with each segment."""
+
+    def __init__(self, transactions: Iterable[AbortedTransaction] = ()) -> None:
+        self._by_producer: dict[int, list[AbortedTransaction]] = {}
+        for each in transactions:
+            self._by_producer.setdefault(each.producer_id, []).append(each)
+
+    def holds(self, header: BatchHeader) -> bool:
+        """Whether the batch's records were aborted."""
+        return header.is_transactional and any(
+            each.first_offset <= header.base_offset <= each.last_offset
+            for each in self._by_producer.get(header.producer_id, ())
+        )

@@ -1,0 +1,138 @@
+"""Where an offset is stored: the segment that answers for it, or why none does.
+
+As Kafka's RemoteLogManager reads: the leader epoch that wrote the offset, by the log's lineage,
+then the finished segment of that epoch. A segment answers only as far as the lineage agrees with
+it, and from the log start on. An offset that nothing answers for is never stepped over: it lies
+below the log start, in a hole, or behind all that is stored, and the three mean different things
+to a reader. Owns this look-up only; must not know objects, indexes or brokers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from rlm.policy.coverage import StoredRange, stored_ranges
+from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+
+
+class Absence(Enum):
+    """Why no stored segment answers for an offset."""
+
+    BELOW_LOG_START = "below the log start"
+    HOLE = "in a hole of what is stored"
+    BEYOND_STORED = "beyond what is stored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotStored:
+    """No stored segment answers for `offset`.
+
+    `until_offset` is the next one that is stored: the log start, or the hole's end; None beyond all
+    that is stored.
+    """
+
+    topic_id_partition: TopicIdPartition
+    offset: int
+    absence: Absence
+    until_offset: int | None = None
+
+    def error(self) -> NotFoundError:
+        """This as an error, for a reader that has nowhere else to look."""
+        return NotFoundError(
+            f"offset is {self.absence.value}",
+            partition=self.topic_id_partition,
+            offset=self.offset,
+            until_offset=self.until_offset,
+        )
+
+
+def locate(
+    metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, offset: int
+) -> StoredRange | NotStored:
+    """The segment to read `offset` from, with the part of it that may be served.
+
+    Of segments that overlap, the one that reaches furthest in the offset's epoch. Whether the
+    answer is complete is for the caller to know (`RemoteLogMetadataManager.caught_up`).
+    """
+    state = metadata.partition_state(topic_id_partition)
+    log_start_offset = state.log_start_offset
+    if log_start_offset is not None and offset < log_start_offset:
+        return NotStored(
+            topic_id_partition=topic_id_partition,
+            offset=offset,
+            absence=Absence.BELOW_LOG_START,
+            until_offset=log_start_offset,
+        )
+    epoch = state.lineage.epoch_for_offset(offset)
+    if epoch is not None:
+        found = metadata.remote_log_segment_metadata(topic_id_partition, epoch, offset)
+        readable = () if found is None else stored_ranges(state.lineage, (found,))
+        if readable and offset in readable[0].offsets:
+            return _from_log_start(readable[0], state)
+    return _search(metadata, topic_id_partition, offset, state)
+
+
+def readable_ranges(
+    metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, from_offset: int = 0
+) -> tuple[StoredRange, ...]:
+    """All that may be served above `from_offset`, ascending by start; ranges may overlap."""
+    state = metadata.partition_state(topic_id_partition)
+    first_offset = max(from_offset, state.log_start_offset or 0)
+    records = metadata.list_remote_log_segments(
+        topic_id_partition,
+        states=(SegmentState.COPY_SEGMENT_FINISHED,),
+        from_offset=first_offset,
+    )
+    ranges = stored_ranges(state.lineage, (record.metadata for record in records))
+    return tuple(_from_log_start(r, state) for r in ranges if r.offsets.end_offset > first_offset)
+
+
+def log_start_offset(
+    metadata: RemoteLogMetadataManager,
+    topic_id_partition: TopicIdPartition,
+    local_start_offset: int,
+) -> int:
+    """The first offset of the log over both tiers, given the broker's own log start.
+
+    As recorded by a leader; where none was, the lowest that either tier has.
+    """
+    recorded = metadata.partition_state(topic_id_partition).log_start_offset
+    if recorded is not None:
+        return recorded
+    starts = (r.offsets.start_offset for r in readable_ranges(metadata, topic_id_partition))
+    return min(next(starts, local_start_offset), local_start_offset)
+
+
+def _search(
+    metadata: RemoteLogMetadataManager, tip: TopicIdPartition, offset: int, state: PartitionState
+) -> StoredRange | NotStored:
+    """What the look-up by epoch does not find: another segment that has it, or what is around."""
+    above = readable_ranges(metadata, tip, offset)
+    if not above:
+        return NotStored(topic_id_partition=tip, offset=offset, absence=Absence.BEYOND_STORED)
+    holding = [r for r in above if offset in r.offsets]
+    if holding:
+        return max(holding, key=lambda r: r.offsets.end_offset)
+    until_offset = above[0].offsets.start_offset
+    lowest = readable_ranges(metadata, tip)[0].offsets.start_offset
+    unknown_below = state.log_start_offset is None and offset < lowest
+    return NotStored(
+        topic_id_partition=tip,
+        offset=offset,
+        absence=Absence.BELOW_LOG_START if unknown_below else Absence.HOLE,
+        until_offset=until_offset,
+    )
+
+
+def _from_log_start(stored: StoredRange, state: PartitionState) -> StoredRange:
+    """What of a segment is not below the log start."""
+    start = state.log_start_offset
+    if start is None or start <= stored.offsets.start_offset:
+        return stored
+    offsets = OffsetRange(start_offset=start, end_offset=stored.offsets.end_offset)
+    return replace(stored, offsets=offsets)

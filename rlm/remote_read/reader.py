@@ -1,0 +1,211 @@
+"""RemoteLogReader: stored log segments as runs of whole, checked record batches.
+
+Two ways to read: `scan` goes on over segments for as long as something is stored, and fetches ahead
+of its consumer; `read_batches` answers one fetch. Both look up segments by rlm.remote_read.locate
+and check batches by rlm.remote_read.segment_cursor; neither decodes records.
+
+Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch; of `read_batches`: twice max_bytes,
+or twice the first batch if that is larger.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+
+from rlm.policy.coverage import StoredRange
+from rlm.remote_read.locate import NotStored, locate
+from rlm.remote_read.segment_cursor import SegmentCursor, StoredBatches
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.batch import scan_batches
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.indexes import OffsetIndex, OffsetIndexEntry
+from rsm.segment.ranges import ByteRange, OffsetRange
+from rsm.spi import IndexType, RemoteStorageManager
+
+_MIN_FETCH_BYTES = 65_536
+_Fetched = Iterator[tuple[SegmentCursor, bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSettings:
+    """How much is fetched at once, and how many fetches are under way beyond the one in use."""
+
+    fetch_bytes: int = 4 << 20
+    ahead_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.fetch_bytes < _MIN_FETCH_BYTES or self.ahead_count < 0:
+            raise ValueError(f"not settings to read with: {self}")
+
+
+class RemoteScan:
+    """One pass over what is stored; iterate it once, in one thread.
+
+    Ends at `end_offset`, or at the first offset that no stored segment answers for, and raises
+    NotFoundError or CorruptError where a segment that should answer can't. `next_offset` is then
+    where reading goes on, behind a compaction gap at a segment's end too.
+    """
+
+    def __init__(self, fetched: _Fetched, from_offset: int) -> None:
+        self._fetched = fetched
+        self._next_offset = from_offset
+
+    @property
+    def next_offset(self) -> int:
+        """All that is stored below, from the offset asked for on, has been yielded."""
+        return self._next_offset
+
+    def __iter__(self) -> Iterator[StoredBatches]:
+        for cursor, piece in self._fetched:
+            for run in cursor.feed(piece):
+                yield run
+                self._next_offset = run.offsets.end_offset
+            if cursor.done:
+                self._next_offset = cursor.stored.offsets.end_offset
+
+
+class RemoteLogReader:
+    """Reads stored segments. Thread-safe; a scan belongs to one thread.
+
+    `executor` runs fetches and nothing else: it bounds how many are under way at once.
+    """
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        storage: RemoteStorageManager,
+        executor: Executor,
+        settings: ReadSettings | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._storage = storage
+        self._executor = executor
+        self._settings = settings or ReadSettings()
+
+    def scan(
+        self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
+    ) -> RemoteScan:
+        """Read from the batch that holds `from_offset` on; the last batch may pass `end_offset`."""
+        placed = self._placed(topic_id_partition, from_offset, end_offset)
+        return RemoteScan(self._fetch_ahead(self._requests(placed)), from_offset)
+
+    def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
+        """Read one segment to the end of its readable part."""
+        requests = self._requests(iter([(stored, from_offset)]))
+        return RemoteScan(self._fetch_ahead(requests), from_offset)
+
+    def read_batches(
+        self, topic_id_partition: TopicIdPartition, offset: int, max_bytes: int
+    ) -> StoredBatches | NotStored:
+        """Whole batches of one segment, from the one that holds `offset` on.
+
+        At most `max_bytes`, but the first batch whole however large it is. Where compaction left
+        a gap at a segment's end, the next segment's first batches. Raises NotFoundError if the
+        object is gone, CorruptError, RetriableError.
+        """
+        while True:
+            stored = locate(self._metadata, topic_id_partition, offset)
+            if isinstance(stored, NotStored):
+                return stored
+            cursor = self._open(stored, offset)
+            run = self._first_run(cursor, max(max_bytes, _MIN_FETCH_BYTES))
+            if run is not None:
+                return _cut_to(run, max_bytes)
+            offset = stored.offsets.end_offset
+
+    def _first_run(self, cursor: SegmentCursor, fetch_bytes: int) -> StoredBatches | None:
+        for positions in _pieces(cursor, fetch_bytes):
+            for run in cursor.feed(self._fetch(cursor, positions)):
+                return run
+        return None
+
+    def _placed(
+        self, tip: TopicIdPartition, from_offset: int, end_offset: int | None
+    ) -> Iterator[tuple[StoredRange, int]]:
+        """One segment after the other, each with the offset to begin at."""
+        offset = from_offset
+        while end_offset is None or offset < end_offset:
+            stored = locate(self._metadata, tip, offset)
+            if isinstance(stored, NotStored):
+                return
+            yield stored, offset
+            offset = stored.offsets.end_offset
+
+    def _requests(
+        self, placed: Iterator[tuple[StoredRange, int]]
+    ) -> Iterator[tuple[SegmentCursor, ByteRange]]:
+        for stored, from_offset in placed:
+            cursor = self._open(stored, from_offset)
+            for positions in _pieces(cursor, self._settings.fetch_bytes):
+                yield cursor, positions
+
+    def _open(self, stored: StoredRange, from_offset: int) -> SegmentCursor:
+        offsets = stored.metadata.offsets
+        entry = OffsetIndexEntry(offset=offsets.start_offset, position=0)
+        if from_offset > offsets.start_offset:
+            index = OffsetIndex.parse(
+                self._storage.fetch_index(stored.metadata, IndexType.OFFSET),
+                offsets=offsets,
+                log_bytes=stored.metadata.segment_size_bytes,
+            )
+            entry = index.lookup(from_offset)
+        return SegmentCursor(stored, from_offset=from_offset, entry=entry)
+
+    def _fetch_ahead(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
+        """Fetch what is requested in order, some of it while its consumer is busy."""
+        under_way: deque[tuple[SegmentCursor, Future[bytes]]] = deque()
+        try:
+            for cursor, positions in requests:
+                under_way.append((cursor, self._executor.submit(self._fetch, cursor, positions)))
+                if len(under_way) > self._settings.ahead_count:
+                    yield _taken(under_way)
+            while under_way:
+                yield _taken(under_way)
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+    def _fetch(self, cursor: SegmentCursor, positions: ByteRange) -> bytes:
+        metadata = cursor.stored.metadata
+        try:
+            return self._storage.fetch_log_segment(metadata, positions)
+        except (NotFoundError, CorruptError) as error:
+            raise type(error)(
+                "a stored segment can't be read",
+                segment_id=metadata.segment_id,
+                offsets=cursor.stored.offsets,
+                positions=positions,
+                reason=error,
+            ) from error
+
+
+def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
+    """What to fetch of a cursor's segment, for as long as it has not done."""
+    size = cursor.stored.metadata.segment_size_bytes
+    position = cursor.position
+    while position < size and not cursor.done:
+        end_position = min(position + fetch_bytes, size)
+        yield ByteRange(start_position=position, end_position=end_position)
+        position = end_position
+
+
+def _taken(under_way: deque[tuple[SegmentCursor, Future[bytes]]]) -> tuple[SegmentCursor, bytes]:
+    cursor, future = under_way.popleft()
+    return cursor, future.result()
+
+
+def _cut_to(run: StoredBatches, max_bytes: int) -> StoredBatches:
+    """The first batches of a run that fit; one at least."""
+    if len(run.data) <= max_bytes:
+        return run
+    end_position, end_offset = 0, run.offsets.start_offset
+    for position, header in scan_batches(run.data):
+        if position and position + header.length_bytes > max_bytes:
+            break
+        end_position, end_offset = position + header.length_bytes, header.next_offset
+    offsets = OffsetRange(start_offset=run.offsets.start_offset, end_offset=end_offset)
+    return replace(run, offsets=offsets, data=run.data[:end_position])

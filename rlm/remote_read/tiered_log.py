@@ -1,0 +1,194 @@
+"""TieredLog: the records of one partition over both tiers, each once and in order.
+
+What is stored is read from the store, the rest from the broker. The seam may move while it is read:
+what the broker trims meanwhile has been stored before, so where the broker no longer has an offset
+the metadata is asked again. An offset that neither tier answers for is an error, never skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from rlm.remote_read.aborted import AbortedTransactions
+from rlm.remote_read.locate import NotStored, locate, log_start_offset
+from rlm.remote_read.reader import RemoteLogReader
+from rlm.remote_read.segment_cursor import StoredBatches
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.batch import scan_batches
+from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from rsm.segment.records import Record, decode_records
+from rsm.spi import RemoteStorageManager
+
+
+class Tier(Enum):
+    """Where records were read from."""
+
+    REMOTE = "remote"
+    LOCAL = "local"
+
+
+class Isolation(Enum):
+    """Kafka's isolation.level: whether records of aborted transactions are read."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierRecords:
+    """Some records, in order; never none."""
+
+    tier: Tier
+    records: Sequence[Record]
+
+
+class LocalLog(Protocol):
+    """The broker's part of one partition (rlm.broker.local_log)."""
+
+    def start_offset(self) -> int:
+        """Where the broker's log begins now. RetriableError, FencedError."""
+
+    def offset_since(self, timestamp_ms: int) -> int | None:
+        """The first record since a time; None if none is that young. RetriableError."""
+
+    def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
+        """Records of [from_offset, end_offset), no control records, at most up to the log's end.
+
+        Raises NotFoundError where the broker no longer has an offset; what was yielded before is
+        complete up to there. RetriableError.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTier:
+    """The store, and what reads from it."""
+
+    storage: RemoteStorageManager
+    reader: RemoteLogReader
+    timestamps: RemoteTimestamps
+
+
+class TieredLog:
+    """One partition, read by one thread. `remote` None: no store is configured here.
+
+    `isolation` is that of `local` too. All methods raise what the tiers raise.
+    """
+
+    def __init__(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        metadata: RemoteLogMetadataManager,
+        remote: RemoteTier | None,
+        local: LocalLog,
+        isolation: Isolation,
+    ) -> None:
+        self._partition = topic_id_partition
+        self._metadata = metadata
+        self._remote = remote
+        self._local = local
+        self._isolation = isolation
+
+    def start_offset(self) -> int:
+        """The first offset of the log over both tiers."""
+        return log_start_offset(self._metadata, self._partition, self._local.start_offset())
+
+    def offset_since(self, timestamp_ms: int) -> int | None:
+        """The first record since a time, in either tier; None if none is that young."""
+        found = [self._local.offset_since(timestamp_ms)]
+        if self._remote is not None:
+            found.append(self._remote.timestamps.offset_since(self._partition, timestamp_ms))
+        elif self.start_offset() < self._local.start_offset():
+            raise _store_needed(self._partition)
+        return min((offset for offset in found if offset is not None), default=None)
+
+    def read(self, from_offset: int, end_offset: int) -> Iterator[TierRecords]:
+        """Read the records of [from_offset, end_offset), which lies within the log.
+
+        Raises NotFoundError where neither tier has an offset or an object is gone, CorruptError,
+        RetriableError; InvalidConfigError if a store is needed and none is configured.
+        """
+        position = from_offset
+        while position < end_offset:
+            stored = locate(self._metadata, self._partition, position)
+            if self._remote is None or isinstance(stored, NotStored):
+                position = yield from self._read_local(position, end_offset)
+            else:
+                position = yield from self._read_remote(self._remote, position, end_offset)
+
+    def _read_local(self, from_offset: int, end_offset: int) -> Generator[TierRecords, None, int]:
+        """Read up to the end, or up to where the broker has trimmed; returns the next offset."""
+        position = from_offset
+        try:
+            for records in self._local.records(from_offset, end_offset):
+                yield TierRecords(tier=Tier.LOCAL, records=records)
+                position = records[-1].offset + 1
+        except NotFoundError as error:
+            self._require_stored(position, error)
+            return position
+        return end_offset
+
+    def _require_stored(self, offset: int, local_error: NotFoundError) -> None:
+        """Learn what was stored before the broker trimmed it; raise if `offset` was not."""
+        if not self._metadata.caught_up(self._partition):
+            raise RetriableError(
+                "metadata topic can't be followed to its end", partition=self._partition
+            ) from local_error
+        stored = locate(self._metadata, self._partition, offset)
+        if isinstance(stored, NotStored):
+            raise stored.error() from local_error
+        if self._remote is None:
+            raise _store_needed(self._partition) from local_error
+
+    def _read_remote(
+        self, remote: RemoteTier, from_offset: int, end_offset: int
+    ) -> Generator[TierRecords, None, int]:
+        """Read as far as something is stored; returns the next offset."""
+        scan = remote.reader.scan(self._partition, from_offset, end_offset)
+        wanted = OffsetRange(start_offset=from_offset, end_offset=end_offset)
+        metadata: RemoteLogSegmentMetadata | None = None
+        aborted = AbortedTransactions()
+        for run in scan:
+            if run.metadata is not metadata and self._isolation is Isolation.READ_COMMITTED:
+                metadata = run.metadata
+                aborted = AbortedTransactions(remote.storage.fetch_aborted_transactions(metadata))
+            for records in _decoded(run, wanted, aborted):
+                yield TierRecords(tier=Tier.REMOTE, records=records)
+        if scan.next_offset <= from_offset:
+            raise CorruptError(
+                "a stored segment holds no batch", partition=self._partition, offset=from_offset
+            )
+        return scan.next_offset
+
+
+def _decoded(
+    run: StoredBatches, wanted: OffsetRange, aborted: AbortedTransactions
+) -> Iterator[Sequence[Record]]:
+    """The records of each batch that has any, without those not wanted."""
+    for position, header in scan_batches(run.data):
+        if header.is_control or aborted.holds(header):
+            continue
+        records = decode_records(header, run.data[position : position + header.length_bytes])
+        # Only the first and the last batch hold others; a compressed message of magic 0 or 1 tells
+        # its last offset only.
+        if records and not (
+            wanted.start_offset <= records[0].offset and records[-1].offset < wanted.end_offset
+        ):
+            records = tuple(record for record in records if record.offset in wanted)
+        if records:
+            yield records
+
+
+def _store_needed(partition: TopicIdPartition) -> InvalidConfigError:
+    return InvalidConfigError(
+        "older data is in the store, and none is configured here",
+        partition=partition,
+        key="rsm.config.storage.filesystem.root",
+    )

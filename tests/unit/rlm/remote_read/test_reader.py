@@ -1,0 +1,235 @@
+"""Stored segments read back: over segments, ahead of the consumer, and for one fetch."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rlm.remote_read.locate import Absence, NotStored
+from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.segment_cursor import StoredBatches
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.ranges import OffsetRange
+from tests.segment_builder import build_batch, build_segment, records
+from tests.unit.rlm.remote_read.remote_world import (
+    TIP,
+    WHOLE,
+    RemoteWorld,
+    bytes_of,
+    positions_of,
+    segment_of,
+)
+
+
+@pytest.mark.parametrize("ahead_count", [0, 1, 3])
+def test_scan_when_over_segments_then_every_byte_in_order(
+    world: RemoteWorld, ahead_count: int
+) -> None:
+    """Scenario 41, of the remote tier: every batch once, in order, as it was stored."""
+    segments = [segment_of(base) for base in (0, 100, 200)]
+    world.claim()
+    for segment in segments:
+        world.store(segment)
+    scan = world.reader(ahead_count=ahead_count).scan(TIP, 0)
+
+    content = bytes_of(list(scan))
+
+    assert content == b"".join(segment.log for segment in segments)
+    assert scan.next_offset == 300
+
+
+def test_scan_when_fetches_run_on_threads_then_the_same(world: RemoteWorld) -> None:
+    segments = [segment_of(base) for base in (0, 100, 200)]
+    world.claim()
+    for segment in segments:
+        world.store(segment)
+    with ThreadPoolExecutor(2) as executor:
+        settings = ReadSettings(fetch_bytes=65_536, ahead_count=2)
+        reader = RemoteLogReader(world.metadata, world.storage, executor, settings)
+
+        content = bytes_of(list(reader.scan(TIP, 0)))
+
+    assert content == b"".join(segment.log for segment in segments)
+
+
+def test_scan_when_begun_inside_a_segment_then_reads_from_the_index_entry_on(
+    world: RemoteWorld,
+) -> None:
+    world.claim()
+    world.store(segment_of(0))
+    scan = world.reader().scan(TIP, 95)
+
+    runs = list(scan)
+
+    assert [run.offsets for run in runs] == [OffsetRange(start_offset=90, end_offset=100)]
+    assert world.executor.submitted_count == 1
+
+
+def test_scan_when_end_is_reached_then_fetches_no_more(world: RemoteWorld) -> None:
+    world.claim()
+    for base in (0, 100, 200):
+        world.store(segment_of(base))
+
+    runs = list(world.reader(ahead_count=0).scan(TIP, 0, 100))
+
+    assert runs[-1].offsets.end_offset == 100
+    assert world.executor.submitted_count == 2
+
+
+def test_scan_when_consumer_stops_then_at_most_one_fetch_was_ahead(world: RemoteWorld) -> None:
+    """Memory is bounded: what nobody has asked for is fetched one piece ahead at most."""
+    world.claim()
+    for base in range(0, 1000, 100):
+        world.store(segment_of(base))
+
+    next(iter(world.reader(ahead_count=1).scan(TIP, 0)))
+
+    assert world.executor.submitted_count == 2
+
+
+def test_scan_when_compaction_left_a_gap_at_segments_end_then_next_segments_batch(
+    world: RemoteWorld,
+) -> None:
+    """Scenario 56: a position in a compaction gap gets the next batch, also in the next segment."""
+    world.claim()
+    world.store(segment_of(0), end_offset=150)
+    world.store(segment_of(150))
+    scan = world.reader().scan(TIP, 120)
+
+    runs = list(scan)
+
+    assert runs[0].offsets.start_offset == 150
+    assert scan.next_offset == 250
+
+
+def test_scan_when_gap_is_at_the_end_of_all_then_goes_on_behind_it(world: RemoteWorld) -> None:
+    """Scenario 56: the local tier is read from the gap's end, not for ever from its start."""
+    world.claim()
+    world.store(segment_of(0), end_offset=150)
+    scan = world.reader().scan(TIP, 0)
+
+    list(scan)
+
+    assert scan.next_offset == 150
+
+
+def test_scan_when_hole_then_ends_before_it(world: RemoteWorld) -> None:
+    """Scenario 63: what is missing is not stepped over."""
+    world.claim()
+    world.store(segment_of(0))
+    world.store(segment_of(200))
+    scan = world.reader().scan(TIP, 0)
+
+    list(scan)
+
+    assert scan.next_offset == 100
+
+
+def test_scan_when_epochs_change_between_segments_then_follows_lineage(world: RemoteWorld) -> None:
+    """Scenario 8: up to the cut from the old leader's segment, then from the new leader's."""
+    lineage = Lineage.of((0, 0), (2, 60))
+    old, new = segment_of(0), segment_of(60, leader_epoch=2)
+    world.store(old)
+    world.store(new, lineage=lineage)
+    world.claim(lineage)
+    scan = world.reader().scan(TIP, 0)
+
+    runs = list(scan)
+
+    assert bytes_of(runs) == old.log[: positions_of(old)[6]] + new.log
+    assert scan.next_offset == 160
+
+
+def test_scan_when_object_is_gone_then_not_found_names_the_segment(world: RemoteWorld) -> None:
+    """Scenario 63: an error for that range, the segments before it are read."""
+    world.claim()
+    world.store(segment_of(0))
+    gone = world.store(segment_of(100))
+    world.objects.delete(gone.objects[0].key)
+    runs: list[StoredBatches] = []
+
+    with pytest.raises(NotFoundError) as caught:
+        runs.extend(world.reader(ahead_count=0).scan(TIP, 0))
+
+    assert caught.value.context["segment_id"] == gone.segment_id
+    assert str(caught.value.context["offsets"]) == "[100, 200)"
+
+
+def test_scan_when_object_is_shorter_than_recorded_then_corrupt(world: RemoteWorld) -> None:
+    world.claim()
+    stored = world.store(segment_of(0))
+    key = stored.objects[0].key
+    world.rewrite(key, world.objects.read_range(key, WHOLE)[:-5])
+
+    with pytest.raises(CorruptError, match="shorter"):
+        list(world.reader().scan(TIP, 0))
+
+
+def test_scan_when_a_bit_was_flipped_in_the_store_then_corrupt(world: RemoteWorld) -> None:
+    """Scenario 62: never wrong bytes."""
+    world.claim()
+    stored = world.store(segment_of(0))
+    key = stored.objects[0].key
+    content = bytearray(world.objects.read_range(key, WHOLE))
+    content[len(content) // 2] ^= 4
+    world.rewrite(key, bytes(content))
+
+    with pytest.raises(CorruptError) as caught:
+        list(world.reader().scan(TIP, 0))
+
+    assert key in str(caught.value)
+
+
+def test_read_batches_when_more_fits_not_then_whole_batches_only(world: RemoteWorld) -> None:
+    world.claim()
+    world.store(segment_of(0))
+    positions = positions_of(segment_of(0))
+    three_batches_bytes = positions[5] - positions[2]
+
+    found = world.reader().read_batches(TIP, 25, three_batches_bytes + 1)
+
+    assert isinstance(found, StoredBatches)
+    assert found.offsets == OffsetRange(start_offset=20, end_offset=50)
+    assert len(found.data) == three_batches_bytes
+
+
+def test_read_batches_when_first_batch_is_larger_than_the_limit_then_it_whole(
+    world: RemoteWorld,
+) -> None:
+    """Scenario 55: a reader with a small limit still gets on."""
+    large = build_batch(records(3, value_bytes=100_000))
+    world.claim()
+    world.store(build_segment([large, build_batch(records(3, base_offset=3))]))
+
+    found = world.reader().read_batches(TIP, 0, 1)
+
+    assert isinstance(found, StoredBatches)
+    assert bytes(found.data) == large
+
+
+def test_read_batches_when_in_a_compaction_gap_then_next_segments_first(
+    world: RemoteWorld,
+) -> None:
+    """Scenario 56."""
+    world.claim()
+    world.store(segment_of(0), end_offset=150)
+    world.store(segment_of(150))
+
+    found = world.reader().read_batches(TIP, 149, 1 << 20)
+
+    assert isinstance(found, StoredBatches)
+    assert found.offsets == OffsetRange(start_offset=150, end_offset=250)
+
+
+def test_read_batches_when_below_log_start_then_says_so(world: RemoteWorld) -> None:
+    """Scenario 47."""
+    world.claim()
+    world.store(segment_of(0))
+    world.advance_log_start(50)
+
+    found = world.reader().read_batches(TIP, 49, 1 << 20)
+
+    assert isinstance(found, NotStored)
+    assert found.absence is Absence.BELOW_LOG_START
