@@ -6,6 +6,7 @@ store, say) makes its own `Outside` and calls `compose`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,9 +20,10 @@ from rlm.broker.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopi
 from rlm.broker.dead_letters import DeadLetterTopic
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import Broker
+from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.config.load import Config
-from rlm.config.sections import ClusterConfig, MetadataConfig, StorageConfig
+from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig, StorageConfig
 from rlm.config.values import CopyVerification, HostPort
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
@@ -32,6 +34,7 @@ from rlm.source.log_source import LogSource
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
+from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
@@ -39,7 +42,10 @@ from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import LeaderCycle
 from rlm.tasks.leadership import Leadership
+from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.ports import Ports
+from rlm.tasks.retention_keeper import RetentionKeeper
+from rlm.tasks.tiering import Tiering
 from rlm.tasks.trimmer import Trimmer
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
@@ -59,6 +65,8 @@ from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
 from rsm.transfer import ReadBack
+
+_log = logging.getLogger(__name__)
 
 _PROCESS_IDS = UUID("9d0a6c1e-5b0b-4f5e-8c57-6f1d4b3f2a10")
 
@@ -208,6 +216,7 @@ def _manage(
             begin_metadata=metadata.start,
             readiness=metadata.readiness,
             check_store=outside.storage.check_access,
+            keep_retention=_retention_keeper(config, ports, metrics).step,
             cycle=cycle.step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
             gauges=ManagerGauges(
@@ -236,11 +245,41 @@ def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> Exit
     return resources
 
 
-def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:
+def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> RetentionKeeper:
+    topics = ClusterTopicAdmin(_bootstrap(config, ports.clock))
+    retention = BrokerRetention(topics, ports.clock)
+    tiering = Tiering(
+        PolicyWriter(ports.metadata, ports.new_id),
+        retention,
+        ports.clock,
+        own_topics=own_topics(config.metadata, config.manager),
+        progress=lambda message: _log.info("tiering", extra={"step": message}),
+    )
+    return RetentionKeeper(
+        tiering,
+        retention,
+        topics=topics,
+        metadata=ports.metadata,
+        node_id=ports.broker.node_id,
+        reassert=config.manager.retention_reassert,
+        alarm=lambda topic: metrics.broker_retention_limited.labels(topic).inc(),
+    )
+
+
+def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
+    """The topics that this product keeps for itself; they are never tiered."""
+    return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
+
+
+def _bootstrap(config: Config, clock: Clock) -> Bootstrap:
     security = security_of(config.cluster.client.librdkafka())
     servers = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
+    return Bootstrap(servers, Connector(ConnectionSettings(security=security), clock))
+
+
+def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:
     return OwnBroker(
-        Bootstrap(servers, Connector(ConnectionSettings(security=security), clock)),
+        _bootstrap(config, clock),
         clock,
         node_id=identity.node_id,
         cluster_id=identity.cluster_id,

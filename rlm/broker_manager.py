@@ -15,12 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event, Lock
+from uuid import UUID
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
 from rlm.tasks.report import PartitionReport, report_as_json
+from rlm.tasks.retention_keeper import RetentionReport
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -38,7 +40,8 @@ class ManagerWork:
     begin_metadata: Callable[[], None]
     readiness: Callable[[], Readiness]
     check_store: Callable[[], None]
-    cycle: Callable[[], Sequence[PartitionReport]]
+    keep_retention: Callable[[], RetentionReport]
+    cycle: Callable[[Mapping[UUID, str]], Sequence[PartitionReport]]
     heartbeat: Callable[[], None]
     gauges: ManagerGauges
 
@@ -120,7 +123,8 @@ class BrokerManager:
             self._metadata_begun = True
         self._require_ready()
         self._work.check_store()
-        reports = tuple(self._work.cycle())
+        retention = self._work.keep_retention()
+        reports = tuple(self._work.cycle(retention.untierable))
         with self._lock:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)

@@ -163,6 +163,11 @@ class Metrics:
         self.local_trimmed_bytes = self._counter(
             "rlm_local_trimmed_bytes", "Bytes that trims released from the local log.", _BY_TOPIC
         )
+        self.broker_retention_limited = self._counter(
+            "rlm_broker_retention_limited",
+            "Times a tiered topic was found with a broker retention other than -1.",
+            _BY_TOPIC,
+        )
         self.trim_held = self._gauge(
             "rlm_trim_held",
             "1 while a partition's local log is not trimmed, for the reason in the label.",

@@ -181,6 +181,12 @@ class ManagerConfig(Section):
         description="A decision to trim is dropped if it could not be carried out within this "
         "time: leadership may have changed since.",
     )
+    retention_reassert: bool = Field(
+        default=True,
+        validation_alias="remote.retention.reassert",
+        description="Set a tiered topic's own retention.ms and retention.bytes back to -1 as soon "
+        "as somebody changed them; the broker would delete what is not stored. Off: only alarm.",
+    )
     orphan_grace_ms: DurationMs = Field(
         default=86_400_000,
         validation_alias="remote.orphan.grace.ms",

@@ -33,11 +33,9 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 
     The first one that may not be copied yet ends the list: copies are made in order.
     """
-    if (
-        not view.owned
-        or view.policy.state not in COPYING_STATES
-        or view.conflict_offset is not None
-    ):
+    if not view.owned or view.policy.state not in COPYING_STATES:
+        return ()
+    if view.conflict_offset is not None or view.untierable is not None:
         return ()
     candidates = []
     for segment in not_stored(view):

@@ -84,6 +84,8 @@ def _blocked(view: PartitionView) -> TrimHeld | None:
         return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
         return TrimHeld(reason="not_owner")
+    if view.untierable is not None:
+        return TrimHeld(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:
         return TrimHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
     if view.diverged:

@@ -38,7 +38,8 @@ class Moment:
 class PartitionView:
     """One led partition: what the broker, its disk and the metadata say of it, and what follows.
 
-    `in_flight` are the segment ids that this process is copying right now.
+    `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
+    that forbids copying and trimming the topic as its broker has it now, None if none does.
     """
 
     topic_id_partition: TopicIdPartition
@@ -51,6 +52,7 @@ class PartitionView:
     in_flight: frozenset[UUID]
     moment: Moment
     limits: PolicyLimits
+    untierable: str | None = None
 
     @cached_property
     def _stitched(self) -> StitchedLineage:

@@ -53,8 +53,10 @@ class LeaderCycle:
         self._clock = ports.clock
         self._limits = limits
 
-    def step(self) -> tuple[PartitionReport, ...]:
+    def step(self, untierable: Mapping[UUID, str]) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
+
+        `untierable`: topic ids that must be neither copied nor trimmed now, each with the rule.
 
         Raises RetriableError if the broker or the metadata topic can't be asked now, and
         InvalidConfigError if what answers as our broker belongs to another cluster.
@@ -64,7 +66,7 @@ class LeaderCycle:
         led = self._broker.leadership(topics) if topics else {}
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         self._leadership.claim_all(self._leadership.keep_only(epochs))
-        reports = self._lead(policies)
+        reports = self._lead(policies, untierable)
         return (*reports, *self._followed(policies, epochs))
 
     def _followed(
@@ -80,7 +82,9 @@ class LeaderCycle:
             if tip.topic_id in policies and tip not in led:
                 yield follower_report(tip)
 
-    def _lead(self, policies: Mapping[UUID, TopicPolicy]) -> list[PartitionReport]:
+    def _lead(
+        self, policies: Mapping[UUID, TopicPolicy], untierable: Mapping[UUID, str]
+    ) -> list[PartitionReport]:
         leads = self._leadership.leads()
         planned_at_ms = self._clock.monotonic_ms()
         offsets = self._broker.offsets(
@@ -96,7 +100,12 @@ class LeaderCycle:
                 )
                 continue
             try:
-                view = self._view(lead, policies[tip.topic_id], offsets.succeeded[tip])
+                view = self._view(
+                    lead,
+                    policies[tip.topic_id],
+                    offsets.succeeded[tip],
+                    untierable.get(tip.topic_id),
+                )
             except TieredStorageError as error:
                 _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
                 continue
@@ -115,7 +124,11 @@ class LeaderCycle:
         return reports
 
     def _view(
-        self, lead: PartitionLead, policy: TopicPolicy, offsets: PartitionOffsets
+        self,
+        lead: PartitionLead,
+        policy: TopicPolicy,
+        offsets: PartitionOffsets,
+        untierable: str | None,
     ) -> PartitionView:
         tip = lead.topic_id_partition
         # Asked before and after the segments are listed: a copy that ends or begins meanwhile must
@@ -133,6 +146,7 @@ class LeaderCycle:
             segments=segments,
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             limits=self._limits,
+            untierable=untierable,
         )
 
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from rlm.broker.default_retention import DefaultRetention
 from rlm.broker.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.policy.candidates import Lag
@@ -146,38 +147,47 @@ class TieringEnd:
             self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
     def _risks(self, policy: TopicPolicy, found: TopicOnReplicas) -> tuple[RecordsAtRisk, ...]:
-        retention_ms = _restored(policy, found, RETENTION_MS)
-        since_ms = 0 if retention_ms == UNLIMITED else self._clock.wall_ms() - retention_ms
-        size_limited = _restored(policy, found, RETENTION_BYTES) != UNLIMITED
+        restored = _restored(policy, self._topics.default_retention(found.leader_id))
+        is_timed = restored.retention_ms != UNLIMITED
+        since_ms = max(0, self._clock.wall_ms() - restored.retention_ms) if is_timed else 0
         lags = self._lags.lags(policy)
-        risks = [
-            records_at_risk(
-                partition,
-                state=self._metadata.partition_state(partition),
-                segments=(
-                    record.metadata for record in self._metadata.list_remote_log_segments(partition)
-                ),
-                extent=_extent(span, unlimited=retention_ms == UNLIMITED, sized=size_limited),
-                lag=lags.get(partition),
-            )
-            for partition, span in sorted(
-                self._topics.log_spans(found.topic, max(0, since_ms)).items()
-            )
-        ]
+        spans = self._topics.log_spans(found.topic, since_ms)
+        risks = (
+            self._risk(partition, _extent(span, restored), lags.get(partition))
+            for partition, span in sorted(spans.items())
+        )
         return tuple(risk for risk in risks if risk is not None)
 
+    def _risk(
+        self, partition: TopicIdPartition, extent: LocalExtent, lag: Lag | None
+    ) -> RecordsAtRisk | None:
+        records = self._metadata.list_remote_log_segments(partition)
+        return records_at_risk(
+            partition,
+            state=self._metadata.partition_state(partition),
+            segments=(record.metadata for record in records),
+            extent=extent,
+            lag=lag,
+        )
 
-def _restored(policy: TopicPolicy, found: TopicOnReplicas, name: str) -> int:
-    """The retention that restoring would put in force; -1 if the broker does not tell."""
-    original = next((each.value for each in policy.originals if each.name == name), None)
-    value = found.leader_configs.default(name) if original is None else original
-    return UNLIMITED if value is None else int(value)
+
+def _restored(policy: TopicPolicy, default: DefaultRetention) -> DefaultRetention:
+    """The limits that restoring would put in force: the originals, over the broker's default."""
+    originals = {each.name: each.value for each in policy.originals}
+    retention_ms, retention_bytes = originals.get(RETENTION_MS), originals.get(RETENTION_BYTES)
+    return DefaultRetention(
+        retention_ms=default.retention_ms if retention_ms is None else int(retention_ms),
+        retention_bytes=default.retention_bytes
+        if retention_bytes is None
+        else int(retention_bytes),
+    )
 
 
-def _extent(span: LogSpan, *, unlimited: bool, sized: bool) -> LocalExtent:
+def _extent(span: LogSpan, restored: DefaultRetention) -> LocalExtent:
+    is_timed = restored.retention_ms != UNLIMITED
     return LocalExtent(
         local_start_offset=span.local_start_offset,
         end_offset=span.high_watermark,
-        kept_from_offset=span.local_start_offset if unlimited else span.since_offset,
-        size_limited=sized,
+        kept_from_offset=span.since_offset if is_timed else span.local_start_offset,
+        size_limited=restored.retention_bytes != UNLIMITED,
     )
