@@ -7,31 +7,22 @@ store, say) makes its own `Outside` and calls `compose`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.metadata import version
 from threading import Event
 from uuid import UUID, uuid5
 
-from rlm.broker.bootstrap import Bootstrap
-from rlm.broker.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
-from rlm.broker.dead_letters import DeadLetterTopic
-from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
-from rlm.broker.spi import Broker
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.config.load import Config
-from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig, StorageConfig
-from rlm.config.values import CopyVerification, HostPort
+from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
+from rlm.outside import Outside, open_bootstrap, open_outside, own_topics, storage_manager
 from rlm.policy.view import PolicyLimits
-from rlm.process.host_check import check_host
-from rlm.source.log_source import LogSource
-from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
 from rlm.tasks.broker_retention import BrokerRetention
@@ -47,40 +38,15 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.trimmer import Trimmer
-from rlm.wire.connection import ConnectionSettings, Connector
-from rlm.wire.security import security_of
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.topic.event_topic import EventTopic
-from rlmm.topic.kafka import KafkaTopic
-from rlmm.topic.shape import TopicSettings
-from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
-from rsm.segment.clock import Clock
-from rsm.spi import RemoteStorageManager
-from rsm.storage.bindings import open_storage
-from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
-from rsm.transfer import ReadBack
 
 _log = logging.getLogger(__name__)
 
 _PROCESS_IDS = UUID("9d0a6c1e-5b0b-4f5e-8c57-6f1d4b3f2a10")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
-    """What a manager touches: the broker and its disk, the store, the two topics."""
-
-    identity: BrokerIdentity
-    broker: Broker
-    source: LogSource
-    storage: ChunkStorage
-    metadata_topic: EventTopic
-    dead_letters: DeadLetterTopic
 
 
 def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
@@ -89,56 +55,6 @@ def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> B
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
     return compose(config, open_outside(config, SystemClock()), http_address, metrics)
-
-
-def open_outside(config: Config, clock: Clock) -> Outside:
-    """Everything real. InvalidConfigError."""
-    identity = check_host(config)
-    return Outside(
-        identity=identity,
-        broker=_own_broker(config, identity, clock),
-        source=LogDirSource(config.host.log_dirs, clock=clock),
-        storage=open_chunk_storage(config.storage),
-        metadata_topic=open_metadata_topic(config.cluster, config.metadata),
-        dead_letters=KafkaDeadLetterTopic(
-            client_properties(config.cluster),
-            DeadLetterSettings(
-                name=config.manager.delete_dead_letter_topic,
-                replication_factor=config.metadata.replication_factor,
-            ),
-        ),
-    )
-
-
-def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
-    """The configured store. InvalidConfigError."""
-    return open_storage(config.backend.value, {"root": str(config.filesystem_root)})
-
-
-def client_properties(config: ClusterConfig) -> Mapping[str, str]:
-    """Librdkafka's configuration for that cluster, secrets in clear."""
-    return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
-
-
-def open_metadata_topic(cluster: ClusterConfig, metadata: MetadataConfig) -> EventTopic:
-    """The metadata topic; nothing is asked of the cluster yet."""
-    settings = TopicSettings(
-        name=metadata.topic_name,
-        partition_count=metadata.num_partitions,
-        replication_factor=metadata.replication_factor,
-    )
-    return KafkaTopic(client_properties(cluster), settings)
-
-
-def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:
-    """Segments as objects of that store, as the configuration says."""
-    verify_by_reading = config.copy_verify is CopyVerification.READ
-    return SegmentStorageManager(
-        storage=storage,
-        keys=ObjectKeys(prefix=config.key_prefix),
-        layouts=(RawLayout(),),
-        read_back=ReadBack() if verify_by_reading else None,
-    )
 
 
 def compose(
@@ -246,7 +162,7 @@ def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> Exit
 
 
 def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> RetentionKeeper:
-    topics = ClusterTopicAdmin(_bootstrap(config, ports.clock))
+    topics = ClusterTopicAdmin(open_bootstrap(config.cluster, ports.clock))
     retention = BrokerRetention(topics, ports.clock)
     tiering = Tiering(
         PolicyWriter(ports.metadata, ports.new_id),
@@ -263,27 +179,6 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
         node_id=ports.broker.node_id,
         reassert=config.manager.retention_reassert,
         alarm=lambda topic: metrics.broker_retention_limited.labels(topic).inc(),
-    )
-
-
-def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
-    """The topics that this product keeps for itself; they are never tiered."""
-    return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
-
-
-def _bootstrap(config: Config, clock: Clock) -> Bootstrap:
-    security = security_of(config.cluster.client.librdkafka())
-    servers = [(server.host, server.port) for server in config.cluster.bootstrap_servers]
-    return Bootstrap(servers, Connector(ConnectionSettings(security=security), clock))
-
-
-def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:
-    return OwnBroker(
-        _bootstrap(config, clock),
-        clock,
-        node_id=identity.node_id,
-        cluster_id=identity.cluster_id,
-        backoff=ReconnectBackoff(),
     )
 
 

@@ -1,0 +1,120 @@
+"""The outside of a process, opened as the configuration says: cluster, broker, disk, store, topics.
+
+Nothing is asked of the cluster by opening; what files and settings show to be wrong is an
+InvalidConfigError at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
+from rlm.broker.dead_letters import DeadLetterTopic
+from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
+from rlm.broker.spi import Broker
+from rlm.config.load import Config
+from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig, StorageConfig
+from rlm.config.values import CopyVerification
+from rlm.process.host_check import check_host
+from rlm.source.log_source import LogSource
+from rlm.source.logdir import LogDirSource
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.wire.connection import ConnectionSettings, Connector
+from rlm.wire.security import security_of
+from rlmm.topic.event_topic import EventTopic
+from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.clock import Clock
+from rsm.spi import RemoteStorageManager
+from rsm.storage.bindings import open_storage
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.transfer import ReadBack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What a manager touches: the broker and its disk, the store, the two topics."""
+
+    identity: BrokerIdentity
+    broker: Broker
+    source: LogSource
+    storage: ChunkStorage
+    metadata_topic: EventTopic
+    dead_letters: DeadLetterTopic
+
+
+def open_outside(config: Config, clock: Clock) -> Outside:
+    """Everything real. InvalidConfigError."""
+    identity = check_host(config)
+    return Outside(
+        identity=identity,
+        broker=_own_broker(config, identity, clock),
+        source=LogDirSource(config.host.log_dirs, clock=clock),
+        storage=open_chunk_storage(config.storage),
+        metadata_topic=open_metadata_topic(config.cluster, config.metadata),
+        dead_letters=KafkaDeadLetterTopic(
+            client_properties(config.cluster),
+            DeadLetterSettings(
+                name=config.manager.delete_dead_letter_topic,
+                replication_factor=config.metadata.replication_factor,
+            ),
+        ),
+    )
+
+
+def open_bootstrap(cluster: ClusterConfig, clock: Clock) -> Bootstrap:
+    """The way to any broker of the cluster."""
+    security = security_of(cluster.client.librdkafka())
+    servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
+    return Bootstrap(servers, Connector(ConnectionSettings(security=security), clock))
+
+
+def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:
+    return OwnBroker(
+        open_bootstrap(config.cluster, clock),
+        clock,
+        node_id=identity.node_id,
+        cluster_id=identity.cluster_id,
+        backoff=ReconnectBackoff(),
+    )
+
+
+def client_properties(config: ClusterConfig) -> Mapping[str, str]:
+    """Librdkafka's configuration for that cluster, secrets in clear."""
+    return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
+
+
+def open_metadata_topic(cluster: ClusterConfig, metadata: MetadataConfig) -> EventTopic:
+    """The metadata topic; nothing is asked of the cluster yet."""
+    settings = TopicSettings(
+        name=metadata.topic_name,
+        partition_count=metadata.num_partitions,
+        replication_factor=metadata.replication_factor,
+    )
+    return KafkaTopic(client_properties(cluster), settings)
+
+
+def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
+    """The topics that this product keeps for itself; they are never tiered."""
+    return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
+
+
+def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
+    """The configured store. InvalidConfigError."""
+    return open_storage(config.backend.value, {"root": str(config.filesystem_root)})
+
+
+def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:
+    """Segments as objects of that store, as the configuration says."""
+    verify_by_reading = config.copy_verify is CopyVerification.READ
+    return SegmentStorageManager(
+        storage=storage,
+        keys=ObjectKeys(prefix=config.key_prefix),
+        layouts=(RawLayout(),),
+        read_back=ReadBack() if verify_by_reading else None,
+    )
