@@ -9,12 +9,14 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._cluster import DescribeClusterResult
-from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._listoffsets import OffsetSpec
-from confluent_kafka.admin._resource import ResourceType
-from confluent_kafka.admin._topic import TopicDescription
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without __all__
+    AdminClient,
+    ConfigResource,
+    DescribeClusterResult,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from rlmm.positions import TopicIdentity

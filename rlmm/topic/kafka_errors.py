@@ -19,7 +19,7 @@ _POSITION_GONE = frozenset(
 
 
 def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:
-    """NotFoundError where a position or the topic is gone; all else may pass, missing rights too."""
+    """NotFoundError if a position or the topic is gone; all else may pass, missing rights too."""
     kind = NotFoundError if error.code() in _POSITION_GONE else RetriableError
     return kind(message, **context, error=error.name(), detail=error.str())
 

@@ -1,0 +1,56 @@
+"""A log of metadata events in memory, folded into a cache; and what a cache holds, to compare."""
+
+from __future__ import annotations
+
+from rlmm.applier import Applier, StepCounts
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import OrderedStore, Table
+from rlmm.codec import encode
+from rlmm.events import Event
+from rlmm.positions import ReadPosition
+from rlmm.progress import Progress
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES
+from rlmm.topic.event_topic import Published
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+
+_SPAN_KEY_BYTES = {
+    Table.SEGMENTS_BY_OFFSET: PARTITION_SUBJECT_BYTES,
+    Table.FINISHED_BY_EPOCH: PARTITION_SUBJECT_BYTES + 4,
+}
+FOLDED_TABLES = [table for table in Table if table is not Table.CHECKPOINT]
+
+
+def append(log: MemoryLog, event: Event) -> Published:
+    """Write an event to the log's only partition."""
+    record = encode(event)
+    return log.append(0, record.key, record.value)
+
+
+def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> list[StepCounts]:
+    """Fold the whole log into the store, in batches of so many records."""
+    topic, progress = MemoryTopic(log), Progress()
+    topic.assign({0: ReadPosition(offset=0)})
+    applier = Applier(topic, MetadataCache(store), progress)
+    counts = []
+    while not progress.reached({0: log.end_offset(0)}):
+        counts.append(applier.step(max_records=max_records, timeout_ms=0))
+    return counts
+
+
+def folded(log: MemoryLog) -> MetadataCache:
+    """A cache in memory that holds the log's fold."""
+    store = MemoryStore()
+    fold_log(log, store)
+    return MetadataCache(store)
+
+
+def contents(store: OrderedStore) -> dict[Table, dict[bytes, bytes]]:
+    """All that was folded. Spans are left out: they bound searches and answer nothing."""
+    found: dict[Table, dict[bytes, bytes]] = {}
+    with store.read(*FOLDED_TABLES) as reader:
+        for table in FOLDED_TABLES:
+            rows = reader.ascending(table, b"", b"\xff" * 64)
+            skip = _SPAN_KEY_BYTES.get(table)
+            found[table] = {key: value for key, value in rows if len(key) != skip}
+    return found

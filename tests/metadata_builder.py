@@ -1,0 +1,171 @@
+"""Metadata events for tests: short ways to say which partition, segment, writer and step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from uuid import UUID
+
+from rlmm.events import (
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    PolicyState,
+    ProcessRegistered,
+    ProcessRole,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicy,
+    TopicPolicyChanged,
+)
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.ranges import OffsetRange
+
+STARTED = SegmentState.COPY_SEGMENT_STARTED
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+DELETE_FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
+
+ORDERS = TopicIdPartition(topic_id=UUID(int=0x0DE5), topic="orders", partition=0)
+OWNER = Writer(broker_id=1, leader_epoch=0, incarnation=UUID(int=0xA1))
+
+_event_numbers: Iterator[int] = itertools.count(1)
+
+
+def event_id() -> UUID:
+    """A fresh id."""
+    return UUID(int=next(_event_numbers))
+
+
+def writer(leader_epoch: int = 0, *, broker_id: int = 1, incarnation: int = 0xA1) -> Writer:
+    return Writer(broker_id=broker_id, leader_epoch=leader_epoch, incarnation=UUID(int=incarnation))
+
+
+def segment_id(number: int, partition: TopicIdPartition = ORDERS) -> RemoteLogSegmentId:
+    return RemoteLogSegmentId(topic_id_partition=partition, id=UUID(int=number))
+
+
+def segment_metadata(
+    number: int = 1,
+    start_offset: int = 0,
+    end_offset: int = 100,
+    *,
+    epochs: tuple[tuple[int, int], ...] | None = None,
+    state: SegmentState = STARTED,
+    by: Writer = OWNER,
+    partition: TopicIdPartition = ORDERS,
+) -> RemoteLogSegmentMetadata:
+    name = f"{partition.topic}/{partition.partition}/{start_offset:020}"
+    return RemoteLogSegmentMetadata(
+        segment_id=segment_id(number, partition),
+        offsets=OffsetRange(start_offset=start_offset, end_offset=end_offset),
+        max_timestamp_ms=1_000,
+        segment_size_bytes=4_096,
+        segment_leader_epochs=Lineage.of(*(epochs or ((0, start_offset),))),
+        state=state,
+        writer=by,
+        event_timestamp_ms=2_000,
+        layout="raw",
+        objects=(StoredObject(key=f"{name}.log"), StoredObject(key=f"{name}.meta")),
+    )
+
+
+def step(
+    metadata: RemoteLogSegmentMetadata,
+    state: SegmentState,
+    *,
+    by: Writer | None = None,
+    expected_state: SegmentState | None = None,
+    copy_timeout_ms: int = 0,
+    copy_deadline_ms: int = 0,
+) -> SegmentEvent:
+    """A segment's event; a fresh id each time."""
+    return SegmentEvent(
+        event_id=event_id(),
+        metadata=metadata.in_state(state, event_timestamp_ms=3_000, writer=by),
+        expected_state=expected_state,
+        copy_timeout_ms=copy_timeout_ms,
+        copy_deadline_ms=copy_deadline_ms,
+    )
+
+
+def life(metadata: RemoteLogSegmentMetadata, *, by: Writer = OWNER) -> list[SegmentEvent]:
+    """All four steps of a segment's life."""
+    return [
+        step(metadata, STARTED),
+        step(metadata, FINISHED),
+        step(metadata, DELETE_STARTED, by=by, expected_state=FINISHED),
+        step(metadata, DELETE_FINISHED),
+    ]
+
+
+def claim(
+    by: Writer = OWNER, *, lineage: Lineage | None = None, partition: TopicIdPartition = ORDERS
+) -> LeadershipClaimed:
+    return LeadershipClaimed(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        writer=by,
+        lineage=Lineage.of((0, 0)) if lineage is None else lineage,
+    )
+
+
+def trim(
+    offset: int,
+    *,
+    by: Writer = OWNER,
+    lineage: Lineage | None = None,
+    partition: TopicIdPartition = ORDERS,
+) -> LocalLogTrimmed:
+    return LocalLogTrimmed(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        writer=by,
+        offset=offset,
+        lineage=Lineage.of((0, 0)) if lineage is None else lineage,
+    )
+
+
+def log_start(
+    offset: int, *, by: Writer = OWNER, partition: TopicIdPartition = ORDERS
+) -> LogStartAdvanced:
+    return LogStartAdvanced(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        writer=by,
+        offset=offset,
+        reason="retention.ms",
+    )
+
+
+def dead_lettered(metadata: RemoteLogSegmentMetadata) -> SegmentDeadLettered:
+    return SegmentDeadLettered(event_id=event_id(), segment_id=metadata.segment_id, attempts=5)
+
+
+def policy(
+    state: PolicyState = PolicyState.ACTIVE, *, topic: str = "orders", retention_ms: int = 86_400
+) -> TopicPolicyChanged:
+    return TopicPolicyChanged(
+        event_id=event_id(),
+        policy=TopicPolicy(
+            topic=topic,
+            topic_id=ORDERS.topic_id,
+            state=state,
+            retention_ms=retention_ms,
+            retention_bytes=-1,
+        ),
+    )
+
+
+def registration(process: int = 1, *, http_address: str = "127.0.0.1:80") -> ProcessRegistered:
+    return ProcessRegistered(
+        event_id=event_id(),
+        process_id=UUID(int=process),
+        role=ProcessRole.MANAGER,
+        broker_id=1,
+        http_address=http_address,
+        heartbeat_interval_ms=30_000,
+        version="0.1.0",
+    )

@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.codec import FOLD_VERSION, decode, encode
+from rlmm.events import (
+    Event,
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    OriginalConfig,
+    PolicyState,
+    ProcessRegistered,
+    ProcessRole,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicy,
+    TopicPolicyChanged,
+)
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.segment_entry import SegmentEntry
+from rlmm.steps import SegmentStep, Tombstone, read_step
+from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import (
+    FINISHED,
+    STARTED,
+    claim,
+    dead_lettered,
+    log_start,
+    policy,
+    registration,
+    segment_metadata,
+    step,
+    trim,
+)
+
+INT32 = st.integers(0, 2**31 - 1)
+INT64 = st.integers(0, 2**62)
+TEXT = st.text(max_size=20)
+WRITERS = st.builds(Writer, broker_id=INT32, leader_epoch=INT32, incarnation=st.uuids())
+PARTITIONS = st.builds(TopicIdPartition, topic_id=st.uuids(), topic=TEXT, partition=INT32)
+
+
+@st.composite
+def lineages(draw: st.DrawFn, low: int = 0, high: int = 2**40, min_size: int = 0) -> Lineage:
+    count = draw(st.integers(min_size, 4))
+    epochs = sorted(draw(st.sets(INT32, min_size=count, max_size=count)))
+    starts = sorted(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)))
+    pairs = zip(epochs, starts, strict=True)
+    return Lineage(entries=tuple(EpochEntry(epoch=e, start_offset=s) for e, s in pairs))
+
+
+@st.composite
+def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
+    start = draw(st.integers(0, 2**40))
+    end = draw(st.integers(start + 1, start + 2**20))
+    return RemoteLogSegmentMetadata(
+        segment_id=RemoteLogSegmentId(topic_id_partition=draw(PARTITIONS), id=draw(st.uuids())),
+        offsets=OffsetRange(start_offset=start, end_offset=end),
+        max_timestamp_ms=draw(INT64),
+        segment_size_bytes=draw(INT64),
+        segment_leader_epochs=draw(lineages(start, end - 1, min_size=1)),
+        state=draw(st.sampled_from(SegmentState)),
+        writer=draw(WRITERS),
+        event_timestamp_ms=draw(INT64),
+        layout=draw(TEXT),
+        objects=tuple(
+            draw(
+                st.lists(
+                    st.builds(
+                        StoredObject,
+                        key=TEXT,
+                        length_bytes=st.none() | INT64,
+                        crc32c=st.none() | st.integers(0, 2**32 - 1),
+                    ),
+                    max_size=3,
+                )
+            )
+        ),
+        has_transaction_index=draw(st.booleans()),
+        custom_metadata=draw(st.binary(max_size=10)),
+    )
+
+
+SEGMENT_EVENTS = st.builds(
+    SegmentEvent,
+    event_id=st.uuids(),
+    metadata=segment_metadatas(),
+    expected_state=st.none() | st.sampled_from(SegmentState),
+    copy_timeout_ms=INT64,
+    copy_deadline_ms=INT64,
+)
+POLICIES = st.builds(
+    TopicPolicy,
+    topic=TEXT,
+    topic_id=st.uuids(),
+    state=st.sampled_from(PolicyState),
+    retention_ms=st.integers(-1, 2**40),
+    retention_bytes=st.integers(-1, 2**40),
+    local_retention_ms=st.integers(-2, 2**40),
+    local_retention_bytes=st.integers(-2, 2**40),
+    originals=st.lists(
+        st.builds(OriginalConfig, name=TEXT, value=st.none() | TEXT), max_size=2
+    ).map(tuple),
+    delete_remote=st.booleans(),
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    SEGMENT_EVENTS,
+    st.builds(
+        SegmentDeadLettered,
+        event_id=st.uuids(),
+        segment_id=st.builds(RemoteLogSegmentId, topic_id_partition=PARTITIONS, id=st.uuids()),
+        attempts=INT32,
+    ),
+    st.builds(
+        LeadershipClaimed,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        writer=WRITERS,
+        lineage=lineages(),
+    ),
+    st.builds(
+        LocalLogTrimmed,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        writer=WRITERS,
+        offset=INT64,
+        lineage=lineages(),
+    ),
+    st.builds(
+        LogStartAdvanced,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        writer=WRITERS,
+        offset=INT64,
+        reason=TEXT,
+    ),
+    st.builds(TopicPolicyChanged, event_id=st.uuids(), policy=POLICIES),
+    st.builds(
+        ProcessRegistered,
+        event_id=st.uuids(),
+        process_id=st.uuids(),
+        role=st.sampled_from(ProcessRole),
+        broker_id=INT32,
+        http_address=TEXT,
+        heartbeat_interval_ms=INT64,
+        version=TEXT,
+    ),
+)
+
+
+@given(EVENTS)
+def test_event_when_encoded_and_decoded_then_is_the_same(event: Event) -> None:
+    record = encode(event)
+
+    assert decode(record.key, record.value) == event
+
+
+@given(SEGMENT_EVENTS)
+def test_segment_step_when_read_then_says_what_the_event_says(event: SegmentEvent) -> None:
+    record = encode(event)
+
+    found = read_step(record.key, record.value)
+
+    assert isinstance(found, SegmentStep)
+    metadata = event.metadata
+    entry = SegmentEntry(records=b"", end_offset=found.end_offset, epochs=found.epochs)
+    whole = metadata.segment_leader_epochs
+    assert found.state is metadata.state
+    assert found.expected_state is event.expected_state
+    assert (found.base_offset, found.end_offset) == (
+        metadata.offsets.start_offset,
+        metadata.offsets.end_offset,
+    )
+    assert Lineage.of(*((e, s) for e, s, _ in entry.epoch_ranges())) == whole.within(
+        OffsetRange(
+            start_offset=whole.entries[0].start_offset, end_offset=metadata.offsets.end_offset
+        )
+    )
+
+
+@given(SEGMENT_EVENTS, st.data())
+def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
+    event: SegmentEvent, data: st.DataObject
+) -> None:
+    record = encode(event)
+    message = pb.MetadataEvent.FromString(record.value)
+    data.draw(st.sampled_from(BENDS))(message)
+    value = message.SerializeToString()
+
+    by_step = _error_of(lambda: read_step(record.key, value))
+
+    assert by_step is _error_of(lambda: decode(record.key, value))
+
+
+@given(st.binary(max_size=60), st.none() | st.binary(max_size=60))
+def test_record_when_bytes_are_arbitrary_then_only_our_errors_come(
+    key: bytes, value: bytes | None
+) -> None:
+    """Bad input is told from what a newer version wrote; neither is fatal."""
+    assert _error_of(lambda: read_step(key, value)) in {CorruptError, UnsupportedError, None}
+
+
+def test_record_when_of_a_newer_fold_then_is_unsupported() -> None:
+    """Scenario 102, R14: an unknown newer record is skipped, not taken for a corrupt one."""
+    record = encode(claim())
+    message = pb.MetadataEvent.FromString(record.value)
+    message.min_fold_version = FOLD_VERSION + 1
+
+    with pytest.raises(UnsupportedError):
+        read_step(record.key, message.SerializeToString())
+
+
+def test_record_when_its_event_is_unknown_then_is_unsupported() -> None:
+    """Scenario 102: an event that a later version added to the envelope."""
+    record = encode(claim())
+    later = pb.MetadataEvent(min_fold_version=1, event_id=b"e" * 16).SerializeToString()
+
+    with pytest.raises(UnsupportedError):
+        read_step(record.key, later + b"\xa2\x06\x00")
+
+
+def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
+    key = encode(step(segment_metadata(1), STARTED)).key
+    value = encode(step(segment_metadata(2), STARTED)).value
+
+    with pytest.raises(CorruptError):
+        read_step(key, value)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        step(segment_metadata(), FINISHED),
+        dead_lettered(segment_metadata()),
+        claim(),
+        trim(5),
+        log_start(5),
+        policy(),
+        registration(),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_tombstone_when_read_then_its_key_tells_the_subject(event: Event) -> None:
+    key = encode(event).key
+
+    assert read_step(key, None) == Tombstone(key=parse_record_key(key))
+
+
+def test_key_when_order_matters_then_differs_for_each_event() -> None:
+    """R11: no record replaces another when the topic is compacted."""
+    metadata = segment_metadata()
+    events = [
+        maker() for maker in (lambda: step(metadata, STARTED), claim, lambda: trim(1)) for _ in "12"
+    ]
+
+    assert len({encode(event).key for event in events}) == len(events)
+
+
+def test_key_when_the_last_writer_wins_then_is_one_per_subject() -> None:
+    keys = {encode(policy()).key for _ in "12"} | {encode(registration()).key for _ in "12"}
+
+    assert {parse_record_key(key).kind for key in keys} == {
+        RecordKind.POLICY,
+        RecordKind.REGISTRATION,
+    }
+    assert len(keys) == 2
+
+
+def _set(path: str, value: object) -> Callable[[pb.MetadataEvent], None]:
+    def bend(message: pb.MetadataEvent) -> None:
+        *parents, name = path.split(".")
+        target: object = message
+        for parent in parents:
+            target = getattr(target, parent)
+        setattr(target, name, value)
+
+    return bend
+
+
+def _drop_epochs(message: pb.MetadataEvent) -> None:
+    del message.segment.metadata.segment_leader_epochs[:]
+
+
+def _double_epochs(message: pb.MetadataEvent) -> None:
+    epochs = message.segment.metadata.segment_leader_epochs
+    epochs.append(epochs[-1])
+
+
+def _raise_epoch_start(message: pb.MetadataEvent) -> None:
+    metadata = message.segment.metadata
+    metadata.segment_leader_epochs[-1].start_offset = metadata.end_offset
+
+
+def _nothing(message: pb.MetadataEvent) -> None:
+    """Leave it whole."""
+
+
+BENDS = [
+    _nothing,
+    _drop_epochs,
+    _double_epochs,
+    _raise_epoch_start,
+    _set("event_id", b"short"),
+    _set("event_id", UUID(int=5).bytes),
+    _set("min_fold_version", FOLD_VERSION + 1),
+    _set("segment.copy_timeout_ms", -1),
+    _set("segment.copy_deadline_ms", -1),
+    _set("segment.expected_state", 77),
+    _set("segment.metadata.state", 0),
+    _set("segment.metadata.state", 77),
+    _set("segment.metadata.id", b"short"),
+    _set("segment.metadata.start_offset", -1),
+    _set("segment.metadata.end_offset", 0),
+    _set("segment.metadata.segment_size_bytes", -1),
+    _set("segment.metadata.topic_id_partition.topic_id", b""),
+    _set("segment.metadata.topic_id_partition.partition", -1),
+    _set("segment.metadata.writer.incarnation", b""),
+]
+
+
+def _error_of(call: Callable[[], object]) -> type[TieredStorageError] | None:
+    try:
+        call()
+    except TieredStorageError as error:
+        return type(error)
+    return None

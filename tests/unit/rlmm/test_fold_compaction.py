@@ -1,0 +1,251 @@
+"""A fold of the compacted log equals the live one, whatever was written by the owners' rules."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import Table
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.codec import encode
+from rlmm.events import Event
+from rlmm.record_keys import RecordKey, RecordKind, segment_subject
+from rlmm.topic.memory import MemoryLog
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from tests.folding import append, contents, fold_log, folded
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    STARTED,
+    claim,
+    dead_lettered,
+    log_start,
+    policy,
+    registration,
+    segment_metadata,
+    step,
+    trim,
+    writer,
+)
+
+TIMEOUT_MS = 50
+GRACE_MS = 100
+WRITERS = [writer(0), writer(1), writer(1, incarnation=0xB2), writer(2, broker_id=2)]
+SEGMENTS = [
+    segment_metadata(number, start, start + 60, epochs=((0, start), (number, start + 20)))
+    for number, start in enumerate((0, 30, 60, 60), start=1)
+]
+
+
+@dataclass
+class World:
+    """Writes a log as leaders, zombies and repair jobs may; tombstones only as owners do."""
+
+    draw: st.DrawFn
+    clock: ManualClock = field(default_factory=lambda: ManualClock(now_ms=1_000))
+    deadlines_ms: dict[int, int] = field(default_factory=dict)
+    retired: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.log = MemoryLog(self.clock)
+        self.write(claim(WRITERS[0]))
+
+    def act(self) -> None:
+        self.clock.now_ms += self.draw(st.sampled_from([0, 1, 10, TIMEOUT_MS, GRACE_MS * 2]))
+        often: list[Callable[[], None]] = [self.copy, self.delete, self.retire]
+        seldom: list[Callable[[], None]] = [self.own, self.move_offset, self.last_writer]
+        actions = [*often, *often, *seldom]
+        actions[self.draw(st.integers(0, len(actions) - 1))]()
+
+    def copy(self) -> None:
+        number, metadata = self.segment()
+        if number not in self.retired and self.draw(st.booleans()):
+            self.deadlines_ms.setdefault(number, self.clock.now_ms + TIMEOUT_MS)
+            self.write(step(metadata, STARTED, copy_timeout_ms=TIMEOUT_MS))
+        else:
+            deadline_ms = self.deadlines_ms.setdefault(number, self.clock.now_ms + TIMEOUT_MS)
+            self.write(step(metadata, FINISHED, copy_deadline_ms=deadline_ms))
+
+    def delete(self) -> None:
+        _, metadata = self.segment()
+        record = folded(self.log).segment(metadata.segment_id)
+        expected = record.metadata.state if record and self.likely() else None
+        by = self.owner() if self.likely() else self.draw(st.sampled_from(WRITERS))
+        self.write(step(metadata, DELETE_STARTED, by=by, expected_state=expected))
+        if not self.likely():
+            self.write(dead_lettered(metadata))
+        if self.likely():
+            self.write(step(metadata, DELETE_FINISHED))
+
+    def own(self) -> None:
+        by = self.draw(st.sampled_from(WRITERS))
+        self.write(claim(by, lineage=Lineage.of((0, 0), (by.leader_epoch + 1, 10))))
+
+    def move_offset(self) -> None:
+        by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
+        maker, kind = self.draw(
+            st.sampled_from([(trim, RecordKind.TRIM), (log_start, RecordKind.LOG_START)])
+        )
+        event = maker(self.draw(st.integers(0, 5)), by=by)
+        before = folded(self.log).partition_state(ORDERS)
+        written = append(self.log, event)
+        cache = folded(self.log)
+        accepted = (
+            before.owner == by
+            and ((before.trimmed_offset if maker is trim else before.log_start_offset) or 0)
+            <= event.offset
+        )
+        if accepted and self.draw(st.booleans()):
+            for key in cache.superseded_keys(ORDERS, kind, written.offset):
+                self.log.append(0, key.to_bytes(), None)
+
+    def last_writer(self) -> None:
+        events: list[Event] = [policy(), registration(1), registration(2)]
+        self.write(self.draw(st.sampled_from(events)))
+        if self.draw(st.booleans()):
+            self.log.append(0, encode(registration(1)).key, None)
+
+    def retire(self) -> None:
+        """As the manager does it: only a deleted segment of which nothing late can be accepted."""
+        number, metadata = self.segment()
+        entry = folded(self.log).segment_entry(metadata.segment_id)
+        if entry is None or entry.state is not DELETE_FINISHED:
+            return
+        last_ms = max(entry.changed_ms, self.deadlines_ms.get(number, 0))
+        self.clock.now_ms = max(self.clock.now_ms, last_ms + GRACE_MS)
+        self.retired.add(number)
+        subject = segment_subject(metadata.segment_id)
+        for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):
+            key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
+            self.log.append(0, key.to_bytes(), None)
+
+    def likely(self) -> bool:
+        return self.draw(st.integers(0, 9)) < 8
+
+    def segment(self) -> tuple[int, RemoteLogSegmentMetadata]:
+        number: int = self.draw(st.integers(0, len(SEGMENTS) - 1))
+        return number, SEGMENTS[number]
+
+    def owner(self) -> Writer:
+        return folded(self.log).partition_state(ORDERS).owner or WRITERS[0]
+
+    def write(self, event: Event) -> None:
+        append(self.log, event)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    world = World(draw)
+    for _ in range(draw(st.integers(5, 40))):
+        world.act()
+    return world
+
+
+def fold_contents(log: MemoryLog) -> dict[Table, dict[bytes, bytes]]:
+    store = MemoryStore()
+    fold_log(log, store)
+    return contents(store)
+
+
+def prefix(log: MemoryLog, length: int) -> MemoryLog:
+    """The same log as it was when it held so many records."""
+    clock = ManualClock()
+    shorter = MemoryLog(clock)
+    for record in log.records(0)[:length]:
+        clock.now_ms = record.append_time_ms
+        shorter.append(0, record.key, record.value)
+    return shorter
+
+
+def compacted(log: MemoryLog, data: st.DataObject) -> MemoryLog:
+    """The same log after some runs of the cleaner."""
+    shorter = prefix(log, log.end_offset(0))
+    for _ in range(data.draw(st.integers(1, 3))):
+        upto_offset = data.draw(st.integers(0, log.end_offset(0)))
+        shorter.compact(0, upto_offset, drop_tombstones=data.draw(st.booleans()))
+    return shorter
+
+
+def answers(log: MemoryLog) -> object:
+    """All that a process would act on."""
+    cache = folded(log)
+    return (
+        cache.segments(ORDERS),
+        cache.partition_state(ORDERS),
+        cache.topic_policies(),
+        cache.registrations(),
+    )
+
+
+@settings(max_examples=200)
+@given(worlds(), st.data())
+def test_fold_when_any_prefixes_were_compacted_then_equals_the_live_one(
+    world: World, data: st.DataObject
+) -> None:
+    """R11: with refused events, late ends of copies, zombie claims and tombstones in it."""
+    shorter = compacted(world.log, data)
+
+    assert fold_contents(shorter) == fold_contents(world.log)
+
+
+@settings(max_examples=200)
+@given(worlds(), st.data())
+def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
+    world: World, data: st.DataObject
+) -> None:
+    """R11: also in the midst of an owner's tombstones, some of which may be forgotten already."""
+    log = prefix(world.log, data.draw(st.integers(0, world.log.end_offset(0))))
+
+    assert answers(compacted(log, data)) == answers(log)
+
+
+@settings(max_examples=200)
+@given(worlds(), st.data())
+def test_segment_when_retired_then_never_lives_again(world: World, data: st.DataObject) -> None:
+    """R11: whatever zombies write afterwards, and whatever compaction took."""
+    cache = folded(compacted(world.log, data))
+
+    living = {record.metadata.segment_id for record in cache.segments(ORDERS)}
+
+    assert not living & {SEGMENTS[number].segment_id for number in world.retired}
+
+
+@settings(max_examples=100)
+@given(worlds(), st.integers(1, 50))
+def test_fold_when_batches_differ_then_gives_the_same(world: World, max_records: int) -> None:
+    """Scenario 30: what one process folds in one go, another folds record by record."""
+    one_by_one, batched = MemoryStore(), MemoryStore()
+    fold_log(world.log, one_by_one, max_records=1)
+
+    fold_log(world.log, batched, max_records=max_records)
+
+    assert contents(batched) == contents(one_by_one)
+
+
+@settings(max_examples=15)
+@given(worlds())
+def test_fold_when_into_rocksdb_then_gives_what_memory_gives(world: World) -> None:
+    """Scenario 36: the same answers from either store."""
+    memory = MemoryStore()
+    fold_log(world.log, memory)
+    with tempfile.TemporaryDirectory() as directory:
+        store = RocksDbStore(Path(directory) / "cache")
+
+        fold_log(world.log, store)
+
+        found = contents(store)
+        listed = MetadataCache(store).segments(ORDERS, states=list(SegmentState))
+        store.close()
+    assert found == contents(memory)
+    assert listed == MetadataCache(memory).segments(ORDERS, states=list(SegmentState))
