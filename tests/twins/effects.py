@@ -64,8 +64,10 @@ class Effects:
         self._crash_if(CrashPoint(number=number, after=False))
         self._witness(name, subject)
         self.performed.append(name)
-        result = act()
-        self._crash_if(CrashPoint(number=number, after=True))
+        try:
+            result = act()
+        finally:
+            self._crash_if(CrashPoint(number=number, after=True))
         self._run_hooks("after", name)
         return result
 

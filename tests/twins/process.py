@@ -27,6 +27,7 @@ from rlm.tasks.trimmer import Trimmer
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
 from rlmm.events import ProcessRole
+from rlmm.manager import ManagerSettings
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -68,7 +69,8 @@ class Outside:
 class Process:
     """A manager beside one broker. A variant without a guard overrides one of the `make_` methods.
 
-    `reports` are those of the last cycle, `problem` is what ended it early.
+    `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics
+    that the check of the broker's settings would have found.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Process:
         self.stopping = Event()
         self.reports: tuple[PartitionReport, ...] = ()
         self.problem: TieredStorageError | None = None
+        self.untierable: dict[UUID, str] = {}
         self.ports = self._make_ports(outside)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation)
         self.copies = self.make_copies()
@@ -99,7 +102,7 @@ class Process:
         self.problem = None
         try:
             self._heartbeat.step()
-            self.reports = self.cycle.step()
+            self.reports = self.cycle.step(self.untierable)
         except ProcessCrashError:
             self.reports = ()
         except TieredStorageError as error:
@@ -107,7 +110,9 @@ class Process:
 
     def make_metadata(self, outside: Outside) -> FreshMetadata:
         topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
-        metadata = FreshMetadata(topic, MetadataCache(outside.cache), outside.clock)
+        settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
+        cache = MetadataCache(outside.cache)
+        metadata = FreshMetadata(topic, cache, outside.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
 

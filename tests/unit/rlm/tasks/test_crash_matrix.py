@@ -1,0 +1,151 @@
+"""A process that dies before or after any one of its effects leaves nothing that a restart does
+not finish: the whole life of a partition, once for each place to die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.view import PolicyLimits
+from rsm.segment.errors import RetriableError
+from tests.twins.effects import CrashPoint
+from tests.twins.invariants import leftovers, violations
+from tests.twins.metadata import FreshMetadata
+from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.world import KEEP_REMOTE, World
+
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
+HOUR_OF_GRACE = ProcessSettings(
+    limits=PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=HOUR_MS)
+)
+HEARTBEAT = "publish ProcessRegistered"
+
+Story = Callable[[World], None]
+
+
+class RefusedProcess(Process):
+    """One whose store deletes no `.log` object."""
+
+    def make_metadata(self, outside: Outside) -> FreshMetadata:
+        self.effects.fail("delete .log", RetriableError("store refuses"), times=100)
+        return super().make_metadata(outside)
+
+
+class FailingWritesProcess(Process):
+    """One whose store takes no `.meta` object the first time."""
+
+    def make_metadata(self, outside: Outside) -> FreshMetadata:
+        self.effects.fail("write .meta", RetriableError("store refuses"))
+        return super().make_metadata(outside)
+
+
+def copy_trim_expire(world: World) -> None:
+    """Three segments are copied and trimmed; then two more, and the first three expire."""
+    world.segments(3)
+    run(world, cycles=3)
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(2)
+    run(world, cycles=6)
+
+
+def expire_and_forget(world: World) -> None:
+    """A segment is copied, expires, and after the grace its records are removed as well."""
+    world.segments(1)
+    world.produce(5)
+    run(world, cycles=2)
+    world.clock.advance(20 * MINUTE_MS)
+    run(world, cycles=4)
+    world.clock.advance(3 * HOUR_MS)
+    run(world, cycles=4)
+
+
+def copy_one(world: World) -> None:
+    """One segment is copied."""
+    world.segments(1)
+    run(world, cycles=3)
+
+
+def run(world: World, *, cycles: int) -> None:
+    """Run cycles; a process that died is started again; all invariants hold after each."""
+    for _ in range(cycles):
+        if not world.running(1):
+            world.start()
+        world.cycle()
+        assert violations(world) == []
+
+
+def play(
+    story: Story, process_type: type[Process] = Process, crash_point: CrashPoint | None = None
+) -> World:
+    world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE, process_type=process_type)
+    world.start().effects.crash_point = crash_point
+    story(world)
+    run(world, cycles=2)
+    world.settle()
+    return world
+
+
+def outcome(world: World) -> object:
+    """What a partition's story comes to, however it was told."""
+    return (
+        world.stored(),
+        world.state().log_start_offset,
+        world.leader().log_start_offset,
+        {letter.metadata.offsets for letter in world.dead_letters.letters},
+    )
+
+
+@pytest.mark.parametrize(
+    ("story", "process_type"),
+    [
+        (copy_trim_expire, Process),
+        (expire_and_forget, Process),
+        (copy_one, FailingWritesProcess),
+        (expire_and_forget, RefusedProcess),
+    ],
+)
+def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
+    story: Story, process_type: type[Process]
+) -> None:
+    """Scenarios 10, 13, 14, 73; R2, R7, R11: no gap, no orphan, nothing dangling."""
+    undisturbed = play(story, process_type)
+    names = undisturbed.processes[0].effects.performed
+
+    for number, name in enumerate(names):
+        for after in (False, True):
+            if name == HEARTBEAT:
+                continue
+            where = f"{'after' if after else 'before'} effect {number}, {name}"
+            world = play(story, process_type, CrashPoint(number=number, after=after))
+            assert len(world.processes) == 2, where
+            assert (outcome(world), violations(world), leftovers(world)) == (
+                outcome(undisturbed),
+                [],
+                [],
+            ), where
+
+
+def test_story_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None:
+    """Scenario 10: each run lives for five effects only; the work goes on all the same."""
+    undisturbed = play(copy_trim_expire)
+    world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE)
+    world.segments(3)
+    for cycle in range(28):
+        if cycle == 15:
+            world.clock.advance(20 * MINUTE_MS)
+            world.segments(2)
+        if not world.running(1):
+            world.start().effects.crash_point = CrashPoint(number=7, after=False)
+        world.cycle()
+        assert violations(world) == []
+    world.restart()
+
+    world.settle()
+
+    assert outcome(world) == outcome(undisturbed)
+    assert leftovers(world) == []
