@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -98,6 +99,9 @@ class KafkaTopic(EventTopic):
         return Published(partition=partition, offset=delivery.offset)
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
+        # So that the leaders are known: librdkafka would look for them only half a second later.
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._name, timeout=self._timeouts.request_ms / 1000)
         self._read_error = None
         self._positions = {partition: p.offset for partition, p in positions.items()}
         self._consumer.assign(
@@ -207,6 +211,8 @@ class _Delivery:
 def _consumer_config(client: Mapping[str, str], topic: str) -> dict[str, object]:
     return {
         "fetch.queue.backoff.ms": 2,
+        # Partitions of one broker wait for each other that long, once each, at the start.
+        "fetch.wait.max.ms": 100,
         "queued.min.messages": 100_000,
         **client,
         "allow.auto.create.topics": False,
