@@ -35,6 +35,7 @@ class Effects:
     def __init__(self, witness: Callable[[str, object], None]) -> None:
         self._witness = witness
         self._hooks: dict[tuple[str, str], list[Hook]] = defaultdict(list)
+        self._refused: dict[tuple[str, str], Exception] = {}
         self.performed: list[str] = []
         self.crash_point: CrashPoint | None = None
         self.crashed = False
@@ -56,10 +57,16 @@ class Effects:
         """Let the next act of this name happen, and fail all the same."""
         self.after(name, lambda: _raise(error))
 
+    def refuse(self, name: str, subject: str, error: Exception) -> None:
+        """Let every act of this name on `subject` fail from now on."""
+        self._refused[name, subject] = error
+
     def perform(self, name: str, subject: object, act: Callable[[], _ResultT]) -> _ResultT:
         """Carry out an effect on `subject`."""
         self._require_alive()
         self._run_hooks("before", name)
+        if isinstance(subject, str) and (name, subject) in self._refused:
+            raise self._refused[name, subject]
         number = len(self.performed)
         self._crash_if(CrashPoint(number=number, after=False))
         self._witness(name, subject)
