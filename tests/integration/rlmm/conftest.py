@@ -9,6 +9,7 @@ import pytest
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from tests.contract.event_topic_contract import PARTITION_COUNT, OpenTopic
+from tests.integration.rlmm.ensured_topic import ensured
 from tests.services.kafka import KafkaCluster
 
 
@@ -25,7 +26,7 @@ def open_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[O
     def open_topic() -> KafkaTopic:
         topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, topic_settings)
         if not opened:
-            topic.ensure()
+            ensured(topic)
         opened.append(topic)
         return topic
 

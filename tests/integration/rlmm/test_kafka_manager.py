@@ -117,7 +117,7 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
 
 
 def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
-    """Scenarios 33, 34: degraded at the start, then ready; answers stay while the broker is away."""
+    """Scenarios 33, 34: not ready, then ready; answers stay while the broker is away."""
     cluster = KafkaCluster(tmp_path / "kafka")
     topic = KafkaTopic(
         {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"},
