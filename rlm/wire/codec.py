@@ -28,8 +28,8 @@ def encode(message: Message, version: int, *, flexible: bool) -> bytes:
     value does not fit its width.
     """
     out = bytearray()
-    # mypy takes the hash of the instances for that of their class
-    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]
+    # A class is hashable whatever its instances are.
+    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]  # see above
     try:
         encoder(out, message)
     except struct.error as error:
@@ -54,8 +54,8 @@ def decode_prefix(
     message_type: type[MessageT], version: int, data: Buffer, *, flexible: bool
 ) -> tuple[MessageT, int]:
     """Read a message at the beginning of `data`; returns it and the position behind it."""
-    # mypy takes the hash of the instances for that of their class
-    decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]
+    # A class is hashable whatever its instances are.
+    decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]  # see above
     try:
         message, position = decoder(data, 0)
     except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:

@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
     AdminClient,
     ConfigResource,
     DescribeClusterResult,
@@ -65,7 +65,7 @@ class KafkaTopicAdmin:
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """See EventTopic.end_offsets."""
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # ships untyped
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
         asked = {TopicPartition(self._name, p): latest for p in partitions}
         futures = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
         return {
