@@ -22,8 +22,8 @@ class ProcessCrashError(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrashPoint:
-    """Before or after which effect a process ends."""
+class Moment:
+    """Before or after an effect, by its number."""
 
     number: int
     after: bool
@@ -37,8 +37,12 @@ class Effects:
         self._hooks: dict[tuple[str, str], list[Hook]] = defaultdict(list)
         self._refused: dict[tuple[str, str], Exception] = {}
         self.performed: list[str] = []
-        self.crash_point: CrashPoint | None = None
+        self._moments: dict[Moment, Hook] = {}
         self.crashed = False
+
+    def at(self, moment: Moment, hook: Hook) -> None:
+        """Call `hook` at a moment of the process's life."""
+        self._moments[moment] = hook
 
     def before(self, name: str, hook: Hook) -> None:
         """Call `hook` once, before the next act of this name; what it raises, the act raises."""
@@ -68,13 +72,13 @@ class Effects:
         if isinstance(subject, str) and (name, subject) in self._refused:
             raise self._refused[name, subject]
         number = len(self.performed)
-        self._crash_if(CrashPoint(number=number, after=False))
+        self._pass(Moment(number=number, after=False))
         self._witness(name, subject)
         self.performed.append(name)
         try:
             result = act()
         finally:
-            self._crash_if(CrashPoint(number=number, after=True))
+            self._pass(Moment(number=number, after=True))
         self._run_hooks("after", name)
         return result
 
@@ -83,6 +87,7 @@ class Effects:
         self._require_alive()
         self._run_hooks("before", name)
         answer = question()
+        self._witness(name, None)
         self._run_hooks("after", name)
         return answer
 
@@ -96,9 +101,10 @@ class Effects:
             waiting.pop(0)()
             self._require_alive()
 
-    def _crash_if(self, point: CrashPoint) -> None:
-        if self.crash_point == point:
-            self.crash()
+    def _pass(self, moment: Moment) -> None:
+        if moment in self._moments:
+            self._moments.pop(moment)()
+            self._require_alive()
 
     def _require_alive(self) -> None:
         if self.crashed:

@@ -11,7 +11,7 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
-from tests.twins.effects import CrashPoint
+from tests.twins.effects import Moment
 from tests.twins.invariants import leftovers, violations
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
@@ -80,10 +80,12 @@ def run(world: World, *, cycles: int) -> None:
 
 
 def play(
-    story: Story, process_type: type[Process] = Process, crash_point: CrashPoint | None = None
+    story: Story, process_type: type[Process] = Process, crash_at: Moment | None = None
 ) -> World:
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE, process_type=process_type)
-    world.start().effects.crash_point = crash_point
+    effects = world.start().effects
+    if crash_at is not None:
+        effects.at(crash_at, effects.crash)
     story(world)
     run(world, cycles=2)
     world.settle()
@@ -121,7 +123,7 @@ def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
             if name == HEARTBEAT:
                 continue
             where = f"{'after' if after else 'before'} effect {number}, {name}"
-            world = play(story, process_type, CrashPoint(number=number, after=after))
+            world = play(story, process_type, Moment(number=number, after=after))
             assert len(world.processes) == 2, where
             assert (outcome(world), violations(world), leftovers(world)) == (
                 outcome(undisturbed),
@@ -140,7 +142,7 @@ def test_story_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None
             world.clock.advance(20 * MINUTE_MS)
             world.segments(2)
         if not world.running(1):
-            world.start().effects.crash_point = CrashPoint(number=7, after=False)
+            world.start().effects.crash_point = Moment(number=7, after=False)
         world.cycle()
         assert violations(world) == []
     world.restart()
