@@ -67,11 +67,14 @@ class Outside:
 
 
 class Process:
-    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods.
+    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods,
+    or names another type of metadata.
 
     `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics
     that the check of the broker's settings would have found.
     """
+
+    metadata_type: type[FreshMetadata] = FreshMetadata
 
     def __init__(
         self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
@@ -112,9 +115,12 @@ class Process:
         topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
         settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
         cache = MetadataCache(outside.cache)
-        metadata = FreshMetadata(topic, cache, outside.clock, settings)
+        metadata = self.metadata_type(topic, cache, outside.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
+
+    def make_source(self, outside: Outside) -> LogSource:
+        return outside.source
 
     def make_copies(self) -> CopyLanes:
         return CopyLanes(
@@ -157,7 +163,7 @@ class Process:
     def _make_ports(self, outside: Outside) -> Ports:
         return Ports(
             broker=SeamBroker(outside.broker, self.effects),
-            source=outside.source,
+            source=self.make_source(outside),
             storage=SegmentStorageManager(
                 storage=SeamChunkStorage(outside.objects, self.effects),
                 keys=ObjectKeys(),
