@@ -56,6 +56,8 @@ def _run(sizes: DemoSizes, narrator: Narrator, *, keep: bool) -> None:
     started = time.monotonic()
     narrator.say("starting a Kafka broker, and `rlm run` beside it")
     with services(keep_files=keep) as stage:
+        if keep:
+            narrator.say(f"files are kept in {stage.directory}")
         try:
             outcome = Story(stage, sizes, narrator).tell()
         except DemoFailedError as error:

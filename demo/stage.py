@@ -23,8 +23,9 @@ _BUILD = Path(__file__).resolve().parents[1] / "build"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The services as they run."""
+    """The services as they run, and the directory that holds all they write."""
 
+    directory: Path
     cluster: KafkaCluster
     rlm: RlmRun
 
@@ -50,6 +51,6 @@ def services(*, keep_files: bool = False) -> Iterator[Stage]:
             stack.enter_context(cluster)
             stack.callback(rlm.stop)
             rlm.start()
-            yield Stage(cluster=cluster, rlm=rlm)
+            yield Stage(directory=directory, cluster=cluster, rlm=rlm)
         except (BrokerFailedError, KafkaNotInstalledError, RlmFailedError) as error:
             raise DemoFailedError(str(error)) from error
