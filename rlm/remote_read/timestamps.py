@@ -61,8 +61,10 @@ class RemoteTimestamps:
 
 def _in_run(run: StoredBatches, timestamp_ms: int, start_offset: int) -> int | None:
     for position, header in scan_batches(run.data):
-        if header.max_timestamp_ms < timestamp_ms or header.is_control:
+        if header.max_timestamp_ms < timestamp_ms:
             continue
+        if header.is_control:  # a marker counts, as the broker's own search counts it
+            return header.base_offset
         batch = run.data[position : position + header.length_bytes]
         for record in decode_records(header, batch):
             if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:

@@ -7,7 +7,14 @@ import pytest
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rsm.segment.compression import CompressionType
 from rsm.segment.epochs import Lineage
-from tests.segment_builder import build_batch, build_batches, build_segment, record
+from rsm.segment.records import ControlType
+from tests.segment_builder import (
+    build_batch,
+    build_batches,
+    build_control_batch,
+    build_segment,
+    record,
+)
 from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
 
 BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
@@ -76,3 +83,12 @@ def test_offset_since_when_below_log_start_then_the_first_readable(world: Remote
     world.advance_log_start(55)
 
     assert offset_since(world, BASE_MS + 20) == 55
+
+
+def test_offset_since_when_a_marker_is_the_first_then_its_offset(world: RemoteWorld) -> None:
+    """The broker's own search counts markers, so both tiers answer alike."""
+    world.claim()
+    marker = build_control_batch(1, ControlType.COMMIT, producer_id=7, timestamp_ms=BASE_MS + 500)
+    world.store(build_segment([build_batch([record(0, timestamp_ms=BASE_MS)]), marker]))
+
+    assert offset_since(world, BASE_MS + 1) == 1
