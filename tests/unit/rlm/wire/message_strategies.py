@@ -12,7 +12,6 @@ from rlm.wire.api.describe_configs import DESCRIBE_CONFIGS
 from rlm.wire.api.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA
-from rlm.wire.api.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from rlm.wire.api.sasl_authenticate import SASL_AUTHENTICATE
 from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.schema import Api, ArrayOf, FieldSchema, Message, WireType, fields_of
@@ -24,7 +23,6 @@ ALL_APIS: tuple[Api[Any, Any], ...] = (
     INCREMENTAL_ALTER_CONFIGS,
     LIST_OFFSETS,
     METADATA,
-    OFFSET_FOR_LEADER_EPOCH,
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
