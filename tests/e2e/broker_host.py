@@ -46,7 +46,7 @@ class BrokerHost:
         self.state_dir = directory / "state"
         self.log_path = directory / "rlm.log"
         self.config_path = directory / "rlm.properties"
-        (self._metrics_port,) = free_ports(1)
+        self._metrics_port, self._rest_port = free_ports(2)
         self.store.mkdir(parents=True)
         self._settings = {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -56,6 +56,7 @@ class BrokerHost:
             "process.restart.backoff.ms": "50",
             "remote.local.trim.min.age.ms": "0",
             "remote.log.manager.task.interval.ms": "200",
+            "rest.listener": f"127.0.0.1:{self._rest_port}",
             "rlmm.config.remote.log.metadata.topic.name": metadata_topic,
             "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
@@ -108,6 +109,17 @@ class BrokerHost:
             return 0, []
         body: dict[str, Any] = answer.json()
         return answer.status_code, body["reasons"]
+
+    def report(self, topic: str) -> dict[str, Any]:
+        """What the manager's HTTP API says of partition 0; empty while it says nothing."""
+        query = {"topic": topic, "partition": "0"}
+        url = f"http://127.0.0.1:{self._rest_port}/v1/partitions"
+        try:
+            answer = httpx.get(url, params=query, trust_env=False)
+        except httpx.TransportError:
+            return {}
+        reports: list[dict[str, Any]] = answer.json()
+        return reports[0] if reports else {}
 
     def wait_ready(self) -> None:
         """Wait until all processes that `rlm run` supervises are ready."""

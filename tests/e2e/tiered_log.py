@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # re-exported without __all__
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
 from rlm.policy.coverage import covered_end, stored_ranges
 from rlm.source.logdir import LogDirSource
@@ -44,6 +44,7 @@ class TieredLog:
         self.topic = topic
         self._cluster = cluster
         self._store = store
+        self._admin = admin_client(cluster.bootstrap_servers)
 
     @classmethod
     def create(cls, cluster: KafkaCluster, topic: str, store: Path) -> TieredLog:
@@ -96,10 +97,9 @@ class TieredLog:
 
     def local_start_offset(self) -> int:
         """Where the broker's log starts, as it says itself."""
-        admin = admin_client(self._cluster.bootstrap_servers)  # named: its requests end with it
         asked = TopicPartition(self.topic, 0)
-        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call] # ships untyped
-        offset: int = admin.list_offsets({asked: earliest})[asked].result(30.0).offset
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
+        offset: int = self._admin.list_offsets({asked: earliest})[asked].result(30.0).offset
         return offset
 
     def set_policy(
