@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -241,6 +242,17 @@ def test_command_when_topic_is_unknown_then_one_line_and_exit_code_1(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [("read", "orders:0"), ("status",)])
+def test_command_when_cluster_is_unreachable_then_one_line_and_exit_code_2(
+    command: tuple[str, ...],
+) -> None:
+    done = rlm(*command, "--bootstrap-server", "127.0.0.1:1", "--timeout", "1")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("rlm: cluster can't be reached")
+    assert done.stderr.count("\n") == 1
+
+
 def test_read_when_nobody_reads_on_then_ends_quietly(tiered: Tiered) -> None:
     command = f"{RLM} read {TOPIC}:0 --config {tiered.run.configuration} | head -n 1"
 
@@ -254,6 +266,20 @@ def test_read_when_nobody_reads_on_then_ends_quietly(tiered: Tiered) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("0  2023-11-14T22:13:20.000Z  remote  null")
+
+
+def test_read_when_interrupted_then_ends_at_once_without_a_trace(tiered: Tiered) -> None:
+    """A user's Ctrl-C while the output stands still."""
+    command = [RLM, "read", f"{TOPIC}:0", "--config", str(tiered.run.configuration)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+
+        process.send_signal(signal.SIGINT)
+
+        stderr = process.stderr.read()
+        assert (process.wait(10), stderr) == (130, b"")
 
 
 def test_read_when_store_is_not_configured_then_names_the_setting(
