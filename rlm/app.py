@@ -154,6 +154,7 @@ def _copies(
         metrics=metrics,
         stopping=lanes.stopping,
         attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
+        first_pause_ms=config.manager.task_interval_ms,
     )
 
 

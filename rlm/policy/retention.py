@@ -115,7 +115,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     if cut is None:
         return None
     ceiling = view.offsets.high_watermark
-    if view.policy.state is not PolicyState.ACTIVE:
+    if view.policy.state is not PolicyState.ACTIVE or view.untierable is not None:
         ceiling = min(ceiling, view.local_start_offset)
     offset = min(cut.offset, ceiling)
     current = view.state.log_start_offset

@@ -48,7 +48,7 @@ class ProcessSettings:
     limits: PolicyLimits = field(default_factory=lambda: PolicyLimits(local_trim_min_age_ms=0))
     attempt_timeout_ms: int = 600_000
     max_delete_attempts: int = 3
-    first_delete_pause_ms: int = 1_000
+    first_pause_ms: int = 1_000
     plan_max_age_ms: int = 5_000
 
 
@@ -130,6 +130,7 @@ class Process:
             metrics=self.metrics,
             stopping=self.stopping,
             attempt_timeout_ms=self.settings.attempt_timeout_ms,
+            first_pause_ms=self.settings.first_pause_ms,
         )
 
     def make_trimmer(self) -> Trimmer:
@@ -150,7 +151,7 @@ class Process:
             self.ports,
             metrics=self.metrics,
             max_attempts=self.settings.max_delete_attempts,
-            first_pause_ms=self.settings.first_delete_pause_ms,
+            first_pause_ms=self.settings.first_pause_ms,
         )
         return ExpiryLanes(
             self.ports,
