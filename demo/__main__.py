@@ -7,6 +7,7 @@ Ctrl-C. Whatever happens, no process is left.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -57,7 +58,7 @@ def _run(sizes: DemoSizes, narrator: Narrator, *, keep: bool) -> None:
     narrator.say("starting a Kafka broker, and `rlm run` beside it")
     with services(keep_files=keep) as stage:
         if keep:
-            narrator.say(f"files are kept in {stage.directory}")
+            narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")
         try:
             outcome = Story(stage, sizes, narrator).tell()
         except DemoFailedError as error:
@@ -83,18 +84,19 @@ def _wait_for_interrupt() -> None:
 
 
 def _what_next(stage: Stage) -> str:
-    with_config = f"--config {stage.rlm.configuration}"
+    rlm = os.path.relpath(RLM)
+    with_config = f"--config {os.path.relpath(stage.rlm.configuration)}"
     return f"""
 running until Ctrl-C:
   broker    {stage.cluster.bootstrap_servers}
   manager   {stage.rlm.rest_url}/v1/partitions
   metrics   {stage.rlm.metrics_url}/metrics
-  store     {stage.rlm.store}
-  logs      {stage.rlm.log_path}
+  store     {os.path.relpath(stage.rlm.store)}
+  logs      {os.path.relpath(stage.rlm.log_path)}
 try next:
-  {RLM} status {with_config}
-  {RLM} topic list {with_config}
-  {RLM} read {TOPIC}:0 --from 0 --to 10 {with_config}
+  {rlm} status {with_config}
+  {rlm} topic list {with_config}
+  {rlm} read {TOPIC}:0 --from 0 --to 10 {with_config}
 """
 
 

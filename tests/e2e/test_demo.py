@@ -53,7 +53,7 @@ def test_demo_when_interrupted_then_no_process_is_left(tmp_path: Path, when: str
     assert [process for process in started if process.is_running()] == []
     kept = re.search(r"files are kept in (\S+)", output)
     assert kept
-    shutil.rmtree(kept[1])
+    shutil.rmtree(CHECKOUT / kept[1])
 
 
 def _leftovers() -> set[Path]:
