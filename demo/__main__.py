@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
@@ -21,6 +22,7 @@ from demo.story import TOPIC, DemoSizes, Story
 from tests.services.rlm_run import RLM
 
 _MB = 1_000_000
+_BUILD = Path(__file__).resolve().parents[1] / "build"
 
 
 def main() -> int:
@@ -31,7 +33,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     narrator = Narrator(Console())
     try:
-        _run(sizes, narrator, keep=options.keep)
+        _run(sizes, narrator, options.directory, keep=options.keep)
     except DemoFailedError as error:
         print(f"demo: failed: {error}", file=sys.stderr)
         return 1
@@ -50,13 +52,19 @@ def _options() -> argparse.Namespace:
         default=DemoSizes().total_bytes // _MB,
         help="how much to produce (default: %(default)s)",
     )
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=_BUILD,
+        help="where to work, in a new directory (default: the checkout's build/)",
+    )
     return parser.parse_args()
 
 
-def _run(sizes: DemoSizes, narrator: Narrator, *, keep: bool) -> None:
+def _run(sizes: DemoSizes, narrator: Narrator, parent: Path, *, keep: bool) -> None:
     started = time.monotonic()
     narrator.say("starting a Kafka broker, and `rlm run` beside it")
-    with services(keep_files=keep) as stage:
+    with services(parent, keep_files=keep) as stage:
         if keep:
             narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")
         try:

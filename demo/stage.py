@@ -1,7 +1,7 @@
 """What the demo runs: a broker, `rlm run` beside it, and a directory as the store.
 
-Everything lies in one directory below the checkout's build/. Stops in the order of use, and leaves
-no process behind whatever happens to the demo itself.
+Everything lies in one directory. Stops in the order of use, and leaves no process behind whatever
+happens to the demo itself.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from tests.services.kafka import BrokerFailedError, KafkaCluster
 from tests.services.kafka_runtime import KafkaNotInstalledError
 from tests.services.rlm_run import RlmFailedError, RlmRun
 
-_BUILD = Path(__file__).resolve().parents[1] / "build"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -35,14 +33,14 @@ class Stage:
 
 
 @contextmanager
-def services(*, keep_files: bool = False) -> Iterator[Stage]:
-    """Start everything and wait until it is ready; at the end stop it and clear up.
+def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
+    """Start everything in a new directory of `parent`; at the end stop it and clear up.
 
     Raises DemoFailedError if something does not come up, or has ended when the block ends.
     """
-    _BUILD.mkdir(exist_ok=True)
+    parent.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        directory = Path(tempfile.mkdtemp(prefix="demo-", dir=_BUILD))
+        directory = Path(tempfile.mkdtemp(prefix="demo-", dir=parent))
         if not keep_files:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         cluster = KafkaCluster(directory / "kafka")

@@ -117,6 +117,8 @@ class Story:
         """Wait until every rolled segment is stored; how the local log is then."""
         local = self._local()
         rolled = [files.rolled_count for files in local]
+        if min(rolled) < 2:
+            raise DemoFailedError("too little was produced: nothing would be trimmed")
 
         def stored(report: Report) -> bool:
             counts = self._remote_segments()
