@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 _DELIVERY_POLL_S = 0.005
 _DELIVERY_SLACK_S = 5.0
 _CLOSE_TIMEOUT_S = 2.0
+_LEADERS_TIMEOUT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,12 @@ class KafkaTopic(EventTopic):
         self._closed = False
 
     def ensure(self) -> TopicIdentity:
-        return self._admin.ensure()
+        identity = self._admin.ensure()
+        # What is assigned is read at once if the leaders are known; librdkafka would look for them
+        # only half a second later.
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._name, timeout=_LEADERS_TIMEOUT_S)
+        return identity
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         delivery = _Delivery()
@@ -99,9 +105,6 @@ class KafkaTopic(EventTopic):
         return Published(partition=partition, offset=delivery.offset)
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        # So that the leaders are known: librdkafka would look for them only half a second later.
-        with suppress(KafkaException):
-            self._consumer.list_topics(self._name, timeout=self._timeouts.request_ms / 1000)
         self._read_error = None
         self._positions = {partition: p.offset for partition, p in positions.items()}
         self._consumer.assign(
