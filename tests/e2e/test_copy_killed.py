@@ -137,7 +137,7 @@ def test_copy_when_killed_at_a_step_then_the_next_start_finishes_it(
     produced: list[SegmentFile],
     tmp_path: Path,
 ) -> None:
-    """Scenarios 10, 13 and 79: no gap, no leftover, nothing trimmed that is not stored."""
+    """Scenarios 10, 13, 14 and 79: no gap, no leftover, nothing trimmed that is not stored."""
     log.set_policy(metadata)
     with _crashing(host, tmp_path / "journal", "--die-at", step) as process:
         _wait_killed(process)

@@ -44,24 +44,27 @@ class TieredLog:
         self.topic = topic
         self._cluster = cluster
         self._store = store
-        self._admin = admin_client(cluster.bootstrap_servers)
 
     @classmethod
     def create(cls, cluster: KafkaCluster, topic: str, store: Path) -> TieredLog:
         """Create the topic; the broker itself removes nothing from it."""
         config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
         cluster.create_topic(topic, config=config)
-        return cls(cluster, topic, store)
+        log = cls(cluster, topic, store)
+        wait_until(log.directories, describe="the broker has made the log's directory")
+        return log
 
     @property
     def directory(self) -> Path:
         """Where the broker keeps it."""
-        (found,) = [
-            log_dir / f"{self.topic}-0"
-            for log_dir in self._cluster.broker.log_dirs
-            if (log_dir / f"{self.topic}-0").is_dir()
-        ]
+        (found,) = self.directories()
         return found
+
+    def directories(self) -> list[Path]:
+        """The same, or none if it is not there yet."""
+        name = f"{self.topic}-0"
+        log_dirs = self._cluster.broker.log_dirs
+        return [log_dir / name for log_dir in log_dirs if (log_dir / name).is_dir()]
 
     @property
     def partition(self) -> TopicIdPartition:
@@ -97,9 +100,11 @@ class TieredLog:
 
     def local_start_offset(self) -> int:
         """Where the broker's log starts, as it says itself."""
+        # A new one each time: it would believe in a leader epoch that a restart has ended.
+        admin = admin_client(self._cluster.bootstrap_servers)
         asked = TopicPartition(self.topic, 0)
         earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
-        offset: int = self._admin.list_offsets({asked: earliest})[asked].result(30.0).offset
+        offset: int = admin.list_offsets({asked: earliest})[asked].result(30.0).offset
         return offset
 
     def set_policy(
