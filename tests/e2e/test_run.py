@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
