@@ -35,6 +35,29 @@ class KeyValueFormatter(logging.Formatter):
         return " ".join([when, record.levelname, record.name, message, *pairs])
 
 
+class KafkaClientFilter(logging.Filter):
+    """Lets librdkafka say the same kind of thing at most once in `interval_s`.
+
+    While a broker is away each of its clients tells so twenty times a second. What follows from it
+    is logged by us. Memory: one entry per client, level and kind.
+    """
+
+    def __init__(self, interval_s: float = 60.0) -> None:
+        super().__init__()
+        self._interval_s = interval_s
+        self._told_at_s: dict[tuple[str, int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith("librdkafka."):
+            return True
+        kind = (record.name, record.levelno, record.getMessage().partition(" ")[0])
+        told_at_s = self._told_at_s.get(kind)
+        if told_at_s is not None and record.created < told_at_s + self._interval_s:
+            return False
+        self._told_at_s[kind] = record.created
+        return True
+
+
 def _value(value: object) -> str:
     text = str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
@@ -44,6 +67,7 @@ def configure_logging(level: str, stream: TextIO) -> None:
     """Send all records of at least `level` to `stream`, in place of what was set before."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(KeyValueFormatter())
+    handler.addFilter(KafkaClientFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.log_lines import KeyValueFormatter
+from rlm.log_lines import KafkaClientFilter, KeyValueFormatter
 
 
 def _record(message: str, **fields: object) -> logging.LogRecord:
@@ -41,3 +41,23 @@ def test_format_when_there_is_a_stack_trace_then_is_one_line() -> None:
 
     assert "\n" not in line
     assert "ValueError: invalid literal" in line
+
+
+def test_filter_when_kafka_client_repeats_itself_then_passes_once_per_interval() -> None:
+    kept = KafkaClientFilter(interval_s=60.0)
+    seconds = [0.0, 0.05, 59.0, 60.0, 61.0]
+
+    passed = [
+        kept.filter(
+            _record(f"FAIL connection {second}", name="librdkafka.consumer", created=second)
+        )
+        for second in seconds
+    ]
+
+    assert passed == [True, False, False, True, False]
+
+
+def test_filter_when_we_repeat_ourselves_then_passes_all() -> None:
+    kept = KafkaClientFilter()
+
+    assert all(kept.filter(_record("copied segment")) for _ in range(3))
