@@ -22,8 +22,11 @@ from confluent_kafka import (
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import error_of
-from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
-from rlm.broker.offsets_since import fetch_offsets_since
+from rlm.broker.list_offsets import (
+    PartitionOffsets,
+    fetch_first_offsets_since,
+    fetch_partition_offsets,
+)
 from rlm.wire.connection import Requester
 from rsm.segment.batch import NO_TIMESTAMP, TimestampType
 from rsm.segment.clock import Clock
@@ -88,8 +91,12 @@ class PartitionReader:
 
     def offset_since(self, timestamp_ms: int) -> int | None:
         """The first record with a timestamp of at least `timestamp_ms`; None if there is none."""
-        found = self._ask(lambda leader, epochs: fetch_offsets_since(leader, epochs, timestamp_ms))
-        return found[self._partition]
+        results = self._ask(
+            lambda leader, epochs: fetch_first_offsets_since(leader, epochs, timestamp_ms)
+        )
+        for error in results.failed.values():
+            raise error
+        return results.succeeded[self._partition]
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
         """Records of [from_offset, end_offset), which ends at the log's end at the latest.

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.default_retention import DefaultRetention, read_default_retention
-from rlm.broker.list_offsets import fetch_partition_offsets
-from rlm.broker.offsets_since import fetch_offsets_since
+from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
 from rlm.broker.topic_configs import (
     TopicConfigs,
     alter_topic_configs,
@@ -22,7 +21,7 @@ from rlm.broker.topic_configs import (
     read_topic_configs,
 )
 from rlm.wire.connection import Requester
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 
@@ -143,13 +142,12 @@ def _spans(
     ends = fetch_partition_offsets(leader, leader_epochs)
     for error in ends.failed.values():
         raise RetriableError("a leader can't tell its offsets now", reason=error) from error
-    try:
-        since = fetch_offsets_since(leader, leader_epochs, since_ms)
-    except FencedError as error:
-        raise RetriableError("a partition's leader has changed", reason=error) from error
+    since = fetch_first_offsets_since(leader, leader_epochs, since_ms)
+    for error in since.failed.values():
+        raise RetriableError("a leader can't tell its offsets now", reason=error) from error
     spans: dict[TopicIdPartition, LogSpan] = {}
     for partition, offsets in ends.succeeded.items():
-        first = since[partition]
+        first = since.succeeded[partition]
         spans[partition] = LogSpan(
             local_start_offset=offsets.log_start_offset,
             high_watermark=offsets.high_watermark,

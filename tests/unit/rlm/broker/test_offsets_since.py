@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from rlm.broker.offsets_since import fetch_offsets_since
+from rlm.broker.list_offsets import fetch_first_offsets_since
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -10,7 +8,7 @@ from rlm.wire.api.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import FencedError, NotFoundError
+from rsm.segment.errors import FencedError, RetriableError
 from tests.unit.rlm.broker.scripted_broker import ScriptedBroker, partition
 
 
@@ -25,7 +23,7 @@ def leader(*rows: ListOffsetsPartitionResponse) -> ScriptedBroker:
 
 
 def test_offsets_since_when_a_record_is_that_young_then_its_offset_else_none() -> None:
-    found = fetch_offsets_since(
+    found = fetch_first_offsets_since(
         leader(
             ListOffsetsPartitionResponse(partition_index=0, offset=17),
             ListOffsetsPartitionResponse(partition_index=1, offset=-1),
@@ -34,7 +32,7 @@ def test_offsets_since_when_a_record_is_that_young_then_its_offset_else_none() -
         1000,
     )
 
-    assert found == {partition(0): 17, partition(1): None}
+    assert found.succeeded == {partition(0): 17, partition(1): None}
 
 
 def test_offsets_since_when_leadership_has_moved_then_fenced() -> None:
@@ -42,10 +40,12 @@ def test_offsets_since_when_leadership_has_moved_then_fenced() -> None:
         partition_index=0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER
     )
 
-    with pytest.raises(FencedError):
-        fetch_offsets_since(leader(moved), {partition(0): 4}, 1000)
+    found = fetch_first_offsets_since(leader(moved), {partition(0): 4}, 1000)
+
+    assert isinstance(found.failed[partition(0)], FencedError)
 
 
-def test_offsets_since_when_a_partition_is_not_answered_then_not_found() -> None:
-    with pytest.raises(NotFoundError):
-        fetch_offsets_since(leader(), {partition(0): 4}, 1000)
+def test_offsets_since_when_a_partition_is_not_answered_then_retriable() -> None:
+    found = fetch_first_offsets_since(leader(), {partition(0): 4}, 1000)
+
+    assert isinstance(found.failed[partition(0)], RetriableError)
