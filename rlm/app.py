@@ -115,6 +115,7 @@ def _manage(
             confirm_cluster=lambda: ports.broker.leadership(()),
             begin_metadata=metadata.start,
             readiness=metadata.readiness,
+            await_ready=metadata.wait_ready,
             check_store=outside.storage.check_access,
             keep_retention=_retention_keeper(config, ports, metrics).step,
             cycle=cycle.step,

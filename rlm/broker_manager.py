@@ -28,17 +28,21 @@ from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 
+_READY_WAIT_MS = 2000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerWork:
     """What a manager does.
 
     `confirm_cluster` and then `begin_metadata` once, the rest over and over: nothing is made in a
-    cluster that is not ours. `readiness` is the metadata's.
+    cluster that is not ours. `readiness` is the metadata's; `await_ready` waits for it, so many ms.
     """
 
     confirm_cluster: Callable[[], object]
     begin_metadata: Callable[[], None]
     readiness: Callable[[], Readiness]
+    await_ready: Callable[[int], Readiness]
     check_store: Callable[[], None]
     keep_retention: Callable[[], RetentionReport]
     cycle: Callable[[Mapping[UUID, str]], Sequence[PartitionReport]]
@@ -134,7 +138,8 @@ class BrokerManager:
         self._work.heartbeat()
 
     def _require_ready(self) -> None:
-        metadata = self._work.readiness()
+        """A start takes a moment; that is nothing to warn of."""
+        metadata = self._work.await_ready(_READY_WAIT_MS)
         if not metadata.ready:
             raise RetriableError(metadata.reason or "metadata is not ready")
 
