@@ -27,7 +27,6 @@ from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 
-
 _READY_WAIT_MS = 2000
 
 
@@ -84,7 +83,7 @@ class BrokerManager:
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
         self._started = False
-        self._metadata_begun = False
+        self._metadata_begun = Event()
 
     def start(self) -> None:
         self._started = True
@@ -121,10 +120,10 @@ class BrokerManager:
         self._resources.close()
 
     def _step(self) -> None:
-        if not self._metadata_begun:
+        if not self._metadata_begun.is_set():
             self._work.confirm_cluster()
             self._work.begin_metadata()
-            self._metadata_begun = True
+            self._metadata_begun.set()
         self._require_ready()
         self._work.check_store()
         retention = self._work.keep_retention()
@@ -139,6 +138,8 @@ class BrokerManager:
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""
+        if not self._metadata_begun.wait(_READY_WAIT_MS / 1000):
+            raise RetriableError("the cluster has not been reached yet")
         metadata = self._work.await_ready(_READY_WAIT_MS)
         if not metadata.ready:
             raise RetriableError(metadata.reason or "metadata is not ready")
