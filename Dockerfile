@@ -1,0 +1,24 @@
+# The checkout with all that `make setup` needs and makes; docker-compose.yml runs make in it.
+FROM debian:bookworm-slim
+
+# Java's package links its manual into a directory that a slim image may lack.
+RUN mkdir -p /usr/share/man/man1 \
+    && apt-get update \
+    && apt-get install --yes --no-install-recommends \
+        ca-certificates make maven openjdk-17-jre-headless openssl python3 python3-venv \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --home-dir /var/lib/rlm rlm \
+    && install --directory --owner=rlm --group=rlm /checkout
+
+USER rlm
+WORKDIR /checkout
+ENV PIP_NO_CACHE_DIR=1
+
+# What is downloaded depends on these files alone, so a change of the code downloads nothing.
+COPY --chown=rlm:rlm Makefile requirements-dev.txt ./
+COPY --chown=rlm:rlm tests/services/pom.xml tests/services/
+RUN make build/stamps/jars && rm -rf ~/.m2
+RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
+
+COPY --chown=rlm:rlm . .
+RUN make setup
