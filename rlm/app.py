@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from threading import Event
-from uuid import UUID, uuid5
+from uuid import uuid5
 
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
@@ -24,6 +24,7 @@ from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.outside import Outside, open_bootstrap, open_outside, own_topics, storage_manager
 from rlm.policy.view import PolicyLimits
+from rlm.process.state_id import state_id
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
 from rlm.tasks.broker_retention import BrokerRetention
@@ -37,6 +38,7 @@ from rlm.tasks.leadership import Leadership
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.ports import Ports
 from rlm.tasks.retention_keeper import RetentionKeeper
+from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.trimmer import Trimmer
 from rlmm.cache.metadata_cache import MetadataCache
@@ -46,8 +48,6 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.storage.observed import ObservedChunkStorage
 
 _log = logging.getLogger(__name__)
-
-_PROCESS_IDS = UUID("9d0a6c1e-5b0b-4f5e-8c57-6f1d4b3f2a10")
 
 
 def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
@@ -99,7 +99,19 @@ def _manage(
         expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
         stopping=Event(),
     )
-    leadership = Leadership(ports, incarnation=ports.new_id())
+    card = _card(config, outside.identity, http_address)
+    leadership = Leadership(
+        ports,
+        incarnation=ports.new_id(),
+        alone=lambda: (
+            not live_rivals(
+                metadata.registrations(),
+                broker_id=card.broker_id,
+                process_id=card.process_id,
+                broker_ms=metadata.broker_time_ms(),
+            )
+        ),
+    )
     copies = _copies(config, ports, lanes, leadership, metrics)
     cycle = LeaderCycle(
         ports,
@@ -109,7 +121,6 @@ def _manage(
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
         limits=_limits(config),
     )
-    card = _card(config, outside.identity, http_address)
     return BrokerManager(
         work=ManagerWork(
             confirm_cluster=lambda: ports.broker.leadership(()),
@@ -209,10 +220,10 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
 
 
 def _card(config: Config, identity: BrokerIdentity, http_address: HostPort) -> ProcessCard:
-    """One registration per broker, whatever run of the process made it."""
-    name = f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.MANAGER.name}"
+    """One registration per state directory, whatever run of the process made it."""
+    own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessCard(
-        process_id=uuid5(_PROCESS_IDS, name),
+        process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
         role=ProcessRole.MANAGER,
         broker_id=identity.node_id,
         http_address=str(http_address),

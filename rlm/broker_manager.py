@@ -1,6 +1,7 @@
 """The manager while it runs: its threads, whether it is ready, and what it says of partitions.
 
     cycle        one LeaderCycle every remote.log.manager.task.interval.ms
+    store        asks whether the store can be reached, as often
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
 
@@ -15,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event, Lock
-from uuid import UUID
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
+from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
 from rlmm.spi import Readiness
@@ -44,7 +45,7 @@ class ManagerWork:
     await_ready: Callable[[int], Readiness]
     check_store: Callable[[], None]
     keep_retention: Callable[[], RetentionReport]
-    cycle: Callable[[Mapping[UUID, str]], Sequence[PartitionReport]]
+    cycle: Callable[[CycleOutlook], Sequence[PartitionReport]]
     heartbeat: Callable[[], None]
     gauges: ManagerGauges
 
@@ -81,22 +82,26 @@ class BrokerManager:
         self._reports: tuple[PartitionReport, ...] = ()
         self._lock = Lock()
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
+        self._store = self._periodic("store", self._work.check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
+        self._all = (self._store, self._cycle, self._heartbeat)
         self._started = False
         self._metadata_begun = Event()
 
     def start(self) -> None:
         self._started = True
-        self._cycle.start()
-        self._heartbeat.start()
+        for periodic in self._all:
+            periodic.start()
 
     def failure(self) -> TieredStorageError | None:
         problem = self._cycle.problem()
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in (self._cycle, self._heartbeat)]
+        problems = [periodic.problem() for periodic in self._all]
         reasons = [str(problem) for problem in problems if problem is not None]
+        with self._lock:
+            reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
         metadata = self._work.readiness()
         if not reasons and not metadata.ready:
             reasons = [metadata.reason]
@@ -110,12 +115,12 @@ class BrokerManager:
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         self._stopping.set()
-        for periodic in (self._cycle, self._heartbeat):
+        for periodic in self._all:
             periodic.stop()
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
         if self._started:
-            for periodic in (self._cycle, self._heartbeat):
+            for periodic in self._all:
                 periodic.join(deadline_ms - self._clock.monotonic_ms())
         self._resources.close()
 
@@ -125,9 +130,11 @@ class BrokerManager:
             self._work.begin_metadata()
             self._metadata_begun.set()
         self._require_ready()
-        self._work.check_store()
         retention = self._work.keep_retention()
-        reports = tuple(self._work.cycle(retention.untierable))
+        outlook = CycleOutlook(
+            untierable=retention.untierable, store_reachable=self._store.problem() is None
+        )
+        reports = tuple(self._work.cycle(outlook))
         with self._lock:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)

@@ -73,4 +73,7 @@ def _word(row: Mapping[str, object]) -> ManagerWord:
         lag_bytes=lag_bytes if isinstance(lag_bytes, int) else None,
         lag_segments=lag_segments if isinstance(lag_segments, int) else None,
         trim_held=held if isinstance(held, dict) else None,
+        diverged=bool(row.get("diverged")),
+        external_start=bool(row.get("external_start")),
+        problem=str(row.get("problem") or "") or None,
     )

@@ -196,8 +196,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.pending_upload_offset,
             row.last_stable_offset,
             row.high_watermark,
-            row.lag_segments,
-            row.lag_bytes,
+            row.said.lag_segments,
+            row.said.lag_bytes,
             row.remote_segments,
             row.remote_bytes,
         )
@@ -205,8 +205,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             tip.topic,
             str(tip.partition),
             row.policy_state or "-",
-            row.role,
+            row.role or "-",
             *("?" if number is None else str(number) for number in numbers),
-            "" if row.trim_held is None else str(row.trim_held.get("reason", "")),
+            "" if row.said.trim_held is None else str(row.said.trim_held.get("reason", "")),
         )
     return table

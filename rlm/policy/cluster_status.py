@@ -41,12 +41,15 @@ class StoredPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerWord:
-    """A partition by the word of one broker's manager; the last three only if it leads it."""
+    """A partition by the word of one broker's manager; all but the role only if it leads it."""
 
     role: str
     lag_bytes: int | None = None
     lag_segments: int | None = None
     trim_held: Mapping[str, object] | None = None
+    diverged: bool | None = None
+    external_start: bool | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +57,13 @@ class PartitionStatus:
     """One row. Offsets are -1 where there is none, None where they are not known.
 
     `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
-    first that is not stored and is to be; remote bytes are those of finished segments' logs.
+    first that is not stored and is to be. `role` and `said` are the word of the leader's manager,
+    None where it does not answer. Remote bytes are those of finished segments' logs.
     """
 
     topic_id_partition: TopicIdPartition
     policy_state: str | None
-    role: str
+    role: str | None
     leader_id: int | None
     leader_epoch: int
     log_start_offset: int | None
@@ -68,11 +72,9 @@ class PartitionStatus:
     pending_upload_offset: int | None
     last_stable_offset: int | None
     high_watermark: int | None
-    lag_bytes: int | None
-    lag_segments: int | None
     remote_bytes: int
     remote_segments: int
-    trim_held: Mapping[str, object] | None
+    said: ManagerWord
 
 
 def partition_status(
@@ -87,8 +89,10 @@ def partition_status(
     ranges = stored_ranges(stored.state.lineage, finished)
     end_offset = stored_end(ranges)
     word = None if led.leader_id is None else words.get(led.leader_id)
-    leads = word is not None and word.role == LEADER
-    role = LEADER if leads else FOLLOWER if words else NONE
+    said = word if word is not None and word.role == LEADER else None
+    managed = stored.policy is not None and stored.policy.state is not PolicyState.DISABLED
+    unheard = None if managed else NONE
+    role = unheard if word is None else word.role
     offsets = led.offsets
     local_start = None if offsets is None else offsets.log_start_offset
     starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]
@@ -107,11 +111,9 @@ def partition_status(
         pending_upload_offset=_pending(stored.policy, offsets, pending),
         last_stable_offset=None if offsets is None else offsets.last_stable_offset,
         high_watermark=None if offsets is None else offsets.high_watermark,
-        lag_bytes=word.lag_bytes if word is not None and leads else None,
-        lag_segments=word.lag_segments if word is not None and leads else None,
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
-        trim_held=word.trim_held if word is not None and leads else None,
+        said=ManagerWord(role=NONE) if said is None else said,
     )
 
 
@@ -137,13 +139,16 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "pending_upload_offset": status.pending_upload_offset,
         "last_stable_offset": status.last_stable_offset,
         "high_watermark": status.high_watermark,
-        "lag_bytes": status.lag_bytes,
-        "lag_segments": status.lag_segments,
+        "lag_bytes": status.said.lag_bytes,
+        "lag_segments": status.said.lag_segments,
         "remote_bytes": status.remote_bytes,
         "remote_segments": status.remote_segments,
-        "trim_held": status.trim_held,
+        "trim_held": status.said.trim_held,
         "leader_id": status.leader_id,
         "policy_state": status.policy_state,
+        "diverged": status.said.diverged,
+        "external_start": status.said.external_start,
+        "problem": status.said.problem,
     }
 
 

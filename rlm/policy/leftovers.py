@@ -9,6 +9,7 @@ late record of it can come any more.
 from __future__ import annotations
 
 from rlm.policy.view import PartitionView
+from rlmm.events import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.metadata import SegmentState
 
@@ -30,6 +31,24 @@ def begun_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
         record
         for record in view.segments
         if record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED and not record.dead_lettered
+    )
+
+
+def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """All finished segments, where tiering was disabled with deletion of what is remote.
+
+    Not before the log start has reached the local start: from there on all of it is local.
+    """
+    policy, log_start = view.policy, view.state.log_start_offset
+    if policy.state is not PolicyState.DISABLED or not policy.delete_remote:
+        return ()
+    if log_start is None or log_start < view.local_start_offset:
+        return ()
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        and record.metadata.offsets.end_offset > log_start
     )
 
 

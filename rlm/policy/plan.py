@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rlm.policy.candidates import copy_candidates
-from rlm.policy.leftovers import begun_deletions, below_log_start, dangling_copies, forgettable
+from rlm.policy.leftovers import (
+    begun_deletions,
+    below_log_start,
+    dangling_copies,
+    forgettable,
+    removable_after_disabling,
+)
 from rlm.policy.retention import expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
@@ -72,6 +78,7 @@ def _deletions(view: PartitionView) -> tuple[DeleteSegment, ...]:
         (dangling_copies(view), "copy did not finish"),
         (begun_deletions(view), "deletion did not finish"),
         (() if view.diverged else below_log_start(view), "below log start"),
+        (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )
     return tuple(
         DeleteSegment(record=record, reason=reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
@@ -36,6 +37,19 @@ from rsm.segment.metadata import SegmentState
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleOutlook:
+    """What a cycle is told of the world beforehand.
+
+    `untierable`: topic ids that must be neither copied nor trimmed now, each with the rule. While
+    the store is not reachable nothing is copied or deleted; what is behind is still seen, and what
+    is stored is still trimmed.
+    """
+
+    untierable: Mapping[UUID, str] = field(default_factory=dict)
+    store_reachable: bool = True
+
+
 class LeaderCycle:
     """Looks at every hosted partition and starts what is due. One thread's."""
 
@@ -59,10 +73,8 @@ class LeaderCycle:
         self._clock = ports.clock
         self._limits = limits
 
-    def step(self, untierable: Mapping[UUID, str]) -> tuple[PartitionReport, ...]:
+    def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
-
-        `untierable`: topic ids that must be neither copied nor trimmed now, each with the rule.
 
         Raises RetriableError if the broker or the metadata topic can't be asked now, and
         InvalidConfigError if what answers as our broker belongs to another cluster.
@@ -72,7 +84,7 @@ class LeaderCycle:
         led = self._broker.leadership(topics) if topics else {}
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         self._leadership.claim_all(self._leadership.keep_only(epochs))
-        reports = self._lead(policies, untierable)
+        reports = self._lead(policies, outlook)
         seen = {report.topic_id_partition for report in reports}
         unclaimed = (
             waiting_report(tip, epoch, claimed=False, problem="leadership is not claimed yet")
@@ -95,7 +107,7 @@ class LeaderCycle:
                 yield follower_report(tip)
 
     def _lead(
-        self, policies: Mapping[UUID, TopicPolicy], untierable: Mapping[UUID, str]
+        self, policies: Mapping[UUID, TopicPolicy], outlook: CycleOutlook
     ) -> list[PartitionReport]:
         leads = self._leadership.leads()
         planned_at_ms = self._clock.monotonic_ms()
@@ -108,7 +120,7 @@ class LeaderCycle:
             tip = lead.topic_id_partition
             try:
                 view = self._view(
-                    lead, policies[tip.topic_id], offsets, untierable.get(tip.topic_id)
+                    lead, policies[tip.topic_id], offsets, outlook.untierable.get(tip.topic_id)
                 )
             except TieredStorageError as error:
                 _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
@@ -117,7 +129,8 @@ class LeaderCycle:
                 )
                 continue
             decided = plan(view)
-            self._start(lead, view, decided)
+            if outlook.store_reachable:
+                self._start(lead, view, decided)
             if decided.trim.offset is not None:
                 trims[tip] = TrimPlan(
                     writer=lead.writer,

@@ -3,13 +3,13 @@
 A leader decides nothing before its own claim has come back through the metadata topic: then it has
 seen all that was decided before it. A claim carries the whole lineage, joined from what is stored
 and the broker's checkpoint. A claim that another run of our process overtook in the same epoch is
-not repeated: two processes beside one broker would claim for ever.
+not repeated while that one lives: two processes beside one broker would claim for ever.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from uuid import UUID
 
@@ -27,9 +27,11 @@ _log = logging.getLogger(__name__)
 class Leadership:
     """The partitions that this run of the process leads. Thread-safe."""
 
-    def __init__(self, ports: Ports, *, incarnation: UUID) -> None:
+    def __init__(self, ports: Ports, *, incarnation: UUID, alone: Callable[[], bool]) -> None:
+        """`alone`: whether no other live manager is known beside our broker."""
         self._broker_id = ports.broker.node_id
         self._incarnation = incarnation
+        self._alone = alone
         self._metadata = ports.metadata
         self._source = ports.source
         self._new_id = ports.new_id
@@ -42,7 +44,7 @@ class Leadership:
             self._leads = {
                 tip: lead
                 for tip, lead in self._leads.items()
-                if leader_epochs.get(tip) == lead.writer.leader_epoch
+                if leader_epochs.get(tip) == lead.writer.leader_epoch and not self._abandoned(lead)
             }
             held = set(self._leads)
         return tuple(
@@ -55,6 +57,19 @@ class Leadership:
             for tip, epoch in leader_epochs.items()
             if tip not in held
         )
+
+    def _abandoned(self, lead: PartitionLead) -> bool:
+        """Whether our claim was overtaken in its own epoch by a process that is gone by now."""
+        owner = self._metadata.partition_state(lead.topic_id_partition).owner
+        if owner is None or owner == lead.writer:
+            return False
+        if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
+            _log.warning(
+                "another process owns what we lead",
+                extra={"topic_partition": lead.topic_id_partition, "owner": owner.incarnation},
+            )
+            return False
+        return True
 
     def claim_all(self, leads: Iterable[PartitionLead]) -> None:
         """Claim each; what fails is logged and claimed again in the next cycle."""

@@ -62,6 +62,7 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
         copying=bool(view.in_flight),
         diverged=view.diverged,
         external_start=view.external_start,
+        problem="" if view.owned else "another process beside this broker owns the partition",
     )
 
 

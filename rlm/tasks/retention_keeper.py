@@ -1,7 +1,8 @@
 """Keeps tiered topics as tiering needs them: the broker's retention at -1, and not compacted.
 
-Runs in every manager, once per cycle. What changes a topic is done by the one beside the leader of
-its partition 0; what forbids copying and trimming is seen by each for itself.
+Runs in every manager, once per cycle. What changes a topic is done by each whose broker leads any
+of its partitions: all of it is idempotent, and one that is down must not keep the others from it.
+What forbids copying and trimming is seen by each for itself.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class RetentionKeeper:
                 untierable[policy.topic_id] = reason
                 logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
                 continue
-            if self._leads_first_partition(view, policy):
+            if self._leads_any_partition(view, policy):
                 values = self._keep(policy, found)
                 if values is not None:
                     limited[policy.topic_id] = values
@@ -123,5 +124,6 @@ class RetentionKeeper:
             and self._node_id in topic.replica_ids()
         )
 
-    def _leads_first_partition(self, view: ClusterView, policy: TopicPolicy) -> bool:
-        return view.topics[policy.topic].partitions[0].leader_id == self._node_id
+    def _leads_any_partition(self, view: ClusterView, policy: TopicPolicy) -> bool:
+        partitions = view.topics[policy.topic].partitions
+        return any(each.leader_id == self._node_id for each in partitions)

@@ -46,7 +46,10 @@ class Audit:
             self._check_delete(process, subject)
 
     def _check_event(self, event: SegmentEvent) -> None:
-        """No finished copy above the log start is given up, whoever asks."""
+        """No finished copy above the log start is given up, unless the user asked for its removal.
+
+        Then all that is still readable has to be local.
+        """
         metadata = event.metadata
         if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
             return
@@ -54,8 +57,12 @@ class Audit:
         finished = record and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
         expected = event.expected_state is SegmentState.COPY_SEGMENT_FINISHED
         state = self._world.state(metadata.topic_id_partition)
-        above = metadata.offsets.end_offset > (state.log_start_offset or 0)
-        if finished and expected and above and state.owner == metadata.writer:
+        log_start = state.log_start_offset or 0
+        above = metadata.offsets.end_offset > log_start
+        policy = self._world.metadata.topic_policy(metadata.topic_id_partition.topic_id)
+        local_start = self._world.leader().log_start_offset
+        removed = policy is not None and policy.delete_remote and log_start >= local_start
+        if finished and expected and above and not removed and state.owner == metadata.writer:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
 
     def _check_trim(

@@ -19,7 +19,7 @@ from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
-from rlm.tasks.leader import LeaderCycle
+from rlm.tasks.leader import CycleOutlook, LeaderCycle
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.ports import Ports
 from rlm.tasks.report import PartitionReport
@@ -88,7 +88,7 @@ class Process:
         self.problem: TieredStorageError | None = None
         self.untierable: dict[UUID, str] = {}
         self.ports = self._make_ports(outside)
-        self.leadership = Leadership(self.ports, incarnation=self.incarnation)
+        self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
         self.trimmer = self.make_trimmer()
         self.cycle = self.make_cycle()
@@ -105,7 +105,7 @@ class Process:
         self.problem = None
         try:
             self._heartbeat.step()
-            self.reports = self.cycle.step(self.untierable)
+            self.reports = self.cycle.step(CycleOutlook(untierable=self.untierable))
         except ProcessCrashError:
             self.reports = ()
         except TieredStorageError as error:

@@ -35,7 +35,12 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
     words = ask_managers(cluster.metadata, {TIP: 1}, executor, complain=lines.append)
 
     said = ManagerWord(
-        role="leader", lag_bytes=2048, lag_segments=2, trim_held={"reason": "young", "age_ms": 5}
+        role="leader",
+        lag_bytes=2048,
+        lag_segments=2,
+        trim_held={"reason": "young", "age_ms": 5},
+        diverged=False,
+        external_start=False,
     )
     assert words == {TIP: {1: said}}
     assert lines == []

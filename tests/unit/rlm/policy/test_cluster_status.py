@@ -63,6 +63,9 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "trim_held": {"reason": "young"},
         "leader_id": 1,
         "policy_state": "ACTIVE",
+        "diverged": None,
+        "external_start": None,
+        "problem": None,
     }
 
 
@@ -124,19 +127,19 @@ def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
 @pytest.mark.parametrize(
     ("words", "role", "lag_bytes"),
     [
-        ({}, "none", None),
+        ({}, None, None),
         ({1: LEADS, 2: FOLLOWS}, "leader", 7),
-        ({2: FOLLOWS}, "follower", None),
+        ({2: FOLLOWS}, None, None),
         ({1: FOLLOWS}, "follower", None),
-        ({2: LEADS}, "follower", None),
+        ({2: LEADS}, None, None),
     ],
 )
 def test_status_when_managers_speak_then_only_the_leaders_own_is_believed(
-    words: dict[int, ManagerWord], role: str, lag_bytes: int | None
+    words: dict[int, ManagerWord], role: str | None, lag_bytes: int | None
 ) -> None:
     row = status(words=words)
 
-    assert (row.role, row.lag_bytes) == (role, lag_bytes)
+    assert (row.role, row.said.lag_bytes) == (role, lag_bytes)
 
 
 @pytest.mark.parametrize("policy_state", [None, PolicyState.DISABLED])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.view import PolicyLimits
+from rlm.tasks.leader import CycleOutlook
 from rlmm.cache.memory import MemoryStore
 from rlmm.events import LogStartAdvanced, PolicyState
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -134,7 +135,7 @@ def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_goes() -> No
 
     def look_from_within() -> None:
         started.extend(r.metadata.state for r in world.records())
-        process.cycle.step({})
+        process.cycle.step(CycleOutlook())
 
     process.effects.before("write .meta", look_from_within)
     world.settle()
@@ -302,7 +303,10 @@ def test_records_when_topic_is_compacted_then_a_new_reader_knows_the_same() -> N
 
 
 def test_removal_when_disabled_with_delete_then_remote_data_goes_and_local_stays() -> None:
-    """Scenario 77: the log start moves to the local start, then the remote data goes."""
+    """Scenario 77: the log start moves to the local start, then all remote data goes.
+
+    Also what lies above: it is local, and nobody would ever expire it remotely.
+    """
     world = World()
     world.segments(3)
     world.start()
@@ -312,7 +316,8 @@ def test_removal_when_disabled_with_delete_then_remote_data_goes_and_local_stays
     world.settle()
 
     assert world.state().log_start_offset == world.leader().log_start_offset == 20
-    assert world.stored() == [(20, 30)]
+    assert world.stored() == []
+    assert world.object_names() == []
     assert violations(world) + leftovers(world) == []
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
+import pytest
+
+from rlm.tasks.leadership import Leadership
 from rlmm.events import LeadershipClaimed, SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
@@ -160,3 +164,25 @@ def test_partition_when_its_log_dir_is_offline_then_others_go_on() -> None:
 
     assert [world.leader(tip).log_start_offset for tip in world.tips] == [0, 10]
     assert violations(world) == []
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_gone(
+    *, alone: bool
+) -> None:
+    """Scenario 100: what a second process took for a while is not lost for ever."""
+    world = World()
+    world.segments(1)
+    first = world.start()
+    world.settle()
+    lead = first.leadership.leads()[0]
+    first.leadership = Leadership(first.ports, incarnation=first.incarnation, alone=lambda: alone)
+    first.leadership.claim(lead)
+    rival = replace(lead.writer, incarnation=UUID(int=77))
+    Leadership(first.ports, incarnation=rival.incarnation, alone=lambda: False).claim(
+        replace(lead, writer=rival)
+    )
+
+    missing = first.leadership.keep_only({lead.topic_id_partition: lead.writer.leader_epoch})
+
+    assert bool(missing) is alone
