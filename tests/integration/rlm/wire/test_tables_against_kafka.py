@@ -26,7 +26,9 @@ _TYPES = {
     "uuid": WireType.UUID,
     "string": WireType.STRING,
     "bytes": WireType.BYTES,
+    "records": WireType.RECORDS,
 }
+_DEFAULT_STRUCTURE = "a structure of defaults"
 _MESSAGES = [
     *(message for api in ALL_APIS for message in (api.request, api.response)),
     RequestHeader,
@@ -70,8 +72,10 @@ def _default(field: Mapping[str, Any]) -> object:
     if field["type"] == "bool":
         return text == "true"
     if field["type"].startswith("int"):
-        return int(text or 0)
-    return {"uuid": UUID(int=0), "string": "", "bytes": b""}[field["type"]]
+        return int(text or "0", base=0)
+    if field["type"] not in _TYPES:
+        return _DEFAULT_STRUCTURE
+    return {"uuid": UUID(int=0), "string": "", "bytes": b"", "records": b""}[field["type"]]
 
 
 def _our_rows(message_type: type[Message]) -> Iterator[tuple[object, ...]]:
@@ -85,6 +89,10 @@ def _our_rows(message_type: type[Message]) -> Iterator[tuple[object, ...]]:
 
 def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
     is_array = isinstance(field.type, ArrayOf)
+    default = field.default
+    if isinstance(default, Message):
+        assert default == type(default)()
+        default = _DEFAULT_STRUCTURE
     return (
         field.name,
         is_array,
@@ -92,7 +100,7 @@ def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
         field.versions,
         field.nullable,
         field.tag,
-        field.default,
+        default,
     )
 
 
