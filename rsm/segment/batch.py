@@ -48,7 +48,7 @@ V2_HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">8xi")
 _LEGACY_HEADER = struct.Struct(">qiIbb")
 _TIMESTAMP = struct.Struct(">q")
-_LEGACY_CRC_COVERED_FROM = 16
+LEGACY_CRC_COVERED_FROM = 16
 # Log overhead, crc, magic, attributes, (timestamp,) and two lengths of an empty key and value.
 _MIN_BYTES = {0: 26, 1: 34, 2: HEADER_BYTES}
 _CODEC_MASK = 0x07
@@ -203,7 +203,7 @@ def verify_crc(batch: memoryview, *, position: int = 0) -> None:
         expected, found = header.length_bytes, len(batch)
         raise CorruptError("not one batch", position=position, expected=expected, found=found)
     if header.magic < 2:
-        found = zlib.crc32(batch[_LEGACY_CRC_COVERED_FROM:])
+        found = zlib.crc32(batch[LEGACY_CRC_COVERED_FROM:])
     else:
         found = crc32c(batch[CRC_COVERED_FROM:])
     if found != header.crc:

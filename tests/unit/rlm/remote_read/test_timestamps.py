@@ -1,0 +1,94 @@
+"""The first stored record since a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rsm.segment.compression import CompressionType
+from rsm.segment.epochs import Lineage
+from rsm.segment.records import ControlType
+from tests.segment_builder import (
+    build_batch,
+    build_batches,
+    build_control_batch,
+    build_segment,
+    record,
+)
+from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
+
+BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
+
+
+def offset_since(world: RemoteWorld, timestamp_ms: int) -> int | None:
+    timestamps = RemoteTimestamps(world.metadata, world.storage, world.reader())
+    return timestamps.offset_since(TIP, timestamp_ms)
+
+
+@pytest.mark.parametrize(
+    ("since_ms", "offset"),
+    [(0, 0), (BASE_MS, 0), (BASE_MS + 37, 37), (BASE_MS + 100, 100), (BASE_MS + 199, 199)],
+)
+def test_offset_since_when_stored_then_first_not_older(
+    world: RemoteWorld, since_ms: int, offset: int
+) -> None:
+    """Scenario 42, of the remote tier: before the first gives it, exact gives the record itself."""
+    world.claim()
+    for base in (0, 100):
+        world.store(segment_of(base))
+
+    assert offset_since(world, since_ms) == offset
+
+
+def test_offset_since_when_all_are_older_then_none_and_nothing_is_fetched(
+    world: RemoteWorld,
+) -> None:
+    """Scenario 44: an answer that only the local log has costs no look into the store."""
+    world.claim()
+    world.store(segment_of(0))
+
+    assert offset_since(world, BASE_MS + 100) is None
+    assert world.executor.submitted_count == 0
+
+
+def test_offset_since_when_times_go_back_then_the_first_in_order_of_offset(
+    world: RemoteWorld,
+) -> None:
+    world.claim()
+    times = [50, 10, 90, 20, 60]
+    batches = [
+        build_batch([record(offset, timestamp_ms=BASE_MS + ms)], codec=CompressionType.GZIP)
+        for offset, ms in enumerate(times)
+    ]
+    world.store(build_segment(batches, index_interval_bytes=1))
+
+    found = [offset_since(world, BASE_MS + ms) for ms in (10, 50, 51, 60, 90)]
+
+    assert found == [0, 0, 2, 2, 2]
+
+
+def test_offset_since_when_segment_is_out_of_lineage_then_skipped(world: RemoteWorld) -> None:
+    """Scenario 45: a segment out of lineage does not answer; the next valid one does."""
+    other = build_segment(build_batches(10, base_offset=0, leader_epoch=1))
+    world.store(other, lineage=Lineage.of((1, 0)))
+    world.store(segment_of(100, leader_epoch=2), lineage=Lineage.of((2, 100)))
+    world.claim(Lineage.of((2, 100)))
+
+    assert offset_since(world, BASE_MS) == 100
+
+
+def test_offset_since_when_below_log_start_then_the_first_readable(world: RemoteWorld) -> None:
+    world.claim()
+    world.store(segment_of(0))
+    world.advance_log_start(55)
+
+    assert offset_since(world, BASE_MS + 20) == 55
+
+
+def test_offset_since_when_a_marker_is_the_first_then_its_offset(world: RemoteWorld) -> None:
+    """The broker's own search counts markers, so both tiers answer alike."""
+    world.claim()
+    marker = build_control_batch(1, ControlType.COMMIT, producer_id=7, timestamp_ms=BASE_MS + 500)
+    world.store(build_segment([build_batch([record(0, timestamp_ms=BASE_MS)]), marker]))
+
+    assert offset_since(world, BASE_MS + 1) == 1
