@@ -55,7 +55,7 @@ ALL_MESSAGES = [
     for version in range(api.versions.first, api.versions.last + 1)
 ]
 
-_FIRST_UNKNOWN_TAG = 100
+_FIRST_UNKNOWN_TAG, _LAST_UNKNOWN_TAG = 200, 2**31 - 2  # Kafka uses the last itself
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _PRIMITIVES: dict[WireType, st.SearchStrategy[object]] = {
     WireType.BOOLEAN: st.booleans(),
@@ -100,7 +100,9 @@ def messages(
         arguments = {f.name: values(f) for f in fields_of(kind) if version in f.versions}
         if flexible and unknown_tags:
             tags = st.dictionaries(
-                st.integers(_FIRST_UNKNOWN_TAG, 2**31 - 1), st.binary(max_size=8), max_size=2
+                st.integers(_FIRST_UNKNOWN_TAG, _LAST_UNKNOWN_TAG),
+                st.binary(max_size=8),
+                max_size=2,
             )
             arguments["unknown_tags"] = tags.map(lambda each: tuple(sorted(each.items())))
         return st.builds(kind, **arguments)
