@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.metadata import version
 from threading import Event
 from uuid import UUID, uuid5
@@ -93,35 +94,18 @@ def _manage(
     http_address: HostPort,
     metrics: Metrics,
 ) -> BrokerManager:
-    stopping = Event()
-    copy_pool = ThreadPoolExecutor(config.manager.copier_thread_count, "copier")
-    expiry_pool = ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer")
+    lanes = _Lanes(
+        copy_pool=ThreadPoolExecutor(config.manager.copier_thread_count, "copier"),
+        expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+        stopping=Event(),
+    )
     leadership = Leadership(ports, incarnation=ports.new_id())
-    copies = CopyLanes(
-        ports,
-        lanes=Lanes(copy_pool, "copy"),
-        leadership=leadership,
-        metrics=metrics,
-        stopping=stopping,
-        attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
-    )
-    expiries = ExpiryLanes(
-        ports,
-        lanes=Lanes(expiry_pool, "expiry"),
-        expirer=Expirer(
-            ports,
-            metrics=metrics,
-            max_attempts=config.manager.delete_max_attempts,
-            first_pause_ms=config.manager.task_interval_ms,
-        ),
-        leadership=leadership,
-        stopping=stopping,
-    )
+    copies = _copies(config, ports, lanes, leadership, metrics)
     cycle = LeaderCycle(
         ports,
         leadership=leadership,
         copies=copies,
-        expiries=expiries,
+        expiries=_expiries(config, ports, lanes, leadership, metrics),
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
         limits=_limits(config),
     )
@@ -145,9 +129,50 @@ def _manage(
         ),
         metrics=metrics,
         clock=ports.clock,
-        pools=(copy_pool, expiry_pool),
-        stopping=stopping,
+        pools=(lanes.copy_pool, lanes.expiry_pool),
+        stopping=lanes.stopping,
         resources=_closing(ports, metadata),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lanes:
+    """What work that takes long runs on, and what ends it."""
+
+    copy_pool: ThreadPoolExecutor
+    expiry_pool: ThreadPoolExecutor
+    stopping: Event
+
+
+def _copies(
+    config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
+) -> CopyLanes:
+    return CopyLanes(
+        ports,
+        lanes=Lanes(lanes.copy_pool, "copy"),
+        leadership=leadership,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
+        first_pause_ms=config.manager.task_interval_ms,
+    )
+
+
+def _expiries(
+    config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
+) -> ExpiryLanes:
+    expirer = Expirer(
+        ports,
+        metrics=metrics,
+        max_attempts=config.manager.delete_max_attempts,
+        first_pause_ms=config.manager.task_interval_ms,
+    )
+    return ExpiryLanes(
+        ports,
+        lanes=Lanes(lanes.expiry_pool, "expiry"),
+        expirer=expirer,
+        leadership=leadership,
+        stopping=lanes.stopping,
     )
 
 

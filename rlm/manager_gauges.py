@@ -59,6 +59,8 @@ class ManagerGauges:
     def _show_led(self, report: PartitionReport) -> None:
         tip = report.topic_id_partition
         labels = (tip.topic, str(tip.partition))
+        if report.lag_bytes is None or report.lag_segments is None:
+            return  # not looked at: what was last seen still stands
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)

@@ -35,6 +35,9 @@ from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack
 
+_CONNECT_TIMEOUT_MS = 10_000
+_REQUEST_TIMEOUT_MS = 30_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
@@ -67,11 +70,20 @@ def open_outside(config: Config, clock: Clock) -> Outside:
     )
 
 
-def open_bootstrap(cluster: ClusterConfig, clock: Clock) -> Bootstrap:
-    """The way to any broker of the cluster."""
-    security = security_of(cluster.client.librdkafka())
+def open_bootstrap(
+    cluster: ClusterConfig, clock: Clock, *, timeout_ms: int = _REQUEST_TIMEOUT_MS
+) -> Bootstrap:
+    """The way to any broker of the cluster.
+
+    `timeout_ms` bounds each request, and an attempt to reach one bootstrap server after the other.
+    """
     servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
-    return Bootstrap(servers, Connector(ConnectionSettings(security=security), clock))
+    settings = ConnectionSettings(
+        security=security_of(cluster.client.librdkafka()),
+        connect_timeout_ms=max(1, min(_CONNECT_TIMEOUT_MS, timeout_ms // len(servers))),
+        request_timeout_ms=timeout_ms,
+    )
+    return Bootstrap(servers, Connector(settings, clock))
 
 
 def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:

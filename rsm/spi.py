@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
-from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import ByteRange
 
 
@@ -32,7 +32,8 @@ class CopyAttempt(ABC):
     def check(self) -> None:
         """Return if the attempt may go on.
 
-        Raises RetriableError past its deadline, FencedError if its leadership was lost. Thread-safe.
+        Raises RetriableError past its deadline, FencedError if its leadership was lost.
+        Thread-safe.
         """
 
 

@@ -1,1 +1,1 @@
-"""Spark jobs and data source over the store and its metadata. May import rsm and rlmm, never rlm."""
+"""Spark jobs and data source over store and metadata. May import rsm and rlmm, never rlm."""

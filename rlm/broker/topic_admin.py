@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.default_retention import DefaultRetention, read_default_retention
 from rlm.broker.list_offsets import fetch_partition_offsets
 from rlm.broker.offsets_since import fetch_offsets_since
 from rlm.broker.topic_configs import (
@@ -33,11 +34,17 @@ class TopicOnReplicas:
     configs: Mapping[int, TopicConfigs]
 
     @property
-    def leader_configs(self) -> TopicConfigs:
-        """As the leader of the first partition holds them; of any replica if it has no leader."""
+    def leader_id(self) -> int:
+        """The leader of the first partition; the broker of any replica if it has none."""
         leader_id = self.topic.partitions[0].leader_id
-        found = None if leader_id is None else self.configs.get(leader_id)
-        return found or next(iter(self.configs.values()))
+        if leader_id is None or leader_id not in self.configs:
+            return min(self.configs)
+        return leader_id
+
+    @property
+    def leader_configs(self) -> TopicConfigs:
+        """As the broker of `leader_id` holds them."""
+        return self.configs[self.leader_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +79,10 @@ class TopicAdmin(ABC):
         """What one broker holds of these topics."""
 
     @abstractmethod
+    def default_retention(self, node_id: int) -> DefaultRetention:
+        """What one broker applies to topics without overrides."""
+
+    @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
         """Set the topic's own values, delete them where None; all or none; idempotent."""
 
@@ -98,9 +109,12 @@ class ClusterTopicAdmin(TopicAdmin):
         return TopicOnReplicas(topic=found, configs=configs)
 
     def configs_at(self, node_id: int, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
-        address = self._bootstrap.view(()).broker(node_id)
-        with self._bootstrap.at(address) as broker:
+        with self._bootstrap.at(self._bootstrap.view(()).broker(node_id)) as broker:
             return read_topic_configs(broker, topics)
+
+    def default_retention(self, node_id: int) -> DefaultRetention:
+        with self._bootstrap.at(self._bootstrap.view(()).broker(node_id)) as broker:
+            return read_default_retention(broker, node_id)
 
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
         with self._bootstrap.any_broker() as broker:

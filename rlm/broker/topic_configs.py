@@ -17,7 +17,6 @@ from rlm.wire.api.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
-    DescribeConfigsResourceResult,
     DescribeConfigsResult,
 )
 from rlm.wire.api.incremental_alter_configs import (
@@ -36,9 +35,6 @@ CLEANUP_POLICY = "cleanup.policy"
 REMOTE_STORAGE_ENABLE = "remote.storage.enable"
 _KEYS = (RETENTION_MS, RETENTION_BYTES, CLEANUP_POLICY, REMOTE_STORAGE_ENABLE)
 
-# A topic's default may be told by a broker setting in another unit (KafkaConfig).
-_SYNONYM_UNIT_MS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
-
 _TOPIC_RESOURCE = 2
 _SOURCE_TOPIC = 1
 _SET = 0
@@ -47,14 +43,10 @@ _DELETE = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """A setting in force; `is_override` if the topic itself sets it, and not a default.
-
-    `default` is what would be in force without the topic's own value; None if not told.
-    """
+    """A setting in force; `is_override` if the topic itself sets it, and not a default."""
 
     value: str
     is_override: bool
-    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +63,6 @@ class TopicConfigs:
         """The topic's own value; None if it has none, whatever is in force."""
         entry = self.entries.get(key)
         return entry.value if entry is not None and entry.is_override else None
-
-    def default(self, key: str) -> str | None:
-        """What would be in force without the topic's own value; None if the broker tells none."""
-        entry = self.entries.get(key)
-        return None if entry is None else entry.default
 
     @property
     def retention_ms(self) -> int:
@@ -122,8 +109,7 @@ def read_topic_configs(broker: Requester, topics: Iterable[str]) -> Mapping[str,
     )
     if not resources:
         return {}
-    request = DescribeConfigsRequest(resources=resources, include_synonyms=True)
-    response = broker.request(DESCRIBE_CONFIGS, request)
+    response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources))
     found = {row.resource_name: _configs_of(row) for row in response.results}
     for resource in resources:
         if resource.resource_name not in found:
@@ -176,22 +162,9 @@ def _configs_of(row: DescribeConfigsResult) -> TopicConfigs:
         topic=row.resource_name,
         entries={
             each.name: ConfigValue(
-                value=each.value,
-                is_override=each.config_source == _SOURCE_TOPIC,
-                default=_default_of(each),
+                value=each.value, is_override=each.config_source == _SOURCE_TOPIC
             )
             for each in row.configs
             if each.value is not None
         },
     )
-
-
-def _default_of(row: DescribeConfigsResourceResult) -> str | None:
-    """The first of the values, in order of precedence, that is not the topic's own."""
-    for each in row.synonyms:
-        if each.source != _SOURCE_TOPIC and each.value is not None:
-            unit_ms = _SYNONYM_UNIT_MS.get(each.name)
-            if unit_ms is None:
-                return each.value
-            return str(max(-1, int(each.value) * unit_ms))
-    return None if row.config_source == _SOURCE_TOPIC else row.value

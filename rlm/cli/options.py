@@ -28,7 +28,9 @@ BootstrapServerOption = Annotated[
 CommandConfigOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="With --bootstrap-server: properties of the Kafka client (TLS, SASL)."
+        "--command-config",
+        metavar="FILE",
+        help="With --bootstrap-server: properties of the Kafka client (TLS, SASL).",
     ),
 ]
 TimeoutOption = Annotated[

@@ -66,8 +66,8 @@ def breaches(
 def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     """The log from its start: stored segments, then rolled local ones that are not stored.
 
-    Each offset is counted once: a stored segment inside what earlier ones cover is left out, and so
-    is a local one that is stored in part.
+    Each byte is counted once at most: a stored segment inside what earlier ones cover is left out,
+    and a local one that is stored in part has no bytes, but its own age.
     """
     pieces: list[LogPiece] = []
     end_offset = view.state.log_start_offset or 0
@@ -86,11 +86,11 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     pieces.extend(
         LogPiece(
             offsets=local.offsets,
-            size_bytes=local.size_bytes,
+            size_bytes=local.size_bytes if local.offsets.start_offset >= end_offset else 0,
             max_timestamp_ms=local.max_timestamp_ms,
         )
         for local in view.local.rolled
-        if local.offsets.start_offset >= end_offset
+        if local.offsets.end_offset > end_offset
     )
     return tuple(pieces)
 
@@ -115,7 +115,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     if cut is None:
         return None
     ceiling = view.offsets.high_watermark
-    if view.policy.state is not PolicyState.ACTIVE:
+    if view.policy.state is not PolicyState.ACTIVE or view.untierable is not None:
         ceiling = min(ceiling, view.local_start_offset)
     offset = min(cut.offset, ceiling)
     current = view.state.log_start_offset

@@ -11,8 +11,9 @@ or twice the first batch if that is larger.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from rlm.policy.coverage import StoredRange
@@ -27,7 +28,7 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.spi import IndexType, RemoteStorageManager
 
 _MIN_FETCH_BYTES = 65_536
-_Fetched = Iterator[tuple[SegmentCursor, bytes]]
+_Fetched = Generator[tuple[SegmentCursor, bytes], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,10 @@ class RemoteScan:
     where reading goes on, behind a compaction gap at a segment's end too.
     """
 
-    def __init__(self, fetched: _Fetched, from_offset: int) -> None:
+    def __init__(self, fetched: _Fetched, from_offset: int, end_offset: int | None = None) -> None:
         self._fetched = fetched
         self._next_offset = from_offset
+        self._end_offset = end_offset
 
     @property
     def next_offset(self) -> int:
@@ -60,12 +62,15 @@ class RemoteScan:
         return self._next_offset
 
     def __iter__(self) -> Iterator[StoredBatches]:
-        for cursor, piece in self._fetched:
-            for run in cursor.feed(piece):
-                yield run
-                self._next_offset = run.offsets.end_offset
-            if cursor.done:
-                self._next_offset = cursor.stored.offsets.end_offset
+        with closing(self._fetched) as fetched:
+            for cursor, piece in fetched:
+                for run in cursor.feed(piece):
+                    yield run
+                    self._next_offset = run.offsets.end_offset
+                if cursor.done:
+                    self._next_offset = cursor.stored.offsets.end_offset
+                if self._end_offset is not None and self._next_offset >= self._end_offset:
+                    return  # a segment may be far longer than what is wanted of it
 
 
 class RemoteLogReader:
@@ -89,9 +94,9 @@ class RemoteLogReader:
     def scan(
         self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
-        """Read from the batch that holds `from_offset` on; the last batch may pass `end_offset`."""
+        """Read from the batch that holds `from_offset` on; the last run may pass `end_offset`."""
         placed = self._placed(topic_id_partition, from_offset, end_offset)
-        return RemoteScan(self._fetch_ahead(self._requests(placed)), from_offset)
+        return RemoteScan(self._fetch_ahead(self._requests(placed)), from_offset, end_offset)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
         """Read one segment to the end of its readable part."""

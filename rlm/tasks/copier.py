@@ -6,13 +6,15 @@
 The started event names every object before its first byte, so whatever a crash leaves is found by
 it and deleted (PIP-17). The lead is confirmed before the first and after the last byte because only
 followers truncate: a file read while its broker led throughout cannot have changed under the
-reader. Nothing is published after a loss of the lead was seen; the next leader clears up.
+reader. Nothing is published after a loss of the lead was seen. What can no longer be finished is
+deleted here if it can be, else by whoever leads next.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -22,7 +24,7 @@ from rlm.tasks.ports import Ports
 from rlmm.events import SegmentEvent
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopyAttempt
@@ -92,15 +94,17 @@ class Copier:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
             objects = self._storage.copy_log_segment_data(started, opened.data, attempt)
-            opened.verify_unchanged()
-        confirm_lead(self._broker, order.lead)
-        attempt.check()
+            with self._discarding(started, TieredStorageError):
+                opened.verify_unchanged()
+                confirm_lead(self._broker, order.lead)
+                attempt.check()
         finished = started.in_state(
             SegmentState.COPY_SEGMENT_FINISHED,
             event_timestamp_ms=self._clock.wall_ms(),
             objects=objects,
         )
-        self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
+        with self._discarding(started, FencedError):
+            self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
         _log.info(
             "copied segment",
             extra={
@@ -112,6 +116,26 @@ class Copier:
             },
         )
         return finished
+
+    @contextmanager
+    def _discarding(
+        self, started: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
+    ) -> Iterator[None]:
+        """Delete the objects on an error of this kind: one that tells that they were not finished.
+
+        Another leader may have deleted the attempt before they were written, and not look again.
+        """
+        try:
+            yield
+        except kind:
+            try:
+                self._storage.delete_log_segment_data(started)
+            except TieredStorageError as error:
+                _log.warning(
+                    "objects of a failed copy are left",
+                    extra={"segment_id": started.segment_id, "error": error},
+                )
+            raise
 
     def _describe(self, order: CopyOrder, opened: OpenSegment) -> RemoteLogSegmentMetadata:
         offsets = order.segment.offsets

@@ -15,6 +15,7 @@ from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
+from rlm.tasks.retry_pauses import RetryPauses
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -42,6 +43,7 @@ class CopyLanes:
         metrics: Metrics,
         stopping: Event,
         attempt_timeout_ms: int,
+        first_pause_ms: int,
     ) -> None:
         self._lanes = lanes
         self._copier = Copier(ports)
@@ -51,6 +53,7 @@ class CopyLanes:
         self._metrics = metrics
         self._stopping = stopping
         self._attempt_timeout_ms = attempt_timeout_ms
+        self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._lock = Lock()
 
@@ -69,8 +72,8 @@ class CopyLanes:
     def offer(
         self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
     ) -> None:
-        """Copy `segments` in order unless this partition is being copied already."""
-        if segments:
+        """Copy `segments` in order, unless this partition is being copied or has just failed."""
+        if segments and not self._pauses.pausing(lead.topic_id_partition):
             self._lanes.offer(
                 lead.topic_id_partition, lambda: self._copy_all(lead, segments, lineage)
             )
@@ -104,11 +107,13 @@ class CopyLanes:
             return False
         except TieredStorageError as error:
             self._metrics.remote_copy_errors.labels(tip.topic).inc()
+            failures = self._pauses.failed(tip)
             _log.warning(
                 "copy failed",
                 extra={
                     "topic_partition": tip,
                     "base_offset": segment.offsets.start_offset,
+                    "attempts": failures.count,
                     "error": error,
                 },
             )
@@ -116,6 +121,7 @@ class CopyLanes:
         finally:
             with self._lock:
                 del self._in_flight[tip]
+        self._pauses.ended(tip)
         self._metrics.remote_copy_bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
 

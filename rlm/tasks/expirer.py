@@ -10,13 +10,11 @@ growing pause; after the last attempt it becomes a dead letter and the segment s
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from threading import Lock
-from uuid import UUID
 
 from rlm.metrics import Metrics
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.ports import Ports
+from rlm.tasks.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letter import DeadLetter
 from rlmm.events import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
@@ -24,22 +22,11 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 
 _log = logging.getLogger(__name__)
 
-MAX_PAUSE_MS = 600_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedDeletion:
-    """A deletion that failed and will be tried again; one per segment that can't be deleted."""
-
-    attempts: int
-    first_attempt_ms: int
-    next_attempt_ms: int
-
 
 class Expirer:
     """Deletes segments of one store. Thread-safe: one call per segment at a time.
 
-    Memory: one FailedDeletion per segment between its first and its last failed attempt.
+    Memory: one entry per segment between its first and its last failed attempt.
     """
 
     def __init__(
@@ -52,9 +39,7 @@ class Expirer:
         self._new_id = ports.new_id
         self._metrics = metrics
         self._max_attempts = max_attempts
-        self._first_pause_ms = first_pause_ms
-        self._failed: dict[UUID, FailedDeletion] = {}
-        self._lock = Lock()
+        self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
 
     def delete(self, action: DeleteSegment, writer: Writer) -> bool:
         """Carry a deletion as far as it goes now; true if the segment is gone.
@@ -63,7 +48,7 @@ class Expirer:
         be written. A store that refuses is not an error here: it is counted, retried, and becomes
         a dead letter.
         """
-        if self._pausing(action):
+        if self._pauses.pausing(action.record.metadata.segment_id.id):
             return False
         started = self._start(action, writer)
         self._metrics.remote_delete_requests.labels(
@@ -80,8 +65,7 @@ class Expirer:
             writer=writer,
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
-        with self._lock:
-            self._failed.pop(started.segment_id.id, None)
+        self._pauses.ended(started.segment_id.id)
         _log.info(
             "deleted segment",
             extra={
@@ -93,11 +77,6 @@ class Expirer:
             },
         )
         return True
-
-    def _pausing(self, action: DeleteSegment) -> bool:
-        with self._lock:
-            failed = self._failed.get(action.record.metadata.segment_id.id)
-        return failed is not None and self._clock.monotonic_ms() < failed.next_attempt_ms
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata
@@ -122,48 +101,36 @@ class Expirer:
     def _failed_again(self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError) -> None:
         segment = metadata.segment_id
         self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
-        now_ms = self._clock.monotonic_ms()
-        with self._lock:
-            before = self._failed.get(segment.id)
-            attempts = 1 if before is None else before.attempts + 1
-            pause_ms = min(self._first_pause_ms << min(attempts - 1, 30), MAX_PAUSE_MS)
-            failed = FailedDeletion(
-                attempts=attempts,
-                first_attempt_ms=self._clock.wall_ms()
-                if before is None
-                else before.first_attempt_ms,
-                next_attempt_ms=now_ms + pause_ms,
-            )
-            self._failed[segment.id] = failed
+        failures = self._pauses.failed(segment.id)
         _log.warning(
-            "deletion failed", extra={"segment_id": segment, "attempts": attempts, "error": error}
+            "deletion failed",
+            extra={"segment_id": segment, "attempts": failures.count, "error": error},
         )
-        if attempts >= self._max_attempts:
-            self._bury(metadata, failed, error)
+        if failures.count >= self._max_attempts:
+            self._bury(metadata, failures, error)
 
     def _bury(
-        self, metadata: RemoteLogSegmentMetadata, failed: FailedDeletion, error: TieredStorageError
+        self, metadata: RemoteLogSegmentMetadata, failures: Failures, error: TieredStorageError
     ) -> None:
         record = self._metadata.segment(metadata.segment_id)
         self._dead_letters.publish(
             DeadLetter(
                 metadata=metadata,
                 reason=str(error),
-                attempts=failed.attempts,
-                first_attempt_ms=failed.first_attempt_ms,
+                attempts=failures.count,
+                first_attempt_ms=failures.first_ms,
                 last_attempt_ms=self._clock.wall_ms(),
                 delete_started=None if record is None else record.changed_at,
             )
         )
         self._metadata.publish(
             SegmentDeadLettered(
-                event_id=self._new_id(), segment_id=metadata.segment_id, attempts=failed.attempts
+                event_id=self._new_id(), segment_id=metadata.segment_id, attempts=failures.count
             )
         )
-        with self._lock:
-            self._failed.pop(metadata.segment_id.id, None)
+        self._pauses.ended(metadata.segment_id.id)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
         _log.error(
             "deletion given up, dead letter written",
-            extra={"segment_id": metadata.segment_id, "attempts": failed.attempts},
+            extra={"segment_id": metadata.segment_id, "attempts": failures.count},
         )

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.partition_results import PartitionResults
 from rlm.policy.plan import Plan, plan
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.copy_lane import CopyLanes
@@ -20,7 +21,12 @@ from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
-from rlm.tasks.report import PartitionReport, follower_report, leader_report
+from rlm.tasks.report import (
+    PartitionReport,
+    follower_report,
+    leader_report,
+    waiting_report,
+)
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -67,7 +73,13 @@ class LeaderCycle:
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         self._leadership.claim_all(self._leadership.keep_only(epochs))
         reports = self._lead(policies, untierable)
-        return (*reports, *self._followed(policies, epochs))
+        seen = {report.topic_id_partition for report in reports}
+        unclaimed = (
+            waiting_report(tip, epoch, claimed=False, problem="leadership is not claimed yet")
+            for tip, epoch in epochs.items()
+            if tip not in seen
+        )
+        return (*reports, *unclaimed, *self._followed(policies, epochs))
 
     def _followed(
         self, policies: Mapping[UUID, TopicPolicy], led: Mapping[TopicIdPartition, int]
@@ -94,20 +106,15 @@ class LeaderCycle:
         trims: dict[TopicIdPartition, TrimPlan] = {}
         for lead in leads:
             tip = lead.topic_id_partition
-            if tip in offsets.failed:
-                _log.info(
-                    "partition waits", extra={"topic_partition": tip, "error": offsets.failed[tip]}
-                )
-                continue
             try:
                 view = self._view(
-                    lead,
-                    policies[tip.topic_id],
-                    offsets.succeeded[tip],
-                    untierable.get(tip.topic_id),
+                    lead, policies[tip.topic_id], offsets, untierable.get(tip.topic_id)
                 )
             except TieredStorageError as error:
                 _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
+                reports.append(
+                    waiting_report(tip, lead.writer.leader_epoch, claimed=True, problem=str(error))
+                )
                 continue
             decided = plan(view)
             self._start(lead, view, decided)
@@ -120,17 +127,26 @@ class LeaderCycle:
                     planned_at_ms=planned_at_ms,
                 )
             reports.append(leader_report(view, decided.trim))
-        self._trimmer.trim(trims)
+        self._trim(trims)
         return reports
+
+    def _trim(self, trims: Mapping[TopicIdPartition, TrimPlan]) -> None:
+        """A trim that could not be carried out is planned anew; what was seen is still reported."""
+        try:
+            self._trimmer.trim(trims)
+        except RetriableError as error:
+            _log.warning("trims wait", extra={"partitions": len(trims), "error": error})
 
     def _view(
         self,
         lead: PartitionLead,
         policy: TopicPolicy,
-        offsets: PartitionOffsets,
+        offsets: PartitionResults[PartitionOffsets],
         untierable: str | None,
     ) -> PartitionView:
         tip = lead.topic_id_partition
+        if tip in offsets.failed:
+            raise offsets.failed[tip]
         # Asked before and after the segments are listed: a copy that ends or begins meanwhile must
         # not look like one that nobody will finish.
         in_flight_before = self._copies.in_flight(tip)
@@ -139,7 +155,7 @@ class LeaderCycle:
             topic_id_partition=tip,
             policy=policy,
             writer=lead.writer,
-            offsets=offsets,
+            offsets=offsets.succeeded[tip],
             in_flight=in_flight_before | self._copies.in_flight(tip),
             local=self._source.local_log(tip),
             state=self._metadata.partition_state(tip),

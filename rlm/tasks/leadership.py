@@ -75,12 +75,14 @@ class Leadership:
             return
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
+        contradicted = joined.conflict_offset is not None
         result = self._metadata.publish(
             LeadershipClaimed(
                 event_id=self._new_id(),
                 topic_id_partition=tip,
                 writer=lead.writer,
-                lineage=joined.lineage,
+                # A contradiction must stay visible, so what it contradicts stays on record.
+                lineage=stored if contradicted else joined.lineage,
             )
         )
         if not result.accepted:

@@ -20,7 +20,8 @@ class PartitionReport:
     """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown.
 
     `policy_state` is the topic's as that cycle saw it: whoever waits for what a change of it brings
-    about knows by it that the report is not from before.
+    about knows by it that the report is not from before. `problem` says why a led partition could
+    not be looked at; its lag is then unknown.
     """
 
     topic_id_partition: TopicIdPartition
@@ -28,14 +29,15 @@ class PartitionReport:
     leader_epoch: int
     claimed: bool
     policy_state: str = ""
-    lag_segments: int = 0
-    lag_bytes: int = 0
+    lag_segments: int | None = None
+    lag_bytes: int | None = None
     remote_segments: int = 0
     remote_bytes: int = 0
     trim_held: TrimHeld | None = None
     copying: bool = False
     diverged: bool = False
     external_start: bool = False
+    problem: str = ""
 
 
 def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionReport:
@@ -60,6 +62,19 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
         copying=bool(view.in_flight),
         diverged=view.diverged,
         external_start=view.external_start,
+    )
+
+
+def waiting_report(
+    tip: TopicIdPartition, leader_epoch: int, *, claimed: bool, problem: str
+) -> PartitionReport:
+    """Report a led partition that could not be looked at in this cycle."""
+    return PartitionReport(
+        topic_id_partition=tip,
+        role=LEADER,
+        leader_epoch=leader_epoch,
+        claimed=claimed,
+        problem=problem,
     )
 
 
@@ -88,4 +103,5 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "copying": report.copying,
         "diverged": report.diverged,
         "external_start": report.external_start,
+        "problem": report.problem,
     }

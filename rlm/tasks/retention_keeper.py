@@ -67,8 +67,12 @@ class RetentionKeeper:
         Raises RetriableError or NotFoundError if our broker can't be asked now.
         """
         policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
+        if not policies:
+            return RetentionReport()
         view = self._topics.view([each.topic for each in policies])
         hosted = [each for each in policies if self._hosts(view, each)]
+        if not hosted:
+            return RetentionReport()
         configs = self._topics.configs_at(self._node_id, [each.topic for each in hosted])
         untierable: dict[UUID, str] = {}
         limited: dict[UUID, str] = {}

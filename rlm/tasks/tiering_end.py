@@ -83,10 +83,11 @@ class TieringEnd:
             disabled = replace(policy, delete_remote=policy.delete_remote or delete_remote)
             self._policies.write(disabled)
             return disabled
+        restored = self._restored(policy, found)
         disabling = replace(policy, state=PolicyState.DISABLING, delete_remote=delete_remote)
         self._policies.write(disabling)
         self._progress("policy is DISABLING, trims have stopped")
-        risks = self._await_stored(disabling, found, deadline_ms=deadline_ms)
+        risks = self._await_stored(disabling, found, restored, deadline_ms=deadline_ms)
         if risks and not force:
             self._back(disabling, timeout_ms=timeout_ms)
             raise RetriableError(
@@ -111,7 +112,7 @@ class TieringEnd:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
         policy = self._tiered(found)
-        return policy, self._risks(policy, found)
+        return policy, self._risks(policy, found, self._restored(policy, found))
 
     def _tiered(self, found: TopicOnReplicas) -> TopicPolicy:
         policy = self._policies.current(found.topic.topic_id)
@@ -119,20 +120,34 @@ class TieringEnd:
             raise InvalidConfigError("topic is not tiered", topic=found.topic.topic)
         return policy
 
+    def _restored(self, policy: TopicPolicy, found: TopicOnReplicas) -> DefaultRetention:
+        """The limits that restoring would put in force: the originals, over the broker's own."""
+        default = self._topics.default_retention(found.leader_id)
+        given = {o.name: int(o.value) for o in policy.originals if o.value is not None}
+        return DefaultRetention(
+            retention_ms=given.get(RETENTION_MS, default.retention_ms),
+            retention_bytes=given.get(RETENTION_BYTES, default.retention_bytes),
+        )
+
     def _back(self, disabling: TopicPolicy, *, timeout_ms: int) -> None:
         """Put it into force again: an interrupted run may have restored the retention already."""
         self._policies.require(disabling)
         self._tiering.activate(replace(disabling, delete_remote=False), timeout_ms=timeout_ms)
 
     def _await_stored(
-        self, policy: TopicPolicy, found: TopicOnReplicas, *, deadline_ms: int
+        self,
+        policy: TopicPolicy,
+        found: TopicOnReplicas,
+        restored: DefaultRetention,
+        *,
+        deadline_ms: int,
     ) -> tuple[RecordsAtRisk, ...]:
         """What is at risk when copying can't make it less, or when the time is over."""
         shown = ""
         while True:
             late = self._clock.monotonic_ms() >= deadline_ms
             try:
-                risks = self._risks(policy, found)
+                risks = self._risks(policy, found, restored)
             except RetriableError as error:
                 if late:
                     raise
@@ -146,8 +161,9 @@ class TieringEnd:
                 shown = waiting
             self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
-    def _risks(self, policy: TopicPolicy, found: TopicOnReplicas) -> tuple[RecordsAtRisk, ...]:
-        restored = _restored(policy, self._topics.default_retention(found.leader_id))
+    def _risks(
+        self, policy: TopicPolicy, found: TopicOnReplicas, restored: DefaultRetention
+    ) -> tuple[RecordsAtRisk, ...]:
         is_timed = restored.retention_ms != UNLIMITED
         since_ms = max(0, self._clock.wall_ms() - restored.retention_ms) if is_timed else 0
         lags = self._lags.lags(policy)
@@ -169,18 +185,6 @@ class TieringEnd:
             extent=extent,
             lag=lag,
         )
-
-
-def _restored(policy: TopicPolicy, default: DefaultRetention) -> DefaultRetention:
-    """The limits that restoring would put in force: the originals, over the broker's default."""
-    originals = {each.name: each.value for each in policy.originals}
-    retention_ms, retention_bytes = originals.get(RETENTION_MS), originals.get(RETENTION_BYTES)
-    return DefaultRetention(
-        retention_ms=default.retention_ms if retention_ms is None else int(retention_ms),
-        retention_bytes=default.retention_bytes
-        if retention_bytes is None
-        else int(retention_bytes),
-    )
 
 
 def _extent(span: LogSpan, restored: DefaultRetention) -> LocalExtent:

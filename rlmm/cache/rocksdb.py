@@ -173,6 +173,8 @@ class RocksDbStore(OrderedStore):
         yield _RocksDbReader(iterators, self._errors)
 
     def close(self) -> None:
+        if not self._families:
+            return
         # RocksDB keeps its lock while any of these is referred to.
         self._handles.clear()
         for family in self._families.values():

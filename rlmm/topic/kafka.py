@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 _DELIVERY_POLL_S = 0.005
 _DELIVERY_SLACK_S = 5.0
 _CLOSE_TIMEOUT_S = 2.0
+_LEADERS_TIMEOUT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,12 @@ class KafkaTopic(EventTopic):
         self._closed = False
 
     def ensure(self) -> TopicIdentity:
-        return self._admin.ensure()
+        identity = self._admin.ensure()
+        # What is assigned is read at once if the leaders are known; librdkafka would look for them
+        # only half a second later.
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._name, timeout=_LEADERS_TIMEOUT_S)
+        return identity
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         delivery = _Delivery()
@@ -207,6 +214,8 @@ class _Delivery:
 def _consumer_config(client: Mapping[str, str], topic: str) -> dict[str, object]:
     return {
         "fetch.queue.backoff.ms": 2,
+        # Partitions of one broker wait for each other that long, once each, at the start.
+        "fetch.wait.max.ms": 100,
         "queued.min.messages": 100_000,
         **client,
         "allow.auto.create.topics": False,

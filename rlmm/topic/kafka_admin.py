@@ -9,7 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
     AdminClient,
     ConfigResource,
     DescribeClusterResult,
@@ -28,9 +28,23 @@ from rlmm.topic.shape import (
     check_brokers,
     check_shape,
 )
-from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.errors import (
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
 
 logger = logging.getLogger(__name__)
+
+_ENDS = "end of the metadata topic"
+_STALE_LEADERS = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)
 
 T = TypeVar("T")
 
@@ -65,12 +79,25 @@ class KafkaTopicAdmin:
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """See EventTopic.end_offsets."""
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # ships untyped
+        try:
+            return self._ends(partitions)
+        except KafkaException as exception:
+            if kafka_error(exception).code() not in _STALE_LEADERS:
+                raise _cannot_ask(exception, _ENDS) from exception
+        # librdkafka's admin client would ask the leaders it knows for minutes.
+        try:
+            self._admin.list_topics(self._name, timeout=self._timeout_s)
+            return self._ends(partitions)
+        except KafkaException as exception:
+            raise _cannot_ask(exception, _ENDS) from exception
+
+    def _ends(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """KafkaException, RetriableError."""
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
         asked = {TopicPartition(self._name, p): latest for p in partitions}
         futures = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
         return {
-            each.partition: self._ask(future, "end of the metadata topic").offset
-            for each, future in futures.items()
+            each.partition: self._await(future, _ENDS).offset for each, future in futures.items()
         }
 
     @property
@@ -132,9 +159,17 @@ class KafkaTopicAdmin:
 
     def _ask(self, future: Future[T], what: str) -> T:
         try:
-            return future.result(self._timeout_s)
+            return self._await(future, what)
         except KafkaException as exception:
-            error = kafka_error(exception)
-            raise map_error(error, "the cluster can't be asked", asked=what) from exception
+            raise _cannot_ask(exception, what) from exception
+
+    def _await(self, future: Future[T], what: str) -> T:
+        """KafkaException, RetriableError."""
+        try:
+            return future.result(self._timeout_s)
         except FutureTimeoutError as timeout:
             raise RetriableError("no answer in time", asked=what) from timeout
+
+
+def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:
+    return map_error(kafka_error(exception), "the cluster can't be asked", asked=what)

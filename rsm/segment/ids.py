@@ -34,7 +34,7 @@ def id_from_text(text: str) -> UUID:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class TopicIdPartition:
-    """One partition of one incarnation of a topic (KIP-516): the id, not the name, identifies it."""
+    """One partition of one incarnation of a topic (KIP-516): the id identifies it, not the name."""
 
     topic_id: UUID
     topic: str

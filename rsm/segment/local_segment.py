@@ -41,7 +41,7 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCompanions:
-    """What is stored beside a segment's bytes. None: the broker has no such file, and that is known.
+    """What is stored beside a segment's bytes. None: the broker has no such file, for certain.
 
     `lineage` is the log's whole lineage, not only the segment's part. `aborted_transactions` are
     all that overlap the segment, also those whose marker lies in a later segment, up to the last

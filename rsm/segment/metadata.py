@@ -44,8 +44,9 @@ class RemoteLogSegmentMetadata:
 
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
     lineage within them; they begin above the base offset where the log start lies inside the
-    segment, and what is below is then not readable. `objects` are named before the first byte is written; the layout that
-    wrote them is named by `layout`. Immutable; `in_state` gives the next step of its life.
+    segment, and what is below is then not readable. `objects` are named before the first byte is
+    written; the layout that wrote them is named by `layout`. Immutable; `in_state` gives the next
+    step of its life.
     """
 
     segment_id: RemoteLogSegmentId

@@ -24,12 +24,14 @@ def id_from_bytes(raw: bytes) -> UUID:
 
 
 def partition_to_message(value: TopicIdPartition) -> pb.TopicIdPartition:
+    """Write a topic-id-partition."""
     return pb.TopicIdPartition(
         topic_id=value.topic_id.bytes, topic=value.topic, partition=value.partition
     )
 
 
 def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
+    """Read a topic-id-partition. CorruptError."""
     try:
         return TopicIdPartition(
             topic_id=id_from_bytes(message.topic_id),
@@ -41,6 +43,7 @@ def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
 
 
 def writer_to_message(value: Writer) -> pb.Writer:
+    """Write who decided."""
     return pb.Writer(
         broker_id=value.broker_id,
         leader_epoch=value.leader_epoch,
@@ -49,6 +52,7 @@ def writer_to_message(value: Writer) -> pb.Writer:
 
 
 def writer_from_message(message: pb.Writer) -> Writer:
+    """Read who decided. CorruptError."""
     return Writer(
         broker_id=message.broker_id,
         leader_epoch=message.leader_epoch,
@@ -57,10 +61,12 @@ def writer_from_message(message: pb.Writer) -> Writer:
 
 
 def lineage_to_messages(value: Lineage) -> list[pb.EpochEntry]:
+    """Write a lineage, entry by entry."""
     return [pb.EpochEntry(epoch=e.epoch, start_offset=e.start_offset) for e in value.entries]
 
 
 def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
+    """Read a lineage. CorruptError if its epochs do not ascend."""
     try:
         return Lineage(
             entries=tuple(EpochEntry(epoch=m.epoch, start_offset=m.start_offset) for m in messages)
@@ -70,6 +76,7 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
 
 
 def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
+    """Write a segment's metadata."""
     return pb.RemoteLogSegmentMetadata(
         topic_id_partition=partition_to_message(value.topic_id_partition),
         id=value.segment_id.id.bytes,
@@ -92,6 +99,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
 
 
 def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
     partition = partition_from_message(message.topic_id_partition)
     state = state_from_number(message.state)
     try:

@@ -38,8 +38,8 @@ class SegmentScan:
     """What was seen so far. `offsets` are [segment's base offset, offset behind the last batch).
 
     `max_timestamp_ms` and the last offset of the first batch that has it are -1 if no batch has a
-    timestamp. `valid_bytes` are those of whole, checked batches; `fed_bytes` and `crc32c` are of
-    all bytes fed, with the incomplete batch at the end, if there is one.
+    timestamp. `valid_bytes` are those of whole, checked batches, `fed_bytes` all that was fed, with
+    the incomplete batch at the end, if there is one.
     """
 
     offsets: OffsetRange
@@ -48,7 +48,6 @@ class SegmentScan:
     batch_count: int
     valid_bytes: int
     fed_bytes: int
-    crc32c: int
 
 
 class SegmentScanner:
@@ -79,7 +78,6 @@ class SegmentScanner:
         self._batch_count = 0
         self._valid_bytes = 0
         self._fed_bytes = 0
-        self._crc = 0
         self._held_back = bytearray()
 
     def feed(self, chunk: bytes | memoryview) -> None:
@@ -88,7 +86,6 @@ class SegmentScanner:
         Raises CorruptError with the position in the segment of the batch that is wrong.
         """
         view = memoryview(chunk)
-        self._crc = crc32c(view, self._crc)
         self._fed_bytes += len(view)
         position = self._complete_held_back(view) if self._held_back else 0
         while taken := self._accept_batch(view, position):
@@ -104,7 +101,6 @@ class SegmentScanner:
             batch_count=self._batch_count,
             valid_bytes=self._valid_bytes,
             fed_bytes=self._fed_bytes,
-            crc32c=self._crc,
         )
 
     def finish(self) -> SegmentScan:

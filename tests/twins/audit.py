@@ -10,7 +10,7 @@ from rlmm.events import SegmentEvent
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
 from tests.twins.invariants import first_unreadable
 
@@ -27,17 +27,21 @@ class Audit:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._confirmed: dict[Process, dict[TopicIdPartition, Writer | None]] = {}
         self.violations: list[str] = []
 
     def witness(self, process: Process, name: str, subject: object) -> None:
-        """Check one effect of one process."""
-        if isinstance(subject, SegmentEvent):
+        """Check one act of one process. Asking for offsets is when it may look who owns what."""
+        if name == "offsets":
+            owners = {tip: self._world.state(tip).owner for tip in self._world.tips}
+            self._confirmed[process] = owners
+        elif isinstance(subject, SegmentEvent):
             self._check_event(subject)
         elif isinstance(subject, Mapping):
             for tip, deletion in subject.items():
                 self._check_trim(process, tip, deletion)
         elif name.startswith("write") and isinstance(subject, str):
-            self._check_write(process, subject)
+            self._check_write(subject)
         elif name.startswith("delete") and isinstance(subject, str):
             self._check_delete(process, subject)
 
@@ -59,7 +63,8 @@ class Audit:
     ) -> None:
         state = self._world.state(tip)
         offset = deletion.before_offset
-        if state.owner is None or state.owner.incarnation != process.incarnation:
+        owner = self._confirmed.get(process, {}).get(tip)
+        if owner is None or owner.incarnation != process.incarnation:
             self._add(f"trims {tip} to {offset} without the newest claim")
         if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
             self._add(f"trims {tip} to {offset}, which is not recorded")
@@ -70,12 +75,10 @@ class Audit:
             if (problem := first_unreadable(self._world, tip, going, replica)) is not None:
                 self._add(f"trims {tip} to {offset}: {problem}")
 
-    def _check_write(self, process: Process, name: str) -> None:
+    def _check_write(self, name: str) -> None:
         record = self._record_of(name)
         if record is None:
             self._add(f"writes {name}, which no event names")
-        elif record.metadata.writer.incarnation != process.incarnation:
-            self._add(f"writes {name} of another process")
 
     def _check_delete(self, process: Process, name: str) -> None:
         record = self._record_of(name)

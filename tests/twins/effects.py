@@ -22,8 +22,8 @@ class ProcessCrashError(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrashPoint:
-    """Before or after which effect a process ends."""
+class Moment:
+    """Before or after an effect, by its number."""
 
     number: int
     after: bool
@@ -35,9 +35,14 @@ class Effects:
     def __init__(self, witness: Callable[[str, object], None]) -> None:
         self._witness = witness
         self._hooks: dict[tuple[str, str], list[Hook]] = defaultdict(list)
+        self._refused: dict[tuple[str, str], Exception] = {}
         self.performed: list[str] = []
-        self.crash_point: CrashPoint | None = None
+        self._moments: dict[Moment, Hook] = {}
         self.crashed = False
+
+    def at(self, moment: Moment, hook: Hook) -> None:
+        """Call `hook` at a moment of the process's life."""
+        self._moments[moment] = hook
 
     def before(self, name: str, hook: Hook) -> None:
         """Call `hook` once, before the next act of this name; what it raises, the act raises."""
@@ -56,18 +61,24 @@ class Effects:
         """Let the next act of this name happen, and fail all the same."""
         self.after(name, lambda: _raise(error))
 
+    def refuse(self, name: str, subject: str, error: Exception) -> None:
+        """Let every act of this name on `subject` fail from now on."""
+        self._refused[name, subject] = error
+
     def perform(self, name: str, subject: object, act: Callable[[], _ResultT]) -> _ResultT:
         """Carry out an effect on `subject`."""
         self._require_alive()
         self._run_hooks("before", name)
+        if isinstance(subject, str) and (name, subject) in self._refused:
+            raise self._refused[name, subject]
         number = len(self.performed)
-        self._crash_if(CrashPoint(number=number, after=False))
+        self._pass(Moment(number=number, after=False))
         self._witness(name, subject)
         self.performed.append(name)
         try:
             result = act()
         finally:
-            self._crash_if(CrashPoint(number=number, after=True))
+            self._pass(Moment(number=number, after=True))
         self._run_hooks("after", name)
         return result
 
@@ -76,6 +87,7 @@ class Effects:
         self._require_alive()
         self._run_hooks("before", name)
         answer = question()
+        self._witness(name, None)
         self._run_hooks("after", name)
         return answer
 
@@ -89,9 +101,10 @@ class Effects:
             waiting.pop(0)()
             self._require_alive()
 
-    def _crash_if(self, point: CrashPoint) -> None:
-        if self.crash_point == point:
-            self.crash()
+    def _pass(self, moment: Moment) -> None:
+        if moment in self._moments:
+            self._moments.pop(moment)()
+            self._require_alive()
 
     def _require_alive(self) -> None:
         if self.crashed:

@@ -127,9 +127,9 @@ def _retention_end(world: World, tip: TopicIdPartition) -> int:
         left_bytes -= file.size_bytes
         too_old = 0 <= policy.retention_ms < now_ms - file.max_timestamp_ms
         too_much = 0 <= policy.retention_bytes <= left_bytes
-        began_above = world.began_at_offset.get(tip, 0) >= file.end_offset
-        if not (too_old or too_much or began_above):
-            return file.base_offset
+        began_offset = world.began_at_offset.get(tip, 0)
+        if not (too_old or too_much or began_offset >= file.end_offset):
+            return max(file.base_offset, began_offset)
     return leader.files[-1].base_offset
 
 

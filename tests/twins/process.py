@@ -48,7 +48,7 @@ class ProcessSettings:
     limits: PolicyLimits = field(default_factory=lambda: PolicyLimits(local_trim_min_age_ms=0))
     attempt_timeout_ms: int = 600_000
     max_delete_attempts: int = 3
-    first_delete_pause_ms: int = 1_000
+    first_pause_ms: int = 1_000
     plan_max_age_ms: int = 5_000
 
 
@@ -67,11 +67,14 @@ class Outside:
 
 
 class Process:
-    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods.
+    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods,
+    or names another type of metadata.
 
     `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics
     that the check of the broker's settings would have found.
     """
+
+    metadata_type: type[FreshMetadata] = FreshMetadata
 
     def __init__(
         self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
@@ -112,9 +115,12 @@ class Process:
         topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
         settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
         cache = MetadataCache(outside.cache)
-        metadata = FreshMetadata(topic, cache, outside.clock, settings)
+        metadata = self.metadata_type(topic, cache, outside.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
+
+    def make_source(self, outside: Outside) -> LogSource:
+        return outside.source
 
     def make_copies(self) -> CopyLanes:
         return CopyLanes(
@@ -124,6 +130,7 @@ class Process:
             metrics=self.metrics,
             stopping=self.stopping,
             attempt_timeout_ms=self.settings.attempt_timeout_ms,
+            first_pause_ms=self.settings.first_pause_ms,
         )
 
     def make_trimmer(self) -> Trimmer:
@@ -144,7 +151,7 @@ class Process:
             self.ports,
             metrics=self.metrics,
             max_attempts=self.settings.max_delete_attempts,
-            first_pause_ms=self.settings.first_delete_pause_ms,
+            first_pause_ms=self.settings.first_pause_ms,
         )
         return ExpiryLanes(
             self.ports,
@@ -157,7 +164,7 @@ class Process:
     def _make_ports(self, outside: Outside) -> Ports:
         return Ports(
             broker=SeamBroker(outside.broker, self.effects),
-            source=outside.source,
+            source=self.make_source(outside),
             storage=SegmentStorageManager(
                 storage=SeamChunkStorage(outside.objects, self.effects),
                 keys=ObjectKeys(),

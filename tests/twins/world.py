@@ -174,14 +174,14 @@ class World:
         for replica in self._replicas():
             replica.delete_old_files()
 
-    def settle(self, *, max_cycles: int = 40) -> None:
-        """Run cycles until nothing changes any more. AssertionError if that does not happen."""
+    def settle(self, *, quiet_cycles: int = 3, max_cycles: int = 40) -> None:
+        """Run cycles until so many in a row change nothing. AssertionError if that never comes."""
         unchanged_count = 0
         for _ in range(max_cycles):
             before = self._fingerprint()
             self.cycle()
             unchanged_count = unchanged_count + 1 if self._fingerprint() == before else 0
-            if unchanged_count == 2:
+            if unchanged_count == quiet_cycles:
                 return
         raise AssertionError(f"still changing after {max_cycles} cycles")
 
@@ -237,7 +237,7 @@ class World:
         content = [
             record(
                 base + number,
-                b"%d in epoch %d" % (base + number, epoch),
+                b"%010d in epoch %d" % (base + number, epoch),
                 timestamp_ms=self.clock.wall_ms(),
             )
             for number in range(count)

@@ -100,19 +100,17 @@ class World:
 
     def move_offset(self) -> None:
         by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
-        maker, kind = self.draw(
-            st.sampled_from([(trim, RecordKind.TRIM), (log_start, RecordKind.LOG_START)])
-        )
-        event = maker(self.draw(st.integers(0, 5)), by=by)
+        offset = self.draw(st.integers(0, 5))
         before = folded(self.log).partition_state(ORDERS)
-        written = append(self.log, event)
-        cache = folded(self.log)
-        accepted = (
-            before.owner == by
-            and ((before.trimmed_offset if maker is trim else before.log_start_offset) or 0)
-            <= event.offset
-        )
+        if self.draw(st.booleans()):
+            kind, current = RecordKind.TRIM, before.trimmed_offset
+            written = append(self.log, trim(offset, by=by))
+        else:
+            kind, current = RecordKind.LOG_START, before.log_start_offset
+            written = append(self.log, log_start(offset, by=by))
+        accepted = before.owner == by and (current is None or offset >= current)
         if accepted and self.draw(st.booleans()):
+<<<<<<< HEAD
             kinds = [kind]
             met = cache.partition_state(ORDERS).log_start_requested_offset is None
             if maker is log_start and met:
@@ -123,6 +121,10 @@ class World:
 
     def request(self) -> None:
         self.write(log_start_request(self.draw(st.integers(0, 5))))
+=======
+            for key in folded(self.log).superseded_keys(ORDERS, kind, written.offset):
+                self.log.append(0, key.to_bytes(), None)
+>>>>>>> main
 
     def last_writer(self) -> None:
         events: list[Event] = [policy(), registration(1), registration(2)]

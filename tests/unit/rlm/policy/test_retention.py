@@ -52,6 +52,17 @@ def test_expiry_when_a_younger_segment_lies_before_older_ones_then_ends_there() 
     assert _cut(given) is None
 
 
+def test_expiry_when_a_younger_segment_is_stored_in_part_then_ends_before_it() -> None:
+    """Scenario 67: what an older leader's segment covers half of is not passed over."""
+    given = Given(
+        segments=(remote(0, 150, age_ms=9 * HOUR_MS),),
+        rolled=(local(100, 200, age_ms=0), local(200, 300, age_ms=9 * HOUR_MS)),
+        local_start=100,
+        policy=policy(retention_ms=HOUR_MS),
+    )
+    assert _cut(given) == 150
+
+
 def test_expiry_when_record_time_is_in_the_future_then_kept() -> None:
     """Scenario 101."""
     given = Given(segments=(remote(0, 100, age_ms=-HOUR_MS),), policy=policy(retention_ms=0))

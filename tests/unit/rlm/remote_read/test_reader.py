@@ -78,6 +78,16 @@ def test_scan_when_end_is_reached_then_fetches_no_more(world: RemoteWorld) -> No
     assert world.executor.submitted_count == 2
 
 
+def test_scan_when_end_is_inside_a_segment_then_fetches_no_more_of_it(world: RemoteWorld) -> None:
+    world.claim()
+    world.store(segment_of(0))
+
+    runs = list(world.reader(ahead_count=0).scan(TIP, 0, 5))
+
+    assert runs[0].offsets.start_offset == 0
+    assert world.executor.submitted_count == 1
+
+
 def test_scan_when_consumer_stops_then_at_most_one_fetch_was_ahead(world: RemoteWorld) -> None:
     """Memory is bounded: what nobody has asked for is fetched one piece ahead at most."""
     world.claim()

@@ -11,7 +11,7 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
-from tests.twins.effects import CrashPoint
+from tests.twins.effects import Moment
 from tests.twins.invariants import leftovers, violations
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
@@ -45,12 +45,12 @@ class FailingWritesProcess(Process):
 
 
 def copy_trim_expire(world: World) -> None:
-    """Three segments are copied and trimmed; then two more, and the first three expire."""
-    world.segments(3)
-    run(world, cycles=3)
-    world.clock.advance(20 * MINUTE_MS)
+    """Two segments are copied, the first is trimmed; then one more, and the first two expire."""
     world.segments(2)
-    run(world, cycles=6)
+    run(world, cycles=2)
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    run(world, cycles=4)
 
 
 def expire_and_forget(world: World) -> None:
@@ -80,12 +80,15 @@ def run(world: World, *, cycles: int) -> None:
 
 
 def play(
-    story: Story, process_type: type[Process] = Process, crash_point: CrashPoint | None = None
+    story: Story, process_type: type[Process] = Process, crash_at: Moment | None = None
 ) -> World:
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE, process_type=process_type)
-    world.start().effects.crash_point = crash_point
+    effects = world.start().effects
+    if crash_at is not None:
+        effects.at(crash_at, effects.crash)
     story(world)
-    run(world, cycles=2)
+    if not world.running(1):
+        world.start()
     world.settle()
     return world
 
@@ -121,7 +124,7 @@ def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
             if name == HEARTBEAT:
                 continue
             where = f"{'after' if after else 'before'} effect {number}, {name}"
-            world = play(story, process_type, CrashPoint(number=number, after=after))
+            world = play(story, process_type, Moment(number=number, after=after))
             assert len(world.processes) == 2, where
             assert (outcome(world), violations(world), leftovers(world)) == (
                 outcome(undisturbed),
@@ -134,13 +137,14 @@ def test_story_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None
     """Scenario 10: each run lives for five effects only; the work goes on all the same."""
     undisturbed = play(copy_trim_expire)
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE)
-    world.segments(3)
+    world.segments(2)
     for cycle in range(28):
         if cycle == 15:
             world.clock.advance(20 * MINUTE_MS)
-            world.segments(2)
+            world.segments(1)
         if not world.running(1):
-            world.start().effects.crash_point = CrashPoint(number=7, after=False)
+            effects = world.start().effects
+            effects.at(Moment(number=7, after=False), effects.crash)
         world.cycle()
         assert violations(world) == []
     world.restart()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionView, TopicView
+from rlm.broker.default_retention import DefaultRetention
 from rlm.broker.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.candidates import Lag
@@ -112,6 +113,9 @@ class MemoryTopicAdmin(TopicAdmin):
     def configs_at(self, node_id: int, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
         return {topic: self._configs(node_id) for topic in topics}
 
+    def default_retention(self, node_id: int) -> DefaultRetention:
+        return DefaultRetention(retention_ms=WEEK_MS, retention_bytes=-1)
+
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
         self.effects.begin(ALTER)
         self.set(changes)
@@ -137,9 +141,7 @@ class MemoryTopicAdmin(TopicAdmin):
             self._asks_left[node_id] -= 1
         own = self.stale[node_id] if behind else self.overrides
         entries = {
-            name: ConfigValue(
-                value=own.get(name, default), is_override=name in own, default=default
-            )
+            name: ConfigValue(value=own.get(name, default), is_override=name in own)
             for name, default in DEFAULTS.items()
         }
         return TopicConfigs(topic=TOPIC, entries=entries)

@@ -53,7 +53,6 @@ def test_scan_when_log_is_whole_then_result_tells_all_of_it() -> None:
     assert (scan.max_timestamp_ms, scan.offset_of_max_timestamp) == (1_800_000_000_000, 1)
     assert scan.batch_count == 10
     assert scan.valid_bytes == scan.fed_bytes == len(MIXED_LOG)
-    assert scan.crc32c == crc32c(MIXED_LOG)
 
 
 @given(cuts=st.lists(st.integers(0, len(MIXED_LOG)), max_size=12))
@@ -103,7 +102,7 @@ def test_feed_when_a_byte_of_any_batch_is_changed_then_corrupt_at_that_batch() -
 def test_feed_when_any_byte_of_a_log_is_changed_then_it_is_not_accepted_as_it_was(
     position: int, flip: int
 ) -> None:
-    """R21. What the batch CRC doesn't cover shows in offsets, lengths, or the object's CRC."""
+    """R21. What the batch CRC doesn't cover shows in offsets, epochs or lengths."""
     log = bytearray(b"".join(build_batches(3, records_per_batch=5)))
     before = scan_whole(bytes(log))
     log[position % len(log)] ^= flip
@@ -113,7 +112,7 @@ def test_feed_when_any_byte_of_a_log_is_changed_then_it_is_not_accepted_as_it_wa
     except CorruptError:
         return
 
-    assert after.crc32c != before.crc32c
+    assert after != before
 
 
 def test_feed_when_offsets_go_back_then_corrupt() -> None:

@@ -1,0 +1,1 @@
+"""`make bench`: the product beside its peers, measured in the same run."""

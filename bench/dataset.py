@@ -1,0 +1,90 @@
+"""The data that all benchmarks use: a real broker with one partition of rolled segments.
+
+Records of 1 KiB that don't compress, written by librdkafka with its own batching, so batches are as
+large as a busy producer makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from confluent_kafka import Producer
+
+from rlm.source.logdir import LogDirSource
+from rlm.system_clock import SystemClock
+from rsm.segment.ids import TopicIdPartition
+from tests.services.kafka import KafkaCluster
+
+TOPIC = "bench"
+_BUILD = Path(__file__).resolve().parents[1] / "build"
+_FLUSH_TIMEOUT_S = 120.0
+_POOL_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchSizes:
+    """How much is produced, in which pieces; how often each is measured, how much is read."""
+
+    total_bytes: int = 1 << 30
+    segment_bytes: int = 64 << 20
+    record_bytes: int = 1024
+    runs: int = 5
+    read_segments: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """The running broker, where there is room for more files on the same file system, and sizes."""
+
+    cluster: KafkaCluster
+    scratch: Path
+    sizes: BenchSizes
+
+    def source(self) -> LogDirSource:
+        """The product's own view of the broker's log dirs."""
+        return LogDirSource(self.cluster.broker.log_dirs, clock=SystemClock())
+
+    def partition(self) -> TopicIdPartition:
+        """The one partition, by its topic's id."""
+        (found,) = [each for each in self.source().partitions() if each.topic == TOPIC]
+        return found
+
+
+@contextmanager
+def produced_dataset(sizes: BenchSizes) -> Iterator[Dataset]:
+    """A broker with the topic filled; at the end all of it is gone."""
+    _BUILD.mkdir(exist_ok=True)
+    with (
+        TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
+        KafkaCluster(Path(directory) / "kafka") as cluster,
+    ):
+        cluster.create_topic(TOPIC, config={"segment.bytes": str(sizes.segment_bytes)})
+        _produce(cluster.bootstrap_servers, sizes)
+        yield Dataset(cluster=cluster, scratch=Path(directory), sizes=sizes)
+
+
+def _produce(bootstrap_servers: str, sizes: BenchSizes) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, "log_level": 3})
+    random = Random(1)
+    pool = random.randbytes(_POOL_BYTES)
+    for _ in range(sizes.total_bytes // sizes.record_bytes):
+        start = random.randrange(_POOL_BYTES - sizes.record_bytes)
+        _hand_over(producer, pool[start : start + sizes.record_bytes])
+    if producer.flush(_FLUSH_TIMEOUT_S):
+        raise RuntimeError("the broker did not acknowledge all records in time")
+
+
+def _hand_over(producer: Producer, value: bytes) -> None:
+    while True:
+        try:
+            producer.produce(TOPIC, value, partition=0)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            producer.poll(0)
+            return

@@ -1,0 +1,128 @@
+"""Reading stored segments, beside librdkafka's consumer of the same records at the broker.
+
+The topic is stored and not trimmed, so all read the same offsets: the product takes from the store
+whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read`, the
+whole command with every record decoded and printed, and the scan under it, which fetches from the
+store and checks every batch, as whoever serves batches needs them. The consumer is told not to
+pause when its queue is full (fetch.queue.backoff.ms), or it would look slower than it is. Runs
+alternate.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.dataset import TOPIC, Dataset
+from bench.measurement import Measurement, of_runs
+from rlm.cli.session import open_session
+from rlm.config.load import load_command_config
+from rlm.outside import open_chunk_storage, storage_manager
+from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+from tests.services.rlm_run import RLM
+
+_MB = 1_000_000
+_PEER = "librdkafka consumer, local data"
+_TIMEOUT_S = 60.0
+_BATCH = 10_000
+_FETCH_THREADS = 2  # as `rlm read`
+
+
+def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:
+    """MB of segments read per second in each way, and the ratios run by run."""
+    rolled = dataset.source().local_log(dataset.partition()).rolled
+    segments = rolled[: dataset.sizes.read_segments]
+    offsets = OffsetRange(start_offset=0, end_offset=segments[-1].offsets.end_offset)
+    size_mb = sum(segment.size_bytes for segment in segments) / _MB
+    consumed: list[float] = []
+    scanned: list[float] = []
+    printed: list[float] = []
+    with _remote_reader(configuration) as reader:
+        for _ in range(dataset.sizes.runs):
+            consumed.append(size_mb / _consume(dataset.cluster.bootstrap_servers, offsets))
+            scanned.append(size_mb / _scan(reader, dataset.partition(), offsets))
+            printed.append(size_mb / _rlm_read(configuration, offsets))
+    return [
+        of_runs(_PEER, consumed, unit="MB/s"),
+        of_runs("scan, remote data", scanned, unit="MB/s"),
+        of_runs("rlm read, remote data", printed, unit="MB/s"),
+        of_runs("scan ÷ consumer", _ratios(scanned, consumed), unit="ratio", peer=_PEER),
+        of_runs("rlm read ÷ consumer", _ratios(printed, consumed), unit="ratio", peer=_PEER),
+    ]
+
+
+def _ratios(ours: Sequence[float], peers: Sequence[float]) -> list[float]:
+    return [our / peer for our, peer in zip(ours, peers, strict=True)]
+
+
+def _consume(bootstrap_servers: str, offsets: OffsetRange) -> float:
+    """Seconds from the assignment to the last record."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "fetch.queue.backoff.ms": 2,
+            "queued.max.messages.kbytes": 1_048_576,
+            "queued.min.messages": 1_000_000,
+            "fetch.max.bytes": 104_857_600,
+            "max.partition.fetch.bytes": 16_777_216,
+        }
+    )
+    with closing(consumer):
+        started = time.perf_counter()
+        consumer.assign([TopicPartition(TOPIC, 0, offsets.start_offset)])
+        missing = len(offsets)
+        while missing > 0:
+            records = consumer.consume(min(_BATCH, missing), timeout=_TIMEOUT_S)
+            if not records:
+                raise RuntimeError(f"the consumer got stuck, {missing} records before the end")
+            missing -= len(records)
+        return time.perf_counter() - started
+
+
+@contextmanager
+def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
+    """The reader that `rlm read` has, with the metadata read to its end."""
+    config = load_command_config(configuration)
+    with (
+        open_session(config, timeout_ms=int(_TIMEOUT_S * 1000)) as session,
+        closing(
+            storage_manager(
+                config.required_storage(), open_chunk_storage(config.required_storage())
+            )
+        ) as storage,
+        ThreadPoolExecutor(_FETCH_THREADS) as executor,
+    ):
+        yield RemoteLogReader(session.metadata, storage, executor, ReadSettings())
+
+
+def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetRange) -> float:
+    """Seconds for all batches of the offsets."""
+    started = time.perf_counter()
+    scan = reader.scan(partition, offsets.start_offset, offsets.end_offset)
+    for _ in scan:
+        pass
+    if scan.next_offset < offsets.end_offset:
+        raise RuntimeError(f"the scan ended at {scan.next_offset}, before {offsets.end_offset}")
+    return time.perf_counter() - started
+
+
+def _rlm_read(configuration: Path, offsets: OffsetRange) -> float:
+    """Seconds of the whole command, its start included; what it prints is thrown away."""
+    command = [RLM, "read", f"{TOPIC}:0", "--config", str(configuration)]
+    started = time.perf_counter()
+    subprocess.run(
+        [*command, "--from", str(offsets.start_offset), "--to", str(offsets.end_offset)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return time.perf_counter() - started

@@ -1,0 +1,69 @@
+"""`rlm run` beside the broker with the data: what it holds in memory while it copies all of it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+
+from bench.dataset import TOPIC, Dataset
+from bench.measurement import Measurement, of_runs
+from tests.services.rlm_run import RLM, RlmRun
+from tests.services.waiting import wait_until
+
+_MIB = 1 << 20
+_COPIED_DEADLINE_S = 120.0
+_SAMPLE_INTERVAL_S = 0.02
+
+
+@contextmanager
+def running_rlm(dataset: Dataset) -> Iterator[RlmRun]:
+    """`rlm run`, ready; stopped at the end."""
+    rlm = RlmRun(dataset.scratch / "rlm", dataset.cluster)
+    try:
+        rlm.start()
+        yield rlm
+    finally:
+        rlm.stop()
+
+
+def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
+    """Tier the topic, wait until all rolled segments are stored; the greatest memory meanwhile."""
+    rolled_count = len(dataset.source().local_log(dataset.partition()).rolled)
+    memory = _ResidentMemory(supervisor=psutil.Process(rlm.pid))
+    subprocess.run(
+        [RLM, "topic", "set", TOPIC, "--config", str(rlm.configuration)],
+        check=True,
+        capture_output=True,
+    )
+
+    def all_stored() -> bool:
+        rlm.require_running()
+        memory.sample()
+        return rlm.remote_segments(TOPIC) == {0: rolled_count}
+
+    wait_until(all_stored, _COPIED_DEADLINE_S, "all is stored", interval_s=_SAMPLE_INTERVAL_S)
+    return [
+        of_runs(f"{name}'s memory while copying", [peak / _MIB], unit="MiB")
+        for name, peak in memory.peaks_bytes.items()
+    ]
+
+
+@dataclass(slots=True)
+class _ResidentMemory:
+    """The greatest resident memory seen of a supervisor and of the manager under it."""
+
+    supervisor: psutil.Process
+    peaks_bytes: dict[str, int] = field(default_factory=dict)
+
+    def sample(self) -> None:
+        """Look once."""
+        processes = {"supervisor": self.supervisor}
+        for child in self.supervisor.children():
+            processes["manager"] = child
+        for name, process in processes.items():
+            seen = process.memory_info().rss
+            self.peaks_bytes[name] = max(seen, self.peaks_bytes.get(name, 0))

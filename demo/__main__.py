@@ -1,0 +1,112 @@
+"""Runs the demo: `python -m demo [--keep]`.
+
+Exit code 0 when everything read equals what was produced, 1 with a reason when not, 130 after
+Ctrl-C. Whatever happens, no process is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from demo.failure import DemoFailedError
+from demo.narration import Narrator
+from demo.stage import Stage, services
+from demo.story import TOPIC, DemoSizes, Story
+from tests.services.rlm_run import RLM
+
+_MB = 1_000_000
+_BUILD = Path(__file__).resolve().parents[1] / "build"
+
+
+def main() -> int:
+    """Run the demo of this command line."""
+    options = _options()
+    sizes = DemoSizes(total_bytes=options.megabytes * _MB)
+    # Also told by SIGTERM, the demo clears up as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    narrator = Narrator(Console())
+    try:
+        _run(sizes, narrator, options.directory, keep=options.keep)
+    except DemoFailedError as error:
+        print(f"demo: failed: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.splitlines()[0])
+    parser.add_argument("--keep", action="store_true", help="leave all running until Ctrl-C")
+    parser.add_argument(
+        "--megabytes",
+        type=int,
+        default=DemoSizes().total_bytes // _MB,
+        help="how much to produce (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=_BUILD,
+        help="where to work, in a new directory (default: the checkout's build/)",
+    )
+    return parser.parse_args()
+
+
+def _run(sizes: DemoSizes, narrator: Narrator, parent: Path, *, keep: bool) -> None:
+    started = time.monotonic()
+    narrator.say("starting a Kafka broker, and `rlm run` beside it")
+    with services(parent, keep_files=keep) as stage:
+        if keep:
+            narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")
+        try:
+            outcome = Story(stage, sizes, narrator).tell()
+        except DemoFailedError as error:
+            raise DemoFailedError(f"{error}\n{stage.rlm.log_tail()}") from error
+        seconds = time.monotonic() - started
+        outcome.print_table(narrator.console)
+        if keep:
+            narrator.say(_what_next(stage))
+        narrator.say(outcome.last_line(seconds))
+        if keep:
+            _wait_for_interrupt()
+            narrator.say("stopping")
+
+
+def _wait_for_interrupt() -> None:
+    try:
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        # A second Ctrl-C must not leave half of it running; what follows takes some seconds.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _what_next(stage: Stage) -> str:
+    rlm = os.path.relpath(RLM)
+    with_config = f"--config {os.path.relpath(stage.rlm.configuration)}"
+    return f"""
+running until Ctrl-C:
+  broker    {stage.cluster.bootstrap_servers}
+  manager   {stage.rlm.rest_url}/v1/partitions
+  metrics   {stage.rlm.metrics_url}/metrics
+  store     {os.path.relpath(stage.rlm.store)}
+  logs      {os.path.relpath(stage.rlm.log_path)}
+try next:
+  {rlm} status {with_config}
+  {rlm} topic list {with_config}
+  {rlm} read {TOPIC}:0 --from 0 --to 10 {with_config}
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What was produced, record by record, and how it compares with what is read.
+
+A record's fingerprint covers its partition, offset, timestamp, key, value and headers. The digest
+of a partition hashes its fingerprints in the order of their offsets, so it tells loss, duplication,
+reordering and any change of content. Memory: one fingerprint per record.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from demo.failure import DemoFailedError
+from demo.records import Headers
+
+_FINGERPRINT_BYTES = 16
+_PLACE = struct.Struct(">iqq")
+_LENGTH = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A record where it lies in the log."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    def fingerprint(self) -> bytes:
+        """16 bytes that differ wherever the record does; null and empty are different too."""
+        parts = [_PLACE.pack(self.partition, self.offset, self.timestamp_ms)]
+        for name, value in self.headers:
+            parts += _framed(name.encode())
+            parts += _framed(value)
+        # Behind the headers, whose count the number of frames tells.
+        parts += _framed(self.key)
+        parts += _framed(self.value)
+        return blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
+
+
+class Ledger:
+    """The records of a topic that were acknowledged. Not thread-safe."""
+
+    def __init__(self, partitions: int) -> None:
+        self._fingerprints: list[dict[int, bytes]] = [{} for _ in range(partitions)]
+
+    def enter(self, record: Seen) -> None:
+        """Note an acknowledged record. DemoFailedError if its offset was given twice."""
+        noted = self._fingerprints[record.partition]
+        if record.offset in noted:
+            raise DemoFailedError(f"partition {record.partition} gave offset {record.offset} twice")
+        noted[record.offset] = record.fingerprint()
+
+    def count(self, partition: int | None = None) -> int:
+        """Records of one partition, or of all."""
+        if partition is not None:
+            return len(self._fingerprints[partition])
+        return sum(map(len, self._fingerprints))
+
+    def digest(self, partition: int) -> str:
+        """The digest of what was produced to a partition."""
+        noted = self._fingerprints[partition]
+        return _digest(noted[offset] for offset in sorted(noted))
+
+    def compare(self, partition: int, records: Iterable[Seen]) -> str:
+        """Check that `records` are all of a partition's, in order; returns their own digest.
+
+        Raises DemoFailedError that names the first record that is not the one that was produced.
+        """
+        noted = self._fingerprints[partition]
+        wanted = iter(sorted(noted))
+        found: list[bytes] = []
+        for record in records:
+            offset = next(wanted, None)
+            fingerprint = record.fingerprint()
+            found.append(fingerprint)
+            if offset != record.offset:
+                raise _differs(partition, f"read offset {record.offset} where {offset} comes next")
+            if fingerprint != noted[offset]:
+                raise _differs(partition, f"offset {offset} is not what was produced: {record}")
+        missing = next(wanted, None)
+        if missing is not None:
+            raise _differs(partition, f"the reading ended before offset {missing}")
+        return _digest(found)
+
+
+def _digest(fingerprints: Iterable[bytes]) -> str:
+    whole = blake2b(digest_size=_FINGERPRINT_BYTES)
+    for fingerprint in fingerprints:
+        whole.update(fingerprint)
+    return whole.hexdigest()
+
+
+def _framed(field: bytes | None) -> tuple[bytes, bytes]:
+    return (_LENGTH.pack(-1), b"") if field is None else (_LENGTH.pack(len(field)), field)
+
+
+def _differs(partition: int, what: str) -> DemoFailedError:
+    return DemoFailedError(f"partition {partition}: {what[:500]}")

@@ -1,0 +1,83 @@
+"""What a demo has shown: the table, and the last line that scripts read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from demo.narration import megabytes
+from demo.producing import Produced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """What was read of a partition: records from the store, from the broker, and their digest."""
+
+    remote: int
+    local: int
+    digest: str
+
+    @property
+    def records(self) -> int:
+        """From both."""
+        return self.remote + self.local
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOutcome:
+    """One partition; what was read equals what was produced."""
+
+    partition: int
+    produced: int
+    read: ReadBack
+    segments: int
+    local_start_offset: int
+    remote_bytes: int
+    local_bytes_before: int
+    local_bytes_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All partitions of a demo that went well."""
+
+    produced: Produced
+    partitions: tuple[PartitionOutcome, ...]
+
+    def print_table(self, console: Console) -> None:
+        """One column per partition, so that it fits a terminal of 80 characters."""
+        table = Table("")
+        for each in self.partitions:
+            table.add_column(f"partition {each.partition}", justify="right")
+        for label, cell in _ROWS:
+            table.add_row(label, *map(cell, self.partitions))
+        console.print(table)
+
+    def last_line(self, seconds: float) -> str:
+        """What `make demo` ends with; scripts rely on its form."""
+        starts = ",".join(str(each.local_start_offset) for each in self.partitions)
+        return (
+            f"demo: ok produced={self.produced.records}"
+            f" read={sum(each.read.records for each in self.partitions)}"
+            f" segments={sum(each.segments for each in self.partitions)}"
+            f" local_start={starts}"
+            f" remote_bytes={sum(each.remote_bytes for each in self.partitions)}"
+            f" seconds={seconds:.0f}"
+        )
+
+
+_ROWS: tuple[tuple[str, Callable[[PartitionOutcome], str]], ...] = (
+    ("records produced", lambda p: f"{p.produced:,}"),
+    ("records read", lambda p: f"{p.read.records:,}"),
+    ("  of them from the store", lambda p: f"{p.read.remote:,}"),
+    ("  of them from the broker", lambda p: f"{p.read.local:,}"),
+    ("digest of both", lambda p: p.read.digest[:16]),
+    ("segments stored", lambda p: str(p.segments)),
+    ("bytes stored", lambda p: megabytes(p.remote_bytes)),
+    ("local log begins at offset", lambda p: f"{p.local_start_offset:,}"),
+    ("broker's disk before the trim", lambda p: megabytes(p.local_bytes_before)),
+    ("broker's disk after it", lambda p: megabytes(p.local_bytes_after)),
+)

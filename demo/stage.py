@@ -1,0 +1,54 @@
+"""What the demo runs: a broker, `rlm run` beside it, and a directory as the store.
+
+Everything lies in one directory. Stops in the order of use, and leaves no process behind whatever
+happens to the demo itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.failure import DemoFailedError
+from tests.services.kafka import BrokerFailedError, KafkaCluster
+from tests.services.kafka_runtime import KafkaNotInstalledError
+from tests.services.rlm_run import RlmFailedError, RlmRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The services as they run, and the directory that holds all they write."""
+
+    directory: Path
+    cluster: KafkaCluster
+    rlm: RlmRun
+
+    def partition_directory(self, topic: str, partition: int) -> Path:
+        """Where the broker keeps the log of a partition."""
+        return self.cluster.broker.log_dirs[0] / f"{topic}-{partition}"
+
+
+@contextmanager
+def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
+    """Start everything in a new directory of `parent`; at the end stop it and clear up.
+
+    Raises DemoFailedError if something does not come up, or has ended when the block ends.
+    """
+    parent.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        directory = Path(tempfile.mkdtemp(prefix="demo-", dir=parent))
+        if not keep_files:
+            stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        cluster = KafkaCluster(directory / "kafka")
+        rlm = RlmRun(directory, cluster)
+        try:
+            stack.enter_context(cluster)
+            stack.callback(rlm.stop)
+            rlm.start()
+            yield Stage(directory=directory, cluster=cluster, rlm=rlm)
+        except (BrokerFailedError, KafkaNotInstalledError, RlmFailedError) as error:
+            raise DemoFailedError(str(error)) from error

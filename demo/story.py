@@ -1,0 +1,227 @@
+"""The demo's course: produce, store, trim, read back, and compare at every turn.
+
+Local retention begins as the total one and is lowered when all is stored, so that the bytes on the
+broker's disk are seen to fall. Every figure is checked from two sides: what `rlm status` says, and
+what the files of the broker and of the store are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from demo.disk import LocalFiles, local_files, stored_log_sizes
+from demo.failure import DemoFailedError
+from demo.ledger import Ledger, Seen
+from demo.narration import Narrator, Report, megabytes
+from demo.outcome import Outcome, PartitionOutcome, ReadBack
+from demo.producing import Produced, produce
+from demo.records import varied_records
+from demo.rlm_commands import RlmCommands
+from demo.stage import Stage
+from tests.services.waiting import wait_until
+
+TOPIC = "demo"
+_SEED = 20_240_607
+_TIMEOUT_S = 60.0
+_POLL_S = 0.25
+_HOUR_MS = 3_600_000
+_REPORT_EVERY = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoSizes:
+    """How much is produced, and into what."""
+
+    total_bytes: int = 220_000_000
+    segment_bytes: int = 4 << 20
+    partitions: int = 2
+
+
+class Story:
+    """One demo on a stage that is ready. Every step raises DemoFailedError."""
+
+    def __init__(self, stage: Stage, sizes: DemoSizes, narrator: Narrator) -> None:
+        self._stage = stage
+        self._sizes = sizes
+        self._narrator = narrator
+        self._commands = RlmCommands(configuration=stage.rlm.configuration)
+        self._ledger = Ledger(sizes.partitions)
+
+    def tell(self) -> Outcome:
+        """Run all of it."""
+        self._create_topic()
+        produced = self._produce()
+        before = self._wait_stored()
+        after = self._trim(before)
+        status = self._checked_status(after)
+        read = [self._read(partition) for partition in self._partitions()]
+        return Outcome(
+            produced=produced,
+            partitions=tuple(
+                PartitionOutcome(
+                    partition=partition,
+                    produced=self._ledger.count(partition),
+                    read=read[partition],
+                    segments=status[partition]["remote_segments"],
+                    local_start_offset=status[partition]["local_start_offset"],
+                    remote_bytes=status[partition]["remote_bytes"],
+                    local_bytes_before=before[partition].log_bytes,
+                    local_bytes_after=after[partition].log_bytes,
+                )
+                for partition in self._partitions()
+            ),
+        )
+
+    def _create_topic(self) -> None:
+        self._stage.cluster.create_topic(
+            TOPIC,
+            partitions=self._sizes.partitions,
+            config={
+                "segment.bytes": str(self._sizes.segment_bytes),
+                "message.timestamp.type": "CreateTime",
+                "compression.type": "producer",
+            },
+        )
+        self._commands.set_topic(TOPIC)
+        self._narrator.say(
+            f"topic {TOPIC}: {self._sizes.partitions} partitions, segments of "
+            f"{self._sizes.segment_bytes >> 20} MiB, tiered by `rlm topic set {TOPIC}`"
+        )
+
+    def _produce(self) -> Produced:
+        total = self._sizes.total_bytes
+        start_ms = int(time.time() * 1000) - _HOUR_MS
+        with self._narrator.step("producing with five codecs") as report:
+            produced = produce(
+                self._stage.cluster.bootstrap_servers,
+                TOPIC,
+                varied_records(seed=_SEED, partitions=self._sizes.partitions, start_ms=start_ms),
+                total_bytes=total,
+                ledger=self._ledger,
+                on_progress=lambda size: report(size / total, megabytes(size)),
+            )
+        log_bytes = sum(files.log_bytes for files in self._local())
+        self._narrator.say(
+            f"{produced.records:,} records, {megabytes(produced.record_bytes)} of keys, values and "
+            f"headers; {megabytes(log_bytes)} of record batches in the broker's log"
+        )
+        return produced
+
+    def _wait_stored(self) -> list[LocalFiles]:
+        """Wait until every rolled segment is stored; how the local log is then."""
+        local = self._local()
+        rolled = [files.rolled_count for files in local]
+        if min(rolled) < 2:
+            raise DemoFailedError("too little was produced: nothing would be trimmed")
+
+        def stored(report: Report) -> bool:
+            counts = self._remote_segments()
+            report(sum(counts) / sum(rolled), f"{sum(counts)} of {sum(rolled)} rolled segments")
+            return counts == rolled
+
+        self._wait("storing all rolled segments", stored)
+        return local
+
+    def _trim(self, before: list[LocalFiles]) -> list[LocalFiles]:
+        """Lower local retention; wait until all but the newest rolled segment is deleted."""
+        self._commands.set_topic(TOPIC, "--local-retention-bytes", "1")
+        most = sum(files.log_bytes for files in before)
+        least = sum(_kept_bytes(files) for files in before)
+
+        def trimmed(report: Report) -> bool:
+            local = self._local()
+            now = sum(files.log_bytes for files in local)
+            remark = f"{megabytes(now)} on the broker's disk, {megabytes(most)} before"
+            gone = [files.base_offsets for files in local] == [f.base_offsets[-2:] for f in before]
+            done = gone and now <= least
+            report(1.0 if done else min(0.99, (most - now) / max(most - least, 1)), remark)
+            return done
+
+        self._wait("trimming the local log", trimmed)
+        return self._local()
+
+    def _checked_status(self, after: list[LocalFiles]) -> Mapping[int, Mapping[str, Any]]:
+        """What `rlm status` says, held against the broker and the store."""
+        status = self._commands.partitions(TOPIC)
+        for partition, files in zip(self._partitions(), after, strict=True):
+            said = status[partition]["local_start_offset"]
+            _require_equal(f"local start of {partition}", said, files.newest_rolled_offset)
+            _require_equal(f"broker's log start of {partition}", self._low(partition), said)
+        sizes = stored_log_sizes(self._stage.rlm.store)
+        segments = sum(each["remote_segments"] for each in status.values())
+        remote_bytes = sum(each["remote_bytes"] for each in status.values())
+        _require_equal("stored segments", segments, len(sizes))
+        _require_equal("stored bytes", remote_bytes, sum(sizes))
+        return status
+
+    def _read(self, partition: int) -> ReadBack:
+        """Read a partition with `rlm read` and compare record by record."""
+        total = self._ledger.count(partition)
+        with self._narrator.step(f"reading {TOPIC}:{partition} from offset 0") as report:
+            tiers: Counter[str] = Counter()
+            records = self._commands.read(TOPIC, partition, tiers)
+            digest = self._ledger.compare(partition, _reported(records, total, report))
+        _require_equal(f"digest of {partition}", digest, self._ledger.digest(partition))
+        return ReadBack(remote=tiers["remote"], local=tiers["local"], digest=digest)
+
+    def _remote_segments(self) -> list[int]:
+        """How many segments the manager says are stored, by partition."""
+        found = self._stage.rlm.remote_segments(TOPIC)
+        return [found.get(partition, 0) for partition in self._partitions()]
+
+    def _low(self, partition: int) -> int:
+        """Where the log begins that the broker itself serves."""
+        consumer = Consumer(
+            {"bootstrap.servers": self._stage.cluster.bootstrap_servers, "group.id": "demo"}
+        )
+        try:
+            low, _ = consumer.get_watermark_offsets(
+                TopicPartition(TOPIC, partition), timeout=_TIMEOUT_S
+            )
+            return low
+        finally:
+            consumer.close()
+
+    def _wait(self, title: str, done: Callable[[Report], bool]) -> None:
+        with self._narrator.step(title) as report:
+
+            def checked() -> bool:
+                self._stage.rlm.require_running()
+                return done(report)
+
+            try:
+                wait_until(checked, _TIMEOUT_S, title, interval_s=_POLL_S)
+            except AssertionError as late:
+                raise DemoFailedError(str(late)) from None
+
+    def _local(self) -> list[LocalFiles]:
+        return [
+            local_files(self._stage.partition_directory(TOPIC, partition))
+            for partition in self._partitions()
+        ]
+
+    def _partitions(self) -> range:
+        return range(self._sizes.partitions)
+
+
+def _reported(records: Iterable[Seen], total: int, report: Report) -> Iterator[Seen]:
+    for count, record in enumerate(records, start=1):
+        if count % _REPORT_EVERY == 0 or count == total:
+            report(count / total, f"{count:,} records")
+        yield record
+
+
+def _kept_bytes(files: LocalFiles) -> int:
+    """What of a log a trim leaves: the newest rolled segment and the active one."""
+    return sum(files.segment_bytes[-2:])
+
+
+def _require_equal(what: str, found: object, expected: object) -> None:
+    if found != expected:
+        raise DemoFailedError(f"{what}: {found} where {expected} is expected")

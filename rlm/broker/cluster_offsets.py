@@ -1,0 +1,54 @@
+"""The ends of many logs of a cluster, each asked of the broker that leads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import ClusterView
+from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
+from rlm.broker.partition_results import PartitionResults
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+
+def fetch_cluster_offsets(
+    bootstrap: Bootstrap,
+    view: ClusterView,
+    partitions: Iterable[TopicIdPartition],
+    executor: Executor,
+) -> PartitionResults[PartitionOffsets]:
+    """Ask the leaders that `view` shows, on a connection each, as many at once as `executor` runs.
+
+    A partition fails with RetriableError if it has no leader or that can't be asked, otherwise as
+    `fetch_partition_offsets`. Raises nothing of the brokers.
+    """
+    wanted = frozenset(partitions)
+    epochs = {
+        node_id: {tip: epoch for tip, epoch in view.led_by(node_id).items() if tip in wanted}
+        for node_id in view.brokers
+    }
+    answers = executor.map(
+        lambda item: _ask(bootstrap, view, *item),
+        [(node_id, led) for node_id, led in epochs.items() if led],
+    )
+    succeeded: dict[TopicIdPartition, PartitionOffsets] = {}
+    failed: dict[TopicIdPartition, TieredStorageError] = {}
+    for answer in answers:
+        succeeded.update(answer.succeeded)
+        failed.update(answer.failed)
+    for tip in wanted:
+        if tip not in succeeded and tip not in failed:
+            failed[tip] = RetriableError("the partition has no live leader", partition=tip)
+    return PartitionResults(succeeded=succeeded, failed=failed)
+
+
+def _ask(
+    bootstrap: Bootstrap, view: ClusterView, node_id: int, epochs: Mapping[TopicIdPartition, int]
+) -> PartitionResults[PartitionOffsets]:
+    try:
+        with bootstrap.at(view.broker(node_id)) as leader:
+            return fetch_partition_offsets(leader, epochs)
+    except TieredStorageError as error:
+        return PartitionResults(succeeded={}, failed=dict.fromkeys(epochs, error))

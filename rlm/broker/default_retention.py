@@ -1,0 +1,64 @@
+"""The retention of topics that have none of their own, as a broker is configured.
+
+DescribeConfigs of a topic with an override does not tell what is below it: the synonyms leave out
+`log.retention.hours`, which is where the default usually comes from. So the broker's own settings
+are asked, and Kafka's precedence is applied: ms over minutes over hours (KafkaConfig).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.broker.errors import error_of
+from rlm.wire.api.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import CorruptError, RetriableError
+
+_BROKER_RESOURCE = 4
+_UNLIMITED = -1
+_TIMES_MS = {
+    "log.retention.ms": 1,
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+}
+_SIZE = "log.retention.bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultRetention:
+    """Limits of a topic without overrides; -1 is unlimited."""
+
+    retention_ms: int
+    retention_bytes: int
+
+
+def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
+    """Ask the broker of that id, on a connection to it.
+
+    Raises RetriableError if a right is missing (DESCRIBE_CONFIGS on the cluster), CorruptError if
+    it tells no numbers, and as `Requester.request`.
+    """
+    resource = DescribeConfigsResource(
+        resource_type=_BROKER_RESOURCE,
+        resource_name=str(node_id),
+        configuration_keys=(*_TIMES_MS, _SIZE),
+    )
+    response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(resource,)))
+    if not response.results:
+        raise RetriableError("the broker did not answer", node_id=node_id)
+    row = response.results[0]
+    if row.error_code != ErrorCode.NONE:
+        raise error_of(row.error_code, node_id=node_id, reason=row.error_message)
+    told = {each.name: each.value for each in row.configs if each.value is not None}
+    try:
+        times_ms = [int(told[name]) * unit for name, unit in _TIMES_MS.items() if name in told]
+        return DefaultRetention(
+            retention_ms=max(_UNLIMITED, times_ms[0]), retention_bytes=int(told[_SIZE])
+        )
+    except (ValueError, LookupError) as error:
+        raise CorruptError("the broker tells no default retention", node_id=node_id) from error

@@ -1,0 +1,197 @@
+"""PartitionReader: one partition's log as its leader has it: its ends, times, and records.
+
+Records are read by librdkafka, assigned by hand: no group is joined, nothing is committed, and an
+offset that the broker no longer has is an error, never a jump elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.errors import error_of
+from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
+from rlm.broker.offsets_since import fetch_offsets_since
+from rlm.wire.connection import Requester
+from rsm.segment.batch import NO_TIMESTAMP, TimestampType
+from rsm.segment.clock import Clock
+from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.records import Record
+
+_MAX_RECORDS = 2_000
+_POLL_S = 0.2
+_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)  # noqa: SLF001 - its name
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderSettings:
+    """`client` is librdkafka's configuration; without news for `stall_timeout_ms` reading fails."""
+
+    client: Mapping[str, str]
+    read_committed: bool
+    stall_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What one poll brought; `next_offset` is what comes behind it, -1 if it brought nothing."""
+
+    records: Sequence[Record]
+    next_offset: int
+    failure: TieredStorageError | None
+
+
+class PartitionReader:
+    """Asks whoever leads the partition at that moment. One thread's.
+
+    Raises RetriableError while there is no leader or it can't be asked, FencedError if it has just
+    changed, NotFoundError if the partition is not there, or not of that topic id.
+    """
+
+    def __init__(
+        self,
+        topic_id_partition: TopicIdPartition,
+        bootstrap: Bootstrap,
+        clock: Clock,
+        settings: ReaderSettings,
+    ) -> None:
+        self._partition = topic_id_partition
+        self._bootstrap = bootstrap
+        self._clock = clock
+        self._settings = settings
+
+    def offsets(self) -> PartitionOffsets:
+        """Log start, last stable offset and high watermark as of now."""
+        results = self._ask(fetch_partition_offsets)
+        for error in results.failed.values():
+            raise error
+        return results.succeeded[self._partition]
+
+    def start_offset(self) -> int:
+        """Where the broker's log begins now."""
+        return self.offsets().log_start_offset
+
+    def offset_since(self, timestamp_ms: int) -> int | None:
+        """The first record with a timestamp of at least `timestamp_ms`; None if there is none."""
+        found = self._ask(lambda leader, epochs: fetch_offsets_since(leader, epochs, timestamp_ms))
+        return found[self._partition]
+
+    def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
+        """Records of [from_offset, end_offset), which ends at the log's end at the latest.
+
+        Raises NotFoundError where the broker no longer has an offset: all before it was yielded.
+        """
+        consumer = Consumer(self._configuration(), logger=logging.getLogger("librdkafka.consumer"))
+        try:
+            tip = self._partition
+            consumer.assign([TopicPartition(tip.topic, tip.partition, from_offset)])
+            yield from self._consume(consumer, end_offset)
+        finally:
+            consumer.close()
+
+    def _consume(self, consumer: Consumer, end_offset: int) -> Iterator[Sequence[Record]]:
+        stalled_at_ms = self._clock.monotonic_ms() + self._settings.stall_timeout_ms
+        next_offset = -1
+        while next_offset < end_offset:
+            taken = self._take(consumer.consume(_MAX_RECORDS, timeout=_POLL_S), end_offset)
+            next_offset = max(next_offset, taken.next_offset)
+            if taken.records:
+                stalled_at_ms = self._clock.monotonic_ms() + self._settings.stall_timeout_ms
+                yield taken.records
+            if taken.failure is not None:
+                raise taken.failure
+            if next_offset < end_offset and self._clock.monotonic_ms() >= stalled_at_ms:
+                raise RetriableError("the broker sends nothing", partition=self._partition)
+
+    def _take(self, messages: Iterable[Message], end_offset: int) -> _Taken:
+        """The records below the end, up to the first failure."""
+        records: list[Record] = []
+        next_offset = -1
+        failure: TieredStorageError | None = None
+        for message in messages:
+            offset, error = message.offset(), message.error()
+            if error is not None:
+                failure = self._failure(error)
+                if failure is not None:
+                    break
+                if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001
+                    # The last offsets may be markers; and a replica that lags ends earlier.
+                    next_offset = offset
+            elif offset is not None:
+                next_offset = offset + 1
+                if offset < end_offset:
+                    records.append(_record_of(message, offset))
+        return _Taken(records=records, next_offset=next_offset, failure=failure)
+
+    def _failure(self, error: KafkaError) -> TieredStorageError | None:
+        """What can't be read on; None for what librdkafka mends by itself."""
+        code = error.code()
+        if code in _GONE:
+            return NotFoundError("the broker no longer has the offset", partition=self._partition)
+        if code > 0 and not error.retriable():
+            return error_of(code, partition=self._partition)
+        return None
+
+    def _ask(self, question: Callable[[Requester, Mapping[TopicIdPartition, int]], T]) -> T:
+        tip = self._partition
+        view = self._bootstrap.view((tip.topic,))
+        topic = view.topic(tip.topic)
+        found = next((p for p in topic.partitions if p.partition == tip.partition), None)
+        if found is None or topic.topic_id != tip.topic_id:
+            raise NotFoundError("the topic was created anew", partition=tip)
+        if found.leader_id is None:
+            raise RetriableError("the partition has no leader", partition=tip)
+        with self._bootstrap.at(view.broker(found.leader_id)) as leader:
+            return question(leader, {tip: found.leader_epoch})
+
+    def _configuration(self) -> dict[str, object]:
+        committed = self._settings.read_committed
+        return {
+            "fetch.queue.backoff.ms": 2,
+            "queued.min.messages": 100_000,
+            "check.crcs": True,
+            **self._settings.client,
+            "allow.auto.create.topics": False,
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "group.id": "rlm-read",  # never joined
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+
+
+def _record_of(message: Message, offset: int) -> Record:
+    kind, timestamp_ms = message.timestamp()
+    append_time = kind == TIMESTAMP_LOG_APPEND_TIME
+    headers = message.headers()
+    return Record(
+        offset=offset,
+        timestamp_ms=NO_TIMESTAMP if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms,
+        timestamp_type=TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME,
+        key=message.key(),
+        value=message.value(),
+        headers=tuple((name, _as_bytes(value)) for name, value in headers)
+        if isinstance(headers, list)
+        else (),
+    )
+
+
+def _as_bytes(value: str | bytes | None) -> bytes | None:
+    # The binding's types allow for what was produced; what was consumed is bytes.
+    return value.encode() if isinstance(value, str) else value

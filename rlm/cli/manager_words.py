@@ -1,0 +1,76 @@
+"""What the managers of the cluster say of partitions, asked of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import closing
+
+from rlm.cli.managers import live_managers
+from rlm.policy.cluster_status import FOLLOWER, LEADER, ManagerWord
+from rlm.rest.manager_client import ManagerClient
+from rlmm.events import ProcessRegistered
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+
+Rows = list[Mapping[str, object]]
+
+
+def ask_managers(
+    metadata: RemoteLogMetadataManager,
+    leaders: Mapping[TopicIdPartition, int | None],
+    executor: Executor,
+    *,
+    complain: Callable[[str], None],
+) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
+    """For each partition, the word of each manager that hosts it, by broker id.
+
+    `complain` gets a line for each leader's manager that is missing or does not answer.
+    """
+    if not leaders:
+        return {}
+    managers = live_managers(metadata)
+    with closing(ManagerClient()) as client:
+        answers = list(executor.map(lambda manager: _ask(client, manager), managers))
+    heard: dict[int, Rows] = {}
+    for manager, answer in zip(managers, answers, strict=True):
+        if isinstance(answer, TieredStorageError):
+            complain(f"manager of broker {manager.broker_id} does not answer: {answer}")
+        else:
+            heard[manager.broker_id] = answer
+    registered = {manager.broker_id for manager in managers}
+    for broker_id in sorted({b for b in leaders.values() if b is not None} - registered):
+        complain(f"no live manager is registered for broker {broker_id}: lag is not known")
+    return {tip: _words(tip, heard) for tip in leaders}
+
+
+def _ask(client: ManagerClient, manager: ProcessRegistered) -> Rows | TieredStorageError:
+    try:
+        return list(client.partitions(manager.http_address))
+    except TieredStorageError as error:
+        return error
+
+
+def _words(tip: TopicIdPartition, heard: Mapping[int, Rows]) -> Mapping[int, ManagerWord]:
+    topic_id = id_to_text(tip.topic_id)
+    return {
+        broker_id: _word(row)
+        for broker_id, rows in heard.items()
+        for row in rows
+        if row.get("topic_id") == topic_id and row.get("partition") == tip.partition
+    }
+
+
+def _word(row: Mapping[str, object]) -> ManagerWord:
+    if row.get("role") != LEADER:
+        return ManagerWord(role=FOLLOWER)
+    lag_bytes, lag_segments, held = (
+        row.get(name) for name in ("lag_bytes", "lag_segments", "trim_held")
+    )
+    return ManagerWord(
+        role=LEADER,
+        lag_bytes=lag_bytes if isinstance(lag_bytes, int) else None,
+        lag_segments=lag_segments if isinstance(lag_segments, int) else None,
+        trim_held=held if isinstance(held, dict) else None,
+    )

@@ -1,0 +1,137 @@
+"""What a command that looks at the whole cluster works with, opened and closed around it.
+
+Composes: the way to every broker, the topics' settings, and the metadata as read to its present
+end into memory. The command's timeout bounds the opening and is what is left for the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import ClusterView
+from rlm.broker.topic_admin import ClusterTopicAdmin, TopicAdmin
+from rlm.cli.options import reaching_cluster
+from rlm.config.load import CommandConfig
+from rlm.log_lines import configure_logging
+from rlm.outside import open_bootstrap, open_metadata_topic
+from rlm.system_clock import SystemClock
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.clock import Clock
+from rsm.segment.errors import NotFoundError, RetriableError
+
+_RETRY_PAUSE_MS = 200
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """An open command. `metadata` has read what there was when it was opened, and follows."""
+
+    config: CommandConfig
+    clock: Clock
+    deadline_ms: int
+    bootstrap: Bootstrap
+    topics: TopicAdmin
+    metadata: RemoteLogMetadataManager
+    cluster_id: str
+
+    def remaining_ms(self) -> int:
+        """What is left of the command's timeout, at least 1."""
+        return max(1, self.deadline_ms - self.clock.monotonic_ms())
+
+
+@contextmanager
+def open_session(
+    config: CommandConfig, *, timeout_ms: int, create_metadata_topic: bool = False
+) -> Iterator[Session]:
+    """Reach the cluster and read the metadata; closed cleanly at the end.
+
+    Without `create_metadata_topic` nothing is created: where there is no metadata topic the
+    metadata is empty, and nothing may be published. Raises InvalidConfigError if the cluster can't
+    be reached within the timeout, or if the metadata topic can't be created as configured.
+    """
+    configure_logging("WARNING", sys.stderr)
+    # What librdkafka has to say of a cluster that is away is said by the command's own line.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
+    clock = SystemClock()
+    deadline_ms = clock.monotonic_ms() + timeout_ms
+    bootstrap = open_bootstrap(config.cluster, clock, timeout_ms=timeout_ms)
+    with reaching_cluster(config):
+        name = config.metadata.topic_name
+        view = _until(clock, deadline_ms, lambda: bootstrap.view((name,)))
+        topic = _event_topic(config, view, create=create_metadata_topic, clock=clock)
+        metadata = TopicBasedRemoteLogMetadataManager(
+            topic,
+            MetadataCache(MemoryStore()),
+            clock,
+            ManagerSettings(consume_wait_ms=min(config.metadata.consume_wait_ms, timeout_ms)),
+        )
+        try:
+            _until(clock, deadline_ms, topic.ensure)
+            _read_to_end(metadata, deadline_ms - clock.monotonic_ms())
+        except BaseException:
+            metadata.close()
+            raise
+    try:
+        yield Session(
+            config=config,
+            clock=clock,
+            deadline_ms=deadline_ms,
+            bootstrap=bootstrap,
+            topics=ClusterTopicAdmin(bootstrap),
+            metadata=metadata,
+            cluster_id=view.cluster_id,
+        )
+    finally:
+        metadata.close()
+
+
+def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:
+    metadata.start()
+    readiness = metadata.wait_ready(max(1, timeout_ms))
+    if not readiness.ready:
+        raise RetriableError("the metadata topic can't be read in time", reason=readiness.reason)
+
+
+def _event_topic(
+    config: CommandConfig, view: ClusterView, *, create: bool, clock: Clock
+) -> EventTopic:
+    """The metadata topic as it is there; as configured only where it is to be created.
+
+    A command may have been given the cluster's address and nothing else, and what the topic's shape
+    should be is for the managers to check.
+    """
+    try:
+        found = view.topic(config.metadata.topic_name)
+    except NotFoundError:
+        if create:
+            return open_metadata_topic(config.cluster, config.metadata)
+        return MemoryTopic(MemoryLog(clock))
+    shape = {
+        "num_partitions": len(found.partitions),
+        "replication_factor": min(len(each.replicas) for each in found.partitions),
+    }
+    return open_metadata_topic(config.cluster, config.metadata.model_copy(update=shape))
+
+
+def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
+    """The answer; RetriableError of the last attempt when the deadline has passed."""
+    while True:
+        try:
+            return ask()
+        except RetriableError:
+            if clock.monotonic_ms() >= deadline_ms:
+                raise
+        clock.sleep_ms(_RETRY_PAUSE_MS)

@@ -1,0 +1,212 @@
+"""`rlm status`: every tiered partition of the cluster, by brokers, metadata and managers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.log_bounds import PartitionName
+from rlm.cli.manager_words import ask_managers
+from rlm.cli.options import (
+    DEFAULT_TIMEOUT_S,
+    BootstrapServerOption,
+    CommandConfigFileOption,
+    CommandConfigOption,
+    JsonOption,
+    TimeoutOption,
+    command_config,
+    reaching_cluster,
+)
+from rlm.cli.session import Session, open_session
+from rlm.policy.cluster_status import (
+    LedPartition,
+    PartitionStatus,
+    StoredPartition,
+    is_tiered,
+    partition_status,
+    status_as_json,
+)
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ids import TopicIdPartition
+
+_ASK_THREADS = 8
+_WIDE = 240  # of a table that goes into a file or a pipe
+
+_Name = Annotated[
+    str | None,
+    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics if not given."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status", epilog="Example: rlm status orders --json")(_status)
+
+
+def _status(
+    name: _Name = None,
+    *,
+    config: CommandConfigFileOption = None,
+    bootstrap_server: BootstrapServerOption = None,
+    command_config_file: CommandConfigOption = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is stored, what is local and what is behind.
+
+    Lag and trims are the managers' word: unknown where the leader's manager does not answer.
+    """
+    settings = command_config(config, bootstrap_server, command_config_file)
+    named = None if name is None else PartitionName.parse(name)
+    with open_session(settings, timeout_ms=round(timeout * 1000)) as session:
+        with reaching_cluster(settings):
+            view = session.bootstrap.view(_topics(session, named))
+        _require_known(view, named)
+        rows = _rows(session, view, named)
+    if as_json:
+        partitions = [status_as_json(row) for row in rows]
+        document = {"cluster_id": session.cluster_id, "partitions": partitions}
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(rows))
+
+
+def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
+    """The topics that may be shown."""
+    if named is not None:
+        return (named.topic,)
+    return sorted({policy.topic for policy in session.metadata.topic_policies()})
+
+
+def _require_known(view: ClusterView, named: PartitionName | None) -> None:
+    """NotFoundError if the user named what the cluster does not have."""
+    if named is None:
+        return
+    known = {each.partition for each in view.topic(named.topic).partitions}
+    if named.partition is not None and named.partition not in known:
+        raise NotFoundError(
+            "the topic has no such partition", topic=named.topic, partition=named.partition
+        )
+
+
+def _rows(
+    session: Session, view: ClusterView, named: PartitionName | None
+) -> tuple[PartitionStatus, ...]:
+    stored = {
+        tip: _stored(session, tip)
+        for topic in view.topics.values()
+        for tip in _partitions_of(topic)
+        if named is None or named.partition in (None, tip.partition)
+    }
+    if named is None:
+        stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
+    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
+        leds = _led(session, view, stored, executor)
+        words = ask_managers(
+            session.metadata, _tiered_leads(leds, stored), executor, complain=_complain
+        )
+    return tuple(
+        partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))
+        for led in sorted(leds, key=_by_name)
+    )
+
+
+def _stored(session: Session, tip: TopicIdPartition) -> StoredPartition:
+    return StoredPartition(
+        policy=session.metadata.topic_policy(tip.topic_id),
+        state=session.metadata.partition_state(tip),
+        segments=tuple(session.metadata.list_remote_log_segments(tip)),
+    )
+
+
+def _led(
+    session: Session,
+    view: ClusterView,
+    partitions: Iterable[TopicIdPartition],
+    executor: Executor,
+) -> tuple[LedPartition, ...]:
+    wanted = tuple(partitions)
+    results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
+    for tip, error in results.failed.items():
+        _complain(f"{tip.topic}:{tip.partition}: its leader can't be asked: {error}")
+    rows = []
+    for tip in wanted:
+        shown = view.topics[tip.topic].partitions
+        partition = next(each for each in shown if each.partition == tip.partition)
+        rows.append(
+            LedPartition(
+                topic_id_partition=tip,
+                leader_id=partition.leader_id,
+                leader_epoch=partition.leader_epoch,
+                offsets=results.succeeded.get(tip),
+            )
+        )
+    return tuple(rows)
+
+
+def _tiered_leads(
+    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> Mapping[TopicIdPartition, int | None]:
+    """The leaders of partitions that a manager should have something to say of."""
+    return {
+        led.topic_id_partition: led.leader_id
+        for led in leds
+        if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
+    }
+
+
+def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:
+    return tuple(
+        TopicIdPartition(topic_id=topic.topic_id, topic=topic.topic, partition=each.partition)
+        for each in topic.partitions
+    )
+
+
+def _by_name(led: LedPartition) -> tuple[str, int]:
+    return led.topic_id_partition.topic, led.topic_id_partition.partition
+
+
+def _complain(line: str) -> None:
+    typer.echo(f"rlm: {line}", err=True)
+
+
+def _table(rows: Sequence[PartitionStatus]) -> Table:
+    table = Table("topic", "partition", "state", "role", box=None, pad_edge=False)
+    for name in ("epoch", "log start", "local start", "last tiered", "pending", "LSO", "HW"):
+        table.add_column(name, justify="right")
+    for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("trim held")
+    for row in rows:
+        tip = row.topic_id_partition
+        numbers = (
+            row.leader_epoch,
+            row.log_start_offset,
+            row.local_start_offset,
+            row.last_tiered_offset,
+            row.pending_upload_offset,
+            row.last_stable_offset,
+            row.high_watermark,
+            row.lag_segments,
+            row.lag_bytes,
+            row.remote_segments,
+            row.remote_bytes,
+        )
+        table.add_row(
+            tip.topic,
+            str(tip.partition),
+            row.policy_state or "-",
+            row.role,
+            *("?" if number is None else str(number) for number in numbers),
+            "" if row.trim_held is None else str(row.trim_held.get("reason", "")),
+        )
+    return table

@@ -1,0 +1,235 @@
+"""`rlm topic`: which topics are tiered, and how."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.cli.managers import ManagerLags
+from rlm.cli.options import (
+    DEFAULT_TIMEOUT_S,
+    BootstrapServerOption,
+    CommandConfigFileOption,
+    CommandConfigOption,
+    JsonOption,
+    TimeoutOption,
+    command_config,
+)
+from rlm.cli.session import Session, open_session
+from rlm.outside import own_topics
+from rlm.policy.topic_policy import RetentionFlags
+from rlm.rest.manager_client import ManagerClient
+from rlm.tasks.broker_retention import BrokerRetention
+from rlm.tasks.policy_writer import PolicyWriter
+from rlm.tasks.tiering import Tiering
+from rlm.tasks.tiering_end import TieringEnd
+from rlmm.events import TopicPolicy
+from rsm.segment.ids import id_to_text
+
+_WIDE = 200  # of a table that goes into a file or a pipe
+
+_TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
+_TotalMs = Annotated[int | None, typer.Option(help="Total retention, -1 unlimited.")]
+_TotalBytes = Annotated[
+    int | None, typer.Option(help="Total retention of a partition, -1 unlimited.")
+]
+_LocalMs = Annotated[
+    int | None, typer.Option(help="Retention on the broker's disk, -2 as total, -1 unlimited.")
+]
+_LocalBytes = Annotated[
+    int | None, typer.Option(help="The same in bytes of a partition, -2 as total, -1 unlimited.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    topic = typer.Typer(
+        help="Tier topics, change how, and end it.", no_args_is_help=True, rich_markup_mode=None
+    )
+    topic.command("set", help=_set.__doc__)(_set)
+    topic.command("list", help=_list.__doc__)(_list)
+    topic.command("disable", help=_disable.__doc__)(_disable)
+    app.add_typer(topic, name="topic")
+
+
+def _set(  # noqa: PLR0913 - each is an option of the command
+    topic: _TopicArgument,
+    *,
+    local_retention_ms: _LocalMs = None,
+    local_retention_bytes: _LocalBytes = None,
+    retention_ms: _TotalMs = None,
+    retention_bytes: _TotalBytes = None,
+    config: CommandConfigFileOption = None,
+    bootstrap_server: BootstrapServerOption = None,
+    command_config_file: CommandConfigOption = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+) -> None:
+    """Tier a topic, or change its retentions; what is not given keeps its value.
+
+    Returns when the policy is in force.
+    """
+    settings = command_config(config, bootstrap_server, command_config_file)
+    flags = RetentionFlags(
+        retention_ms=retention_ms,
+        retention_bytes=retention_bytes,
+        local_retention_ms=local_retention_ms,
+        local_retention_bytes=local_retention_bytes,
+    )
+    with open_session(settings, timeout_ms=_in_ms(timeout), create_metadata_topic=True) as session:
+        tiering = _tiering(session)
+        policy = tiering.enable(topic, flags, timeout_ms=session.remaining_ms())
+    typer.echo(_line(policy))
+
+
+def _list(
+    *,
+    config: CommandConfigFileOption = None,
+    bootstrap_server: BootstrapServerOption = None,
+    command_config_file: CommandConfigOption = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all topics that are or were tiered, with their policies."""
+    settings = command_config(config, bootstrap_server, command_config_file)
+    with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
+        policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
+    if as_json:
+        typer.echo(json.dumps({"topics": [_as_json(policy) for policy in policies]}, indent=2))
+    else:
+        console = Console(width=None if sys.stdout.isatty() else _WIDE)
+        console.print(_table(policies))
+
+
+def _disable(
+    topic: _TopicArgument,
+    *,
+    delete_remote: Annotated[
+        bool, typer.Option("--delete-remote", help="Delete what is stored, too.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Give up records that can't be stored in time.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be done and lost.")
+    ] = False,
+    config: CommandConfigFileOption = None,
+    bootstrap_server: BootstrapServerOption = None,
+    command_config_file: CommandConfigOption = None,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+) -> None:
+    """End a topic's tiering: what is rolled is stored, the broker's retention comes back.
+
+    Stored data stays readable unless --delete-remote is given. Refused while records would be lost.
+    """
+    settings = command_config(config, bootstrap_server, command_config_file)
+    with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
+        client = ManagerClient()
+        try:
+            ending = _tiering_end(session, client)
+            if dry_run:
+                _show_preview(ending, topic, session.remaining_ms())
+                return
+            # Each manager has to look once more, after it has heard that trims are to stop.
+            policy = ending.disable(
+                topic,
+                delete_remote=delete_remote,
+                force=force,
+                timeout_ms=session.remaining_ms() + settings.manager.task_interval_ms,
+            )
+        finally:
+            client.close()
+    typer.echo(_line(policy))
+
+
+def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
+    policy, risks = ending.preview(topic, timeout_ms=timeout_ms)
+    restored = ", ".join(
+        f"{each.name}={'(no override)' if each.value is None else each.value}"
+        for each in policy.originals
+    )
+    typer.echo(f"{policy.topic}: {policy.state.name}; would restore {restored}")
+    for risk in risks:
+        typer.echo(f"at risk: {risk}")
+    if not risks:
+        typer.echo("at risk: nothing")
+
+
+def _tiering(session: Session) -> Tiering:
+    return Tiering(
+        PolicyWriter(session.metadata, uuid4),
+        BrokerRetention(session.topics, session.clock),
+        session.clock,
+        own_topics=own_topics(session.config.metadata, session.config.manager),
+        progress=_progress,
+    )
+
+
+def _tiering_end(session: Session, client: ManagerClient) -> TieringEnd:
+    return TieringEnd(
+        _tiering(session),
+        PolicyWriter(session.metadata, uuid4),
+        BrokerRetention(session.topics, session.clock),
+        topics=session.topics,
+        metadata=session.metadata,
+        lags=ManagerLags(session.metadata, client),
+        clock=session.clock,
+        progress=_progress,
+    )
+
+
+def _progress(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _line(policy: TopicPolicy) -> str:
+    return (
+        f"{policy.topic}: {policy.state.name}"
+        f" retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}"
+        f" local.retention.ms={policy.local_retention_ms}"
+        f" local.retention.bytes={policy.local_retention_bytes}"
+    )
+
+
+def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
+    return {
+        "topic": policy.topic,
+        "topic_id": id_to_text(policy.topic_id),
+        "state": policy.state.name,
+        "retention_ms": policy.retention_ms,
+        "retention_bytes": policy.retention_bytes,
+        "local_retention_ms": policy.local_retention_ms,
+        "local_retention_bytes": policy.local_retention_bytes,
+        "originals": {each.name: each.value for each in policy.originals},
+        "delete_remote": policy.delete_remote,
+    }
+
+
+def _table(policies: Iterable[TopicPolicy]) -> Table:
+    table = Table("topic", "id", "state", box=None, pad_edge=False)
+    for name in ("retention.ms", "retention.bytes", "local.ms", "local.bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("originals")
+    for policy in policies:
+        originals = (f"{o.name}={'-' if o.value is None else o.value}" for o in policy.originals)
+        table.add_row(
+            policy.topic,
+            id_to_text(policy.topic_id),
+            policy.state.name,
+            str(policy.retention_ms),
+            str(policy.retention_bytes),
+            str(policy.local_retention_ms),
+            str(policy.local_retention_bytes),
+            " ".join(originals),
+        )
+    return table
+
+
+def _in_ms(timeout_s: float) -> int:
+    return round(timeout_s * 1000)

@@ -1,0 +1,158 @@
+"""What the whole cluster's tiering looks like: one row per partition, from three sources.
+
+The brokers tell where each log begins and ends, the metadata what is stored, the managers what they
+are about to do. A source that does not answer leaves None, never a guess. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.coverage import covered_end, stored_end, stored_ranges
+from rlmm.events import PolicyState, TopicPolicy
+from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+LEADER, FOLLOWER, NONE = "leader", "follower", "none"
+NO_OFFSET = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedPartition:
+    """A partition by the brokers' word; `offsets` None: its leader, if any, could not be asked."""
+
+    topic_id_partition: TopicIdPartition
+    leader_id: int | None
+    leader_epoch: int
+    offsets: PartitionOffsets | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPartition:
+    """A partition by the metadata's word. `policy` None: never tiered."""
+
+    policy: TopicPolicy | None
+    state: PartitionState
+    segments: tuple[SegmentRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerWord:
+    """A partition by the word of one broker's manager; the last three only if it leads it."""
+
+    role: str
+    lag_bytes: int | None = None
+    lag_segments: int | None = None
+    trim_held: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """One row. Offsets are -1 where there is none, None where they are not known.
+
+    `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
+    first that is not stored and is to be; remote bytes are those of finished segments' logs.
+    """
+
+    topic_id_partition: TopicIdPartition
+    policy_state: str | None
+    role: str
+    leader_id: int | None
+    leader_epoch: int
+    log_start_offset: int | None
+    local_start_offset: int | None
+    last_tiered_offset: int
+    pending_upload_offset: int | None
+    last_stable_offset: int | None
+    high_watermark: int | None
+    lag_bytes: int | None
+    lag_segments: int | None
+    remote_bytes: int
+    remote_segments: int
+    trim_held: Mapping[str, object] | None
+
+
+def partition_status(
+    led: LedPartition, stored: StoredPartition, words: Mapping[int, ManagerWord]
+) -> PartitionStatus:
+    """Join what the three sources say; `words` are those of managers that host it, by broker id."""
+    finished = [
+        record.metadata
+        for record in stored.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+    ]
+    ranges = stored_ranges(stored.state.lineage, finished)
+    end_offset = stored_end(ranges)
+    word = None if led.leader_id is None else words.get(led.leader_id)
+    leads = word is not None and word.role == LEADER
+    role = LEADER if leads else FOLLOWER if words else NONE
+    offsets = led.offsets
+    local_start = None if offsets is None else offsets.log_start_offset
+    starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]
+    recorded = stored.state.log_start_offset
+    log_start = min(starts, default=None) if recorded is None else recorded
+    pending = None if log_start is None else covered_end(ranges, log_start)
+    return PartitionStatus(
+        topic_id_partition=led.topic_id_partition,
+        policy_state=None if stored.policy is None else stored.policy.state.name,
+        role=role,
+        leader_id=led.leader_id,
+        leader_epoch=led.leader_epoch,
+        log_start_offset=log_start,
+        local_start_offset=local_start,
+        last_tiered_offset=NO_OFFSET if end_offset is None else end_offset - 1,
+        pending_upload_offset=_pending(stored.policy, offsets, pending),
+        last_stable_offset=None if offsets is None else offsets.last_stable_offset,
+        high_watermark=None if offsets is None else offsets.high_watermark,
+        lag_bytes=word.lag_bytes if word is not None and leads else None,
+        lag_segments=word.lag_segments if word is not None and leads else None,
+        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        remote_segments=len(finished),
+        trim_held=word.trim_held if word is not None and leads else None,
+    )
+
+
+def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
+    """Whether there is anything to tell of a topic: it is tiered, or something of it is stored."""
+    return policy is not None and (
+        policy.state is not PolicyState.DISABLED or any(True for _ in segments)
+    )
+
+
+def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
+    """A row as `rlm status --json` shows it."""
+    tip = status.topic_id_partition
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "role": status.role,
+        "leader_epoch": status.leader_epoch,
+        "log_start_offset": status.log_start_offset,
+        "local_start_offset": status.local_start_offset,
+        "last_tiered_offset": status.last_tiered_offset,
+        "pending_upload_offset": status.pending_upload_offset,
+        "last_stable_offset": status.last_stable_offset,
+        "high_watermark": status.high_watermark,
+        "lag_bytes": status.lag_bytes,
+        "lag_segments": status.lag_segments,
+        "remote_bytes": status.remote_bytes,
+        "remote_segments": status.remote_segments,
+        "trim_held": status.trim_held,
+        "leader_id": status.leader_id,
+        "policy_state": status.policy_state,
+    }
+
+
+def _pending(
+    policy: TopicPolicy | None, offsets: PartitionOffsets | None, covered_end_offset: int | None
+) -> int | None:
+    """The first offset that is not stored; none if nothing is to be, or all that there is was."""
+    if policy is None or policy.state is PolicyState.DISABLED:
+        return NO_OFFSET
+    if covered_end_offset is None or offsets is None:
+        return covered_end_offset
+    return covered_end_offset if covered_end_offset < offsets.high_watermark else NO_OFFSET

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from tests.contract.metadata_caches import STORES
+from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.log_dir_builder import ManualClock
+
+
+class TestMemoryTopicManager(MetadataManagerContract):
+    @pytest.fixture(params=[(s, t) for s in STORES for t in ("thread", "stepped")], ids="-".join)
+    def open_manager(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenManager]:
+        store, following = request.param
+        clock = ManualClock()
+        log = MemoryLog(clock, partition_count=3)
+        opened: list[TopicBasedRemoteLogMetadataManager] = []
+
+        def open_manager(
+            process: str = "one", *, retire_grace_ms: int = 0
+        ) -> TopicBasedRemoteLogMetadataManager:
+            manager = TopicBasedRemoteLogMetadataManager(
+                MemoryTopic(log),
+                MetadataCache(STORES[store](tmp_path / process)),
+                clock,
+                ManagerSettings(
+                    retire_grace_ms=retire_grace_ms, follower=FollowerSettings(poll_timeout_ms=50)
+                ),
+            )
+            opened.append(manager)
+            if following == "thread":
+                manager.start()
+            assert manager.wait_ready(20_000).ready
+            return manager
+
+        yield open_manager
+        for manager in opened:
+            manager.close()

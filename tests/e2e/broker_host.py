@@ -1,0 +1,146 @@
+"""A broker's host as our processes find it: a configuration, a store, a state directory.
+
+Each host has a metadata topic of its own, so that hosts of one broker don't meet.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from rlm.config.load import Config, load_config
+from rlm.outside import open_metadata_topic
+from rlm.system_clock import SystemClock
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
+from tests.services.kafka import KafkaCluster
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_READY_DEADLINE_S = 30.0
+
+
+class BrokerHost:
+    """The host of a cluster's first broker. `settings` win over the short times of tests."""
+
+    def __init__(
+        self,
+        directory: Path,
+        cluster: KafkaCluster,
+        *,
+        metadata_topic: str,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.store = directory / "store"
+        self.state_dir = directory / "state"
+        self.log_path = directory / "rlm.log"
+        self.config_path = directory / "rlm.properties"
+        self._metrics_port, self._rest_port = free_ports(2)
+        self.store.mkdir(parents=True)
+        self._settings = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "log.dirs": ",".join(map(str, cluster.broker.log_dirs)),
+            "metrics.listener": f"127.0.0.1:{self._metrics_port}",
+            "process.heartbeat.interval.ms": "500",
+            "process.restart.backoff.ms": "50",
+            "remote.local.trim.min.age.ms": "0",
+            "remote.log.manager.task.interval.ms": "200",
+            "rest.listener": f"127.0.0.1:{self._rest_port}",
+            "rlmm.config.remote.log.metadata.topic.name": metadata_topic,
+            "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
+            "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+            "rsm.config.storage.filesystem.root": str(self.store),
+            "state.dir": str(self.state_dir),
+        }
+        self.set(**(settings or {}))
+
+    @property
+    def config(self) -> Config:
+        """The configuration as it stands in the file."""
+        return load_config(self.config_path)
+
+    def set(self, **settings: str) -> None:
+        """Change settings; processes see them when they start."""
+        self._settings.update(settings)
+        lines = (f"{key}={value}" for key, value in self._settings.items())
+        self.config_path.write_text("\n".join(lines) + "\n")
+
+    @contextmanager
+    def running(self, command: str = "run") -> Iterator[ServiceProcess]:
+        """`rlm run`, or `rlm manager` without a supervisor; ends with the block, cleanly."""
+        with self.started("-m", "rlm", command, "--config", str(self.config_path)) as process:
+            yield process
+            assert process.terminate(deadline_s=20.0) == 0, process.log_tail()
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[ServiceProcess]:
+        """A Python process with these arguments; gone with the block, however it ends."""
+        process = ServiceProcess(
+            [sys.executable, *arguments], log_path=self.log_path, directory=_CHECKOUT
+        )
+        try:
+            yield process
+        finally:
+            process.kill(children=True)
+
+    def rlm(self, *arguments: str) -> str:
+        """A command's standard output. AssertionError if it fails."""
+        command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def readiness(self) -> tuple[int, list[str]]:
+        """What the supervisor's /readyz answers: code and reasons; 0 while it does not answer."""
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self._metrics_port}/readyz", trust_env=False)
+        except httpx.TransportError:
+            return 0, []
+        body: dict[str, Any] = answer.json()
+        return answer.status_code, body["reasons"]
+
+    def report(self, topic: str) -> dict[str, Any]:
+        """What the manager's HTTP API says of partition 0; empty while it says nothing."""
+        query = {"topic": topic, "partition": "0"}
+        url = f"http://127.0.0.1:{self._rest_port}/v1/partitions"
+        try:
+            answer = httpx.get(url, params=query, trust_env=False)
+        except httpx.TransportError:
+            return {}
+        reports: list[dict[str, Any]] = answer.json()
+        return reports[0] if reports else {}
+
+    def wait_ready(self) -> None:
+        """Wait until all processes that `rlm run` supervises are ready."""
+        wait_until(
+            lambda: self.readiness()[0] == 200,
+            _READY_DEADLINE_S,
+            lambda: f"ready: {self.readiness()}",
+        )
+
+    @contextmanager
+    def metadata(self) -> Iterator[RemoteLogMetadataManager]:
+        """The metadata topic (created if it is not there), read to its end and followed."""
+        config = self.config
+        topic = open_metadata_topic(config.cluster, config.metadata)
+        manager = TopicBasedRemoteLogMetadataManager(
+            topic, MetadataCache(MemoryStore()), SystemClock()
+        )
+        try:
+            manager.start()
+            readiness = manager.wait_ready(30_000)
+            assert readiness.ready, readiness.reason
+            yield manager
+        finally:
+            manager.close()

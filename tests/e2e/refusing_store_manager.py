@@ -1,0 +1,45 @@
+"""A manager whose store refuses to delete some objects: `--config F --refuse TEXT` (in a name)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rsm.segment.errors import RetriableError
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.observed import ObservedChunkStorage
+from tests.e2e.composition import run_changed_manager
+
+REASON = "this object is locked"
+
+
+class RefusingStorage(ObservedChunkStorage):
+    def __init__(self, inner: ChunkStorage, refused: str) -> None:
+        super().__init__(inner, lambda _operation, _result: None)
+        self._refused = refused
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(self._delete_one(name) for name in names)
+
+    def _delete_one(self, name: str) -> DeleteOutcome:
+        if self._refused in name:
+            return DeleteOutcome(name=name, error=RetriableError(REASON))
+        (outcome,) = super().delete_many((name,))
+        return outcome
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--refuse", required=True)
+    options = parser.parse_args()
+    run_changed_manager(
+        options.config,
+        lambda outside: replace(outside, storage=RefusingStorage(outside.storage, options.refuse)),
+    )
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,123 @@
+"""What survives when the broker, our processes, or both go and come back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.metadata import SegmentState
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.tiered_log import TieredLog, assert_readable
+from tests.services.kafka import KafkaCluster
+from tests.services.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A broker of these tests' own: they restart it."""
+    with KafkaCluster(tmp_path_factory.mktemp("restarted")) as cluster:
+        yield cluster
+
+
+def _epochs(log: TieredLog, metadata: RemoteLogMetadataManager) -> list[int]:
+    lineage = metadata.partition_state(log.partition).lineage
+    return [entry.epoch for entry in lineage.entries]
+
+
+def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
+    kafka: KafkaCluster, host: BrokerHost, log: TieredLog
+) -> None:
+    """Scenario 82; R5: the broker forgets early epochs with a trim, what is stored does not."""
+    for _ in range(2):
+        log.produce(1)
+        kafka.restart(kafka.broker)
+    log.produce(2)
+    produced = log.files()
+    with host.metadata() as metadata:
+        log.set_policy(metadata)
+        with host.running():
+            log.wait_tiered(metadata)
+        before, epochs = log.finished(metadata), _epochs(log, metadata)
+        owner = metadata.partition_state(log.partition).owner
+    assert len(epochs) == 3
+    assert len({each.segment_leader_epochs.entries[0].epoch for each in before}) == 3
+
+    kafka.restart(kafka.broker)
+    log.produce(1)  # whose copy shows that a whole cycle was run
+    with host.metadata() as metadata, host.running():
+        log.wait_tiered(metadata)
+
+        state = metadata.partition_state(log.partition)
+        assert state.owner != owner
+        assert _epochs(log, metadata)[:3] == epochs
+        assert log.finished(metadata)[: len(before)] == before
+        assert not log.in_states(metadata, SegmentState.DELETE_SEGMENT_FINISHED)
+        assert [int(line.split()[0]) for line in _checkpoint(log)] == _epochs(log, metadata)[-2:]
+    originals = {each.base_offset: each.content for each in produced}
+    for segment in before:
+        assert log.stored_content(segment) == originals[segment.offsets.start_offset]
+
+
+def _checkpoint(log: TieredLog) -> list[str]:
+    """The entries of the broker's own leader-epoch checkpoint."""
+    return (log.directory / "leader-epoch-checkpoint").read_text().splitlines()[2:]
+
+
+def test_copying_when_broker_restarts_then_goes_on(
+    kafka: KafkaCluster, host: BrokerHost, log: TieredLog
+) -> None:
+    """Scenario 11: the broker goes while segments are being copied, and comes back."""
+    log.produce(6)
+    with host.metadata() as metadata, host.running() as process:
+        log.set_policy(metadata, local_retention_ms=-1)
+        wait_until(lambda: log.finished(metadata), interval_s=0.005, describe="a segment is stored")
+
+        kafka.broker.kill()
+        kafka.restart(kafka.broker)
+        log.produce(1)
+        log.set_policy(metadata)
+        produced = log.files()
+        log.wait_tiered(metadata, deadline_s=15.0)
+
+        assert process.exit_code() is None
+        assert_readable(log, metadata, produced)
+        assert log.object_keys() == {
+            stored.key for segment in log.finished(metadata) for stored in segment.objects
+        }
+
+
+def test_cache_when_lost_then_rebuilt_to_the_same_answers(host: BrokerHost, log: TieredLog) -> None:
+    """Scenario 36: what the state directory holds comes from the metadata topic."""
+    log.produce(3)
+    with host.metadata() as metadata:
+        log.set_policy(metadata)
+        with host.running():
+            log.wait_tiered(metadata)
+            before = _settled_report(host, log)
+        stored = log.finished(metadata)
+
+        shutil.rmtree(host.state_dir / "manager" / "cache")
+        with host.running():
+            after = _settled_report(host, log)
+
+        assert after == before
+        assert log.finished(metadata) == stored
+
+
+def _settled_report(host: BrokerHost, log: TieredLog) -> dict[str, object]:
+    """The report when the manager has claimed the partition and nothing is left to do."""
+    return wait_until(
+        lambda: (
+            report
+            if (report := host.report(log.topic)).get("claimed")
+            and report["remote_segments"]
+            and not report["lag_segments"]
+            and not report["copying"]
+            and (report["trim_held"] or {}).get("reason") == "newest_rolled_segment"
+            else {}
+        ),
+        describe=lambda: f"a settled report: {host.report(log.topic)}",
+    )

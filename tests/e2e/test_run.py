@@ -1,0 +1,186 @@
+"""`rlm run` as a user runs it: ends, restarts, refusals, and what keeps it from being ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported without __all__
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from rlmm.topic.shape import CONFIG_PREFIX, TopicSettings
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.tiered_log import TieredLog, assert_readable
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+REPLICATION_FACTOR = CONFIG_PREFIX + "replication.factor"
+
+
+@contextmanager
+def _run(host: BrokerHost) -> Iterator[ServiceProcess]:
+    """`rlm run`, ready; whoever uses it ends it."""
+    with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as process:
+        host.wait_ready()
+        yield process
+
+
+def _children(process: ServiceProcess) -> list[psutil.Process]:
+    children: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
+    assert children
+    return children
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it runs: what has ended may await its adopter's notice as a zombie."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_run_when_terminated_then_ends_in_time_with_all_its_processes(host: BrokerHost) -> None:
+    with _run(host) as process:
+        children = _children(process)
+
+        assert process.terminate(deadline_s=20.0) == 0
+
+        assert not any(_runs(child) for child in children)
+
+
+def test_run_when_killed_then_its_processes_end_by_themselves(host: BrokerHost) -> None:
+    with _run(host) as process:
+        children = _children(process)
+
+        process.kill()
+
+        wait_until(lambda: not any(_runs(child) for child in children), 5.0, "children ended")
+
+
+def test_run_when_its_manager_is_killed_then_starts_it_again_and_goes_on(
+    host: BrokerHost, log: TieredLog
+) -> None:
+    """Scenario 10: also under its supervisor."""
+    with host.metadata() as metadata, _run(host) as process:
+        log.set_policy(metadata)
+        log.produce(1)
+        log.wait_tiered(metadata)
+        (manager,) = _children(process)
+
+        manager.kill()
+        log.produce(2)
+        produced = log.files()
+        log.wait_tiered(metadata)
+
+        assert process.exit_code() is None
+        assert_readable(log, metadata, produced)
+
+
+def test_run_when_one_runs_already_then_refuses_and_leaves_it_alone(host: BrokerHost) -> None:
+    with _run(host) as process:
+        host.set(**{"metrics.listener": "127.0.0.1:0", "rest.listener": "127.0.0.1:0"})
+
+        with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as second:
+            assert second.wait(deadline_s=20.0) == 2
+
+        assert process.exit_code() is None
+        assert host.readiness() == (200, [])
+
+
+def test_run_when_the_cluster_is_a_foreign_one_then_ends_and_creates_nothing(
+    host: BrokerHost, tmp_path: Path
+) -> None:
+    """The log dirs are those of another cluster than the one that answers."""
+    foreign = tmp_path / "foreign-logs"
+    foreign.mkdir()
+    (foreign / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=1\n")
+    host.set(**{"log.dirs": str(foreign)})
+
+    with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as process:
+        assert process.wait(deadline_s=30.0) == 2
+        lines = process.log_tail().splitlines()
+
+    assert any("another" in line and host.cluster.cluster_id in line for line in lines), lines
+    assert not any("Traceback" in line for line in lines)
+    assert host.config.metadata.topic_name not in _topics(host.cluster)
+
+
+def test_run_when_there_are_too_few_brokers_then_is_not_ready_and_names_the_setting(
+    host: BrokerHost,
+) -> None:
+    """Scenario 40: a new metadata topic of three replicas, and one live broker."""
+    host.set(**{REPLICATION_FACTOR: "3"})
+
+    with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
+        reason = _wait_unready(host)
+
+    assert REPLICATION_FACTOR in reason
+    assert host.config.metadata.topic_name not in _topics(host.cluster)
+
+
+def test_run_when_metadata_topic_has_too_few_replicas_then_is_not_ready(host: BrokerHost) -> None:
+    """Scenario 40: an existing metadata topic of one replica where three are wanted."""
+    _create_metadata_topic(host)
+    host.set(**{REPLICATION_FACTOR: "3"})
+
+    with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
+        reason = _wait_unready(host)
+
+    assert REPLICATION_FACTOR in reason
+
+
+def test_run_when_metadata_topic_is_mended_then_gets_ready_by_itself(host: BrokerHost) -> None:
+    """Scenarios 33 and 40: a metadata topic that would lose what nobody repeats."""
+    _create_metadata_topic(host, **{"cleanup.policy": "delete"})
+
+    with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
+        reason = _wait_unready(host)
+        _set_topic_config(host, "cleanup.policy", "compact")
+        host.wait_ready()
+
+    assert "cleanup.policy" in reason
+
+
+def _wait_unready(host: BrokerHost) -> str:
+    """The reason that has to do with the metadata topic's shape."""
+
+    def reason() -> str:
+        code, reasons = host.readiness()
+        assert code in {0, 503}
+        return next((each for each in reasons if "setting=" in each), "")
+
+    return wait_until(reason, 30.0, lambda: f"a setting is named: {host.readiness()}")
+
+
+def _create_metadata_topic(host: BrokerHost, **configs: str) -> None:
+    metadata = host.config.metadata
+    settings = TopicSettings(
+        name=metadata.topic_name,
+        partition_count=metadata.num_partitions,
+        replication_factor=metadata.replication_factor,
+    )
+    host.cluster.create_topic(
+        settings.name,
+        partitions=settings.partition_count,
+        config={**settings.topic_configs(), **configs},
+    )
+
+
+def _set_topic_config(host: BrokerHost, name: str, value: str) -> None:
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(
+        ResourceType.TOPIC, host.config.metadata.topic_name, incremental_configs=[entry]
+    )
+    admin = admin_client(host.cluster.bootstrap_servers)  # named: its requests end with it
+    admin.incremental_alter_configs([resource])[resource].result(30.0)
+
+
+def _topics(cluster: KafkaCluster) -> set[str]:
+    return set(admin_client(cluster.bootstrap_servers).list_topics(timeout=10.0).topics)

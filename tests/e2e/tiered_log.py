@@ -1,0 +1,211 @@
+"""One partition under test: what was produced, what the broker keeps, what the store holds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
+
+from rlm.policy.coverage import covered_end, stored_ranges
+from rlm.source.logdir import LogDirSource
+from rlm.system_clock import SystemClock
+from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.storage.filesystem import FilesystemChunkStorage
+from tests.log_dir_builder import segment_file
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
+
+SEGMENT_BYTES = 1 << 20
+VALUE_BYTES = 16_000
+_DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentFile:
+    """A segment as the broker wrote it."""
+
+    base_offset: int
+    content: bytes
+
+
+class TieredLog:
+    """Partition 0 of a topic with small segments, and its copies in one store."""
+
+    def __init__(self, cluster: KafkaCluster, topic: str, store: Path) -> None:
+        self.topic = topic
+        self._cluster = cluster
+        self._store = store
+
+    @classmethod
+    def create(cls, cluster: KafkaCluster, topic: str, store: Path) -> TieredLog:
+        """Create the topic; the broker itself removes nothing from it."""
+        config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
+        cluster.create_topic(topic, config=config)
+        log = cls(cluster, topic, store)
+        wait_until(log.directories, describe="the broker has made the log's directory")
+        return log
+
+    @property
+    def directory(self) -> Path:
+        """Where the broker keeps it."""
+        (found,) = self.directories()
+        return found
+
+    def directories(self) -> list[Path]:
+        """The same, or none if it is not there yet."""
+        name = f"{self.topic}-0"
+        log_dirs = self._cluster.broker.log_dirs
+        return [log_dir / name for log_dir in log_dirs if (log_dir / name).is_dir()]
+
+    @property
+    def partition(self) -> TopicIdPartition:
+        """Its identity, from the broker's own files."""
+        source = LogDirSource(self._cluster.broker.log_dirs, clock=SystemClock())
+        (found,) = [each for each in source.partitions() if each.topic == self.topic]
+        return found
+
+    def produce(self, segments: int, *, timestamp_ms: int = 0) -> None:
+        """Write until that many more segments have been rolled; timestamp 0 is now."""
+        wanted = len(self.base_offsets()) + segments
+        producer = Producer({"bootstrap.servers": self._cluster.bootstrap_servers, "linger.ms": 5})
+        while len(self.base_offsets()) < wanted:
+            for _ in range(8):
+                value = random.SystemRandom().randbytes(VALUE_BYTES)
+                producer.produce(
+                    self.topic, key=b"key", value=value, partition=0, timestamp=timestamp_ms
+                )
+            assert producer.flush(30.0) == 0
+
+    def base_offsets(self) -> list[int]:
+        """Of the local segment files, ascending; the last one is the active segment's."""
+        return sorted(int(path.stem) for path in self.directory.glob("*.log"))
+
+    def files(self) -> list[SegmentFile]:
+        """The local segment files, the active one too; not those that go at this moment."""
+        found = []
+        for base_offset in self.base_offsets():
+            with suppress(FileNotFoundError):
+                content = segment_file(self.directory, base_offset, "log").read_bytes()
+                found.append(SegmentFile(base_offset=base_offset, content=content))
+        return found
+
+    def local_start_offset(self) -> int:
+        """Where the broker's log starts, as it says itself."""
+        # A new one each time: it would believe in a leader epoch that a restart has ended.
+        admin = admin_client(self._cluster.bootstrap_servers)
+        asked = TopicPartition(self.topic, 0)
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
+        offset: int = admin.list_offsets({asked: earliest})[asked].result(30.0).offset
+        return offset
+
+    def set_policy(
+        self,
+        metadata: RemoteLogMetadataManager,
+        *,
+        retention_ms: int = UNLIMITED,
+        local_retention_ms: int = 1,
+    ) -> None:
+        """Have the topic tiered: publish the policy that `rlm topic set` ends with."""
+        policy = TopicPolicy(
+            topic=self.topic,
+            topic_id=self.partition.topic_id,
+            state=PolicyState.ACTIVE,
+            retention_ms=retention_ms,
+            retention_bytes=UNLIMITED,
+            local_retention_ms=local_retention_ms,
+        )
+        assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted
+
+    def finished(self, metadata: RemoteLogMetadataManager) -> list[RemoteLogSegmentMetadata]:
+        """The stored segments, ascending."""
+        return self.in_states(metadata, SegmentState.COPY_SEGMENT_FINISHED)
+
+    def in_states(
+        self, metadata: RemoteLogMetadataManager, *states: SegmentState
+    ) -> list[RemoteLogSegmentMetadata]:
+        """The segments in one of these states, ascending."""
+        records = metadata.list_remote_log_segments(self.partition, states=states)
+        return [record.metadata for record in records]
+
+    def covered_end_offset(self, metadata: RemoteLogMetadataManager, from_offset: int) -> int:
+        """The end of what is stored without a hole from there on."""
+        lineage = metadata.partition_state(self.partition).lineage
+        return covered_end(stored_ranges(lineage, self.finished(metadata)), from_offset)
+
+    def object_keys(self) -> set[str]:
+        """Everything that the store lists."""
+        storage = FilesystemChunkStorage(self._store)
+        try:
+            return {chunk.name for chunk in storage.list("")}
+        finally:
+            storage.close()
+
+    def stored_content(self, segment: RemoteLogSegmentMetadata) -> bytes:
+        """A stored segment's `.log` object."""
+        return self.object_path(segment, ".log").read_bytes()
+
+    def object_path(self, segment: RemoteLogSegmentMetadata, suffix: str) -> Path:
+        """Where an object of a stored segment lies."""
+        (key,) = [each.key for each in segment.objects if each.key.endswith(suffix)]
+        return self._store / key
+
+    def wait_tiered(
+        self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
+    ) -> None:
+        """Wait until `untiered` has nothing to tell."""
+        wait_until(lambda: not self.untiered(metadata), deadline_s, lambda: self.untiered(metadata))
+
+    def untiered(self, metadata: RemoteLogMetadataManager) -> str:
+        """What is still to be done for the present local log; empty if nothing is."""
+        bases = self.base_offsets()
+        finished = self.finished(metadata)
+        unfinished = self.in_states(
+            metadata, SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED
+        )
+        stored_end = max((each.offsets.end_offset for each in finished), default=0)
+        if stored_end < bases[-1]:
+            return f"stored up to {stored_end} of {bases[-1]}"
+        if unfinished:
+            return f"unfinished: {unfinished}"
+        newest_rolled = finished[-1].offsets.start_offset
+        if (start := self.local_start_offset()) < newest_rolled:
+            return f"local start {start}, newest rolled segment {newest_rolled}"
+        return ""
+
+
+def assert_readable(
+    log: TieredLog, metadata: RemoteLogMetadataManager, produced: Iterable[SegmentFile]
+) -> None:
+    """Every byte that was produced and not expired is stored once, or in the broker's log."""
+    originals = {each.base_offset: each.content for each in produced}
+    finished = log.finished(metadata)
+    log_start_offset = metadata.partition_state(log.partition).log_start_offset or 0
+    rolled = sorted(originals)[:-1]
+    assert [each.offsets.start_offset for each in finished] == [
+        base_offset for base_offset in rolled if base_offset >= log_start_offset
+    ]
+    for segment in finished:
+        assert log.stored_content(segment) == originals[segment.offsets.start_offset]
+        _assert_found(metadata, segment)
+    for local in log.files():
+        assert local.content == originals[local.base_offset]
+    assert log.local_start_offset() <= log.covered_end_offset(metadata, log_start_offset)
+
+
+def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
+    """Lookups answer with this very segment for its first and its last offset."""
+    lineage = metadata.partition_state(segment.topic_id_partition).lineage
+    for offset in (segment.offsets.start_offset, segment.offsets.last_offset):
+        epoch = lineage.epoch_for_offset(offset)
+        assert epoch is not None
+        found = metadata.remote_log_segment_metadata(segment.topic_id_partition, epoch, offset)
+        assert found == segment

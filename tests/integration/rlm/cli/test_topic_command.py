@@ -1,0 +1,255 @@
+"""`rlm topic` against a real broker, as a user types it. R9, D1."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
+
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.ports import free_ports
+
+DYNAMIC_TOPIC_CONFIG = 1  # of DescribeConfigs: the topic's own value
+LIST = (sys.executable, "-m", "rlm", "topic", "list")
+LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rlm:
+    """The command, with a configuration of its own and so a metadata topic of its own."""
+
+    config: Path
+    metadata_topic: str
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "rlm", "topic", *arguments, "--config", str(self.config)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def policies(self) -> Mapping[str, Mapping[str, object]]:
+        listed = self("list", "--json")
+        assert listed.returncode == 0, listed.stderr
+        return {each["topic"]: each for each in json.loads(listed.stdout)["topics"]}
+
+
+@pytest.fixture
+def rlm(kafka: KafkaCluster, tmp_path: Path) -> Rlm:
+    prefix = "rlmm.config.remote.log.metadata.topic"
+    name = f"__metadata-{uuid.uuid4().hex[:8]}"
+    config = tmp_path / "rlm.properties"
+    config.write_text(
+        f"bootstrap.servers={kafka.bootstrap_servers}\n"
+        f"{prefix}.name={name}\n{prefix}.num.partitions=2\n{prefix}.replication.factor=1\n"
+        "remote.log.manager.task.interval.ms=500\n"
+    )
+    return Rlm(config=config, metadata_topic=name)
+
+
+def test_topic_set_when_topic_was_just_created_then_active_and_broker_deletes_nothing(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name, config={"retention.ms": "86400000"})
+
+    done = rlm("set", topic_name, "--local-retention-ms", "1000", "--retention-bytes", "-1")
+
+    assert done.returncode == 0, done.stderr
+    assert overrides(kafka, topic_name) == LIFTED
+    policy = rlm.policies()[topic_name]
+    assert policy["state"] == "ACTIVE"
+    assert (policy["retention_ms"], policy["local_retention_ms"]) == (86400000, 1000)
+    assert policy["originals"] == {"retention.ms": "86400000", "retention.bytes": None}
+
+
+@pytest.mark.parametrize(
+    "before", [{}, {"retention.ms": "86400000"}, {"retention.bytes": "1048576"}]
+)
+def test_topic_disable_when_all_is_stored_then_overrides_are_as_they_were(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str, before: dict[str, str]
+) -> None:
+    """R9: an absent override stays absent."""
+    kafka.create_topic(topic_name, config=before)
+    assert rlm("set", topic_name).returncode == 0
+
+    done = rlm("disable", topic_name)
+
+    assert done.returncode == 0, done.stderr
+    assert overrides(kafka, topic_name) == before
+    assert rlm.policies()[topic_name]["state"] == "DISABLED"
+
+
+def test_topic_disable_when_local_records_are_past_the_retention_then_refuses_with_offsets(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    """R9: refused with what is at risk, and the topic stays tiered."""
+    kafka.create_topic(topic_name)
+    assert rlm("set", topic_name, "--retention-ms", "-1").returncode == 0
+    produce_old_records(kafka, topic_name, count=10)
+
+    refused = rlm("disable", topic_name)
+
+    assert refused.returncode == 1
+    assert "partition 0 0..10: older than the retention" in refused.stderr
+    assert overrides(kafka, topic_name) == LIFTED
+    assert rlm.policies()[topic_name]["state"] == "ACTIVE"
+
+
+def test_topic_disable_when_forced_then_gives_up_what_is_at_risk(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name)
+    assert rlm("set", topic_name, "--retention-ms", "-1").returncode == 0
+    produce_old_records(kafka, topic_name, count=10)
+
+    done = rlm("disable", topic_name, "--force")
+
+    assert done.returncode == 0, done.stderr
+    assert overrides(kafka, topic_name) == {}
+
+
+def test_topic_disable_when_dry_run_then_shows_and_changes_nothing(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name)
+    assert rlm("set", topic_name).returncode == 0
+
+    shown = rlm("disable", topic_name, "--dry-run")
+
+    assert "retention.ms=(no override)" in shown.stdout
+    assert "at risk: nothing" in shown.stdout
+    assert overrides(kafka, topic_name) == LIFTED
+    assert rlm.policies()[topic_name]["state"] == "ACTIVE"
+
+
+def test_topic_set_when_reenabled_after_disabling_then_originals_are_the_present_ones(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    """Scenario 78, R9: what the user set after the disable is what the next one restores."""
+    kafka.create_topic(topic_name, config={"retention.ms": "86400000"})
+    for command in ("set", "disable", "set"):
+        assert rlm(command, topic_name).returncode == 0
+
+    assert rlm.policies()[topic_name]["originals"] == {
+        "retention.ms": "86400000",
+        "retention.bytes": None,
+    }
+    assert overrides(kafka, topic_name) == LIFTED
+
+
+def test_topic_list_when_there_is_no_metadata_topic_then_creates_none(
+    kafka: KafkaCluster, rlm: Rlm
+) -> None:
+    assert rlm.policies() == {}
+
+    topics = admin_client(kafka.bootstrap_servers).list_topics(timeout=10.0).topics
+    assert rlm.metadata_topic not in topics
+
+
+def test_topic_list_when_printed_for_people_then_holds_every_field_whole(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name)
+    assert rlm("set", topic_name).returncode == 0
+
+    listed = rlm("list").stdout
+
+    assert topic_name in listed
+    assert "ACTIVE" in listed
+    assert "retention.bytes=-" in listed
+
+
+@pytest.mark.parametrize(
+    ("config", "rule"),
+    [
+        ({"cleanup.policy": "compact"}, "cleanup.policy=compact"),
+        ({"cleanup.policy": "compact,delete"}, "cleanup.policy=compact,delete"),
+    ],
+)
+def test_topic_set_when_topic_is_compacted_then_one_line_and_exit_2(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str, config: dict[str, str], rule: str
+) -> None:
+    """R9: refused topics."""
+    kafka.create_topic(topic_name, config=config)
+
+    refused = rlm("set", topic_name)
+
+    assert refused.returncode == 2
+    assert rule in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_topic_set_when_topic_does_not_exist_then_waits_no_longer_than_the_timeout(
+    rlm: Rlm, topic_name: str
+) -> None:
+    failed = rlm("set", topic_name, "--timeout", "3")
+
+    assert failed.returncode == 1
+    assert topic_name in failed.stderr
+
+
+def test_topic_commands_when_cluster_is_away_then_one_plain_line_and_exit_2() -> None:
+    (port,) = free_ports(1)
+
+    failed = subprocess.run(
+        [*LIST, "--timeout", "1", "--bootstrap-server", f"127.0.0.1:{port}"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("rlm: cluster can't be reached")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_topic_list_when_only_the_address_is_given_then_reads_the_topic_as_it_is(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str, tmp_path: Path
+) -> None:
+    """A metadata topic of another partition count than the default is read all the same."""
+    kafka.create_topic(topic_name)
+    assert rlm("set", topic_name).returncode == 0
+    client = tmp_path / "client.properties"
+    client.write_text(f"rlmm.config.remote.log.metadata.topic.name={rlm.metadata_topic}\n")
+
+    address = ("--bootstrap-server", kafka.bootstrap_servers)
+
+    listed = subprocess.run(
+        [*LIST, "--json", *address, "--command-config", str(client)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert [each["topic"] for each in json.loads(listed.stdout)["topics"]] == [topic_name]
+
+
+def overrides(kafka: KafkaCluster, topic: str) -> dict[str, str]:
+    resource = ConfigResource("topic", topic)
+    admin = admin_client(kafka.bootstrap_servers)
+    found = admin.describe_configs([resource])[resource].result(30.0)
+    return {
+        name: entry.value
+        for name, entry in found.items()
+        if name.startswith("retention.") and entry.source == DYNAMIC_TOPIC_CONFIG
+    }
+
+
+def produce_old_records(kafka: KafkaCluster, topic: str, *, count: int) -> None:
+    """Records as old as the first of January 2001."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(count):
+        producer.produce(topic, value=b"%d" % number, partition=0, timestamp=978_307_200_000)
+    assert producer.flush(30.0) == 0

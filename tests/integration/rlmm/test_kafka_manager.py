@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm.system_clock import SystemClock
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from tests.contract.event_topic_contract import OpenTopic
+from tests.contract.metadata_caches import SMALL
+from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
+
+FOLLOWER = FollowerSettings(poll_timeout_ms=100, check_interval_ms=500, retry_backoff_max_ms=500)
+
+
+@pytest.fixture
+def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]:
+    opened: list[TopicBasedRemoteLogMetadataManager] = []
+
+    def open_manager(
+        process: str = "one", *, retire_grace_ms: int = 0
+    ) -> TopicBasedRemoteLogMetadataManager:
+        manager = TopicBasedRemoteLogMetadataManager(
+            open_topic(),
+            MetadataCache(RocksDbStore(tmp_path / process, SMALL)),
+            SystemClock(),
+            ManagerSettings(retire_grace_ms=retire_grace_ms, follower=FOLLOWER),
+        )
+        opened.append(manager)
+        manager.start()
+        readiness = manager.wait_ready(30_000)
+        assert readiness.ready, readiness.reason
+        return manager
+
+    yield open_manager
+    for manager in opened:
+        manager.close()
+
+
+class TestKafkaManager(MetadataManagerContract):
+    """The suite, over a real broker and RocksDB."""
+
+
+def test_cache_when_its_directory_is_lost_then_is_rebuilt_with_the_same_lookups(
+    open_manager: OpenManager, tmp_path: Path
+) -> None:
+    """Scenario 36."""
+    segments = [segment_metadata(n, n * 10, n * 10 + 15) for n in range(20)]
+    first = open_manager()
+    first.publish(claim())
+    for segment in segments:
+        first.publish(step(segment, FINISHED))
+    expected = [first.remote_log_segment_metadata(ORDERS, 0, offset) for offset in range(220)]
+    first.close()
+    shutil.rmtree(tmp_path / "one")
+
+    again = open_manager()
+
+    found = [again.remote_log_segment_metadata(ORDERS, 0, offset) for offset in range(220)]
+    assert found == expected
+    assert again.metrics().applied_events_count == len(segments) + 1
+
+
+def test_cache_when_opened_again_then_reads_only_what_is_new(open_manager: OpenManager) -> None:
+    """The checkpoint is continued: positions are written with the data."""
+    first = open_manager()
+    first.publish(step(segment_metadata(1), FINISHED))
+    first.close()
+
+    again = open_manager()
+
+    assert again.metrics().applied_events_count == 0
+    assert len(list(again.list_remote_log_segments(ORDERS))) == 1
+
+
+def test_cache_when_the_topic_was_recreated_meanwhile_then_is_rebuilt(
+    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 37: detected by the topic's id; nothing is merged."""
+    first = open_manager()
+    first.publish(step(segment_metadata(1), FINISHED))
+    first.close()
+    delete_topic(kafka, topic_settings)
+
+    again = open_manager()
+
+    assert again.metrics().rebuilds_count == 1
+    assert list(again.list_remote_log_segments(ORDERS)) == []
+    assert again.publish(step(segment_metadata(2), FINISHED)).accepted
+
+
+def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
+    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 37, while running."""
+    manager = open_manager()
+    manager.publish(step(segment_metadata(1), FINISHED))
+
+    delete_topic(kafka, topic_settings)
+
+    wait_until(
+        lambda: manager.metrics().rebuilds_count and manager.readiness().ready,
+        60.0,
+        lambda: f"a rebuilt cache: {manager.readiness()}, {manager.metrics()}",
+    )
+    assert list(manager.list_remote_log_segments(ORDERS)) == []
+
+
+def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
+    """Scenarios 33, 34: not ready, then ready; answers stay while the broker is away."""
+    cluster = KafkaCluster(tmp_path / "kafka")
+    topic = KafkaTopic(
+        {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"},
+        TopicSettings(partition_count=2, replication_factor=1),
+        KafkaTimeouts(request_ms=2_000, delivery_ms=5_000),
+    )
+    manager = TopicBasedRemoteLogMetadataManager(
+        topic,
+        MetadataCache(RocksDbStore(tmp_path / "cache", SMALL)),
+        SystemClock(),
+        ManagerSettings(follower=FOLLOWER),
+    )
+    manager.start()
+    assert not manager.wait_ready(3_000).ready
+    with cluster:
+        readiness = manager.wait_ready(60_000)
+        assert readiness.ready, readiness.reason
+        manager.publish(step(segment_metadata(1), FINISHED))
+
+    assert manager.remote_log_segment_metadata(ORDERS, 0, 5) is not None
+    manager.close()
+
+
+def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
+    admin = admin_client(kafka.bootstrap_servers)
+    admin.delete_topics([settings.name])[settings.name].result(30.0)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from confluent_kafka.cimpl import NewTopic
+
+from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from tests.contract.event_topic_contract import EventTopicContract
+from tests.integration.rlmm.ensured_topic import ensured
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.ports import free_ports
+
+
+class TestKafkaTopic(EventTopicContract):
+    """The suite, against a real broker."""
+
+
+def ensure(kafka: KafkaCluster, settings: TopicSettings) -> None:
+    topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
+    try:
+        ensured(topic)
+    finally:
+        topic.close()
+
+
+def test_topic_when_partitions_differ_then_the_setting_is_named(
+    kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 40."""
+    ensure(kafka, topic_settings)
+
+    with pytest.raises(InvalidConfigError, match=r"topic\.num\.partitions.*expected=3.*found=2"):
+        ensure(kafka, dataclasses.replace(topic_settings, partition_count=3))
+
+
+def test_topic_when_brokers_are_too_few_then_the_setting_is_named(
+    kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 40: nothing is created."""
+    with pytest.raises(InvalidConfigError, match=r"topic\.replication\.factor"):
+        ensure(kafka, dataclasses.replace(topic_settings, replication_factor=3))
+
+    assert topic_settings.name not in admin_client(kafka.bootstrap_servers).list_topics().topics
+
+
+def test_topic_when_replicated_less_than_asked_then_the_setting_is_named(
+    kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 40: an existing topic of a lower factor."""
+    ensure(kafka, topic_settings)
+
+    with pytest.raises(InvalidConfigError, match=r"topic\.replication\.factor.*expected=2"):
+        ensure(kafka, dataclasses.replace(topic_settings, replication_factor=2))
+
+
+def test_topic_when_not_compacted_then_the_config_is_named(
+    kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 40, R12."""
+    name = topic_settings.name
+    admin = admin_client(kafka.bootstrap_servers)
+    admin.create_topics([NewTopic(name, 2, 1)])[name].result(30.0)
+
+    with pytest.raises(InvalidConfigError, match=r"cleanup\.policy.*found=delete"):
+        ensure(kafka, topic_settings)
+
+
+def test_topic_when_nobody_listens_then_is_retriable() -> None:
+    """Scenario 33."""
+    (port,) = free_ports(1)
+    timeouts = KafkaTimeouts(request_ms=500, delivery_ms=500)
+    topic = KafkaTopic({"bootstrap.servers": f"127.0.0.1:{port}"}, TopicSettings(), timeouts)
+
+    with pytest.raises(RetriableError):
+        topic.ensure()
+
+    with pytest.raises(RetriableError):
+        topic.publish(0, b"key", b"value")
+    topic.close()

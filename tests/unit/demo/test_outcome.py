@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from demo.outcome import Outcome, PartitionOutcome, ReadBack
+from demo.producing import Produced
+
+
+def test_last_line_when_all_went_well_then_as_scripts_read_it() -> None:
+    partitions = tuple(
+        PartitionOutcome(
+            partition=number,
+            produced=5,
+            read=ReadBack(remote=3, local=2, digest="d1"),
+            segments=2,
+            local_start_offset=3 + number,
+            remote_bytes=100,
+            local_bytes_before=150,
+            local_bytes_after=50,
+        )
+        for number in range(2)
+    )
+    outcome = Outcome(produced=Produced(records=10, record_bytes=90), partitions=partitions)
+
+    line = outcome.last_line(12.6)
+
+    assert line == (
+        "demo: ok produced=10 read=10 segments=4 local_start=3,4 remote_bytes=200 seconds=13"
+    )

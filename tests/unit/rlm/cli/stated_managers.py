@@ -1,0 +1,68 @@
+"""Managers that say what they are told to, and a metadata topic that they are registered in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from rlm.tasks.report import PartitionReport, report_as_json
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.ids import TopicIdPartition
+from tests.log_dir_builder import ManualClock
+
+TOPIC_ID = UUID(int=7)
+TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
+
+
+class StatedView:
+    """A manager that says what it is told to say."""
+
+    def __init__(self) -> None:
+        self.reports: tuple[PartitionReport, ...] = ()
+
+    def readiness(self) -> tuple[bool, Sequence[str]]:
+        return True, ()
+
+    def partition_status(self) -> Sequence[Mapping[str, object]]:
+        return tuple(report_as_json(report) for report in self.reports)
+
+
+class Cluster:
+    """Metadata in memory, with managers registered in it."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.metadata = TopicBasedRemoteLogMetadataManager(
+            MemoryTopic(MemoryLog(self.clock)), MetadataCache(MemoryStore()), self.clock
+        )
+        assert self.metadata.wait_ready(1000).ready
+
+    def register(self, broker_id: int, address: str) -> None:
+        event = ProcessRegistered(
+            event_id=UUID(int=self.clock.now_ms + broker_id),
+            process_id=UUID(int=broker_id),
+            role=ProcessRole.MANAGER,
+            broker_id=broker_id,
+            http_address=address,
+            heartbeat_interval_ms=1000,
+            version="1",
+        )
+        assert self.metadata.publish(event).accepted
+
+
+def report(**changes: object) -> PartitionReport:
+    fields: dict[str, object] = {
+        "topic_id_partition": TIP,
+        "role": "leader",
+        "leader_epoch": 3,
+        "claimed": True,
+        "policy_state": "DISABLING",
+        "lag_segments": 2,
+        "lag_bytes": 2048,
+        **changes,
+    }
+    return PartitionReport(**fields)  # type: ignore[arg-type]  # field names are the tests' own

@@ -1,0 +1,96 @@
+"""Two managers that both believe to be the one: whenever the second comes, the first is harmless.
+
+The second appears before or after each effect of the first, takes over as it would, and acts at
+once. Fencing, expected states and the order of effects must hold whatever the first goes on to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.twins.effects import Moment
+from tests.twins.invariants import leftovers, violations
+from tests.twins.world import KEEP_REMOTE, World
+
+MINUTE_MS = 60_000
+TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
+HEARTBEAT = "publish ProcessRegistered"
+
+TakeOver = Callable[[World], None]
+
+
+def beside(world: World) -> None:
+    """A second manager of the same broker, in the same epoch."""
+    world.start(1).step()
+
+
+def elected(world: World) -> None:
+    """Another broker's manager, after an election that the first broker knows of."""
+    world.elect(2)
+    world.start(2).step()
+
+
+def elected_unheard(world: World) -> None:
+    """Another broker's manager, while the first broker still believes to lead."""
+    world.cut_off.add(1)
+    world.elect(2)
+    world.start(2).step()
+
+
+def life(world: World) -> None:
+    """Copies, trims, expiry and deletions; the invariants hold after each cycle."""
+    world.segments(2)
+    cycles(world, 2)
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    cycles(world, 4)
+
+
+def cycles(world: World, count: int) -> None:
+    for _ in range(count):
+        world.cycle()
+        assert violations(world) == []
+
+
+def end(world: World) -> None:
+    """Everybody hears of everything; deadlines of copies pass; all comes to rest."""
+    world.cut_off.clear()
+    world.commit()
+    world.clock.advance(world.settings.attempt_timeout_ms)
+    world.settle(quiet_cycles=2)
+
+
+def moments() -> list[Moment]:
+    world = World(policy=TEN_MINUTES)
+    process = world.start()
+    life(world)
+    names = process.effects.performed
+    return [
+        Moment(number=number, after=after)
+        for number, name in enumerate(names)
+        for after in (False, True)
+        if name != HEARTBEAT
+    ]
+
+
+def play(moment: Moment, take_over: TakeOver) -> World:
+    world = World(brokers=2, policy=TEN_MINUTES)
+    world.start().effects.at(moment, lambda: take_over(world))
+    life(world)
+    end(world)
+    return world
+
+
+@pytest.mark.parametrize("take_over", [beside, elected, elected_unheard])
+def test_first_manager_when_another_takes_over_at_any_effect_then_is_harmless(
+    take_over: TakeOver,
+) -> None:
+    """Scenarios 5, 6, 72, 100, 108; R1, R7, R21."""
+    for moment in moments():
+        world = play(moment, take_over)
+
+        assert (violations(world), leftovers(world)) == ([], []), moment
+        assert world.state().log_start_offset == 30, moment

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlmm.cache.ordered_store import Table
+from rlmm.cache.rocksdb import RocksDbStore
+from rsm.segment.errors import CorruptError, RetriableError
+
+ROW = (Table.SEGMENTS, b"key")
+
+
+def written(directory: Path, *, flushed: bool = True) -> Path:
+    """A directory that a store was closed in, its row in a table file or in the log."""
+    store = RocksDbStore(directory)
+    batch = store.batch()
+    batch.put(*ROW, b"value")
+    store.write(batch)
+    if flushed:
+        store._families[Table.SEGMENTS].flush()
+    del batch
+    store.close()
+    return directory
+
+
+def rows_after_opening(directory: Path) -> tuple[bytes | None, str]:
+    store = RocksDbStore(directory)
+    found = store.get(*ROW)
+    store.close()
+    return found, store.damage
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_store_when_opened_again_then_holds_what_was_written(tmp_path: Path, flushed: bool) -> None:
+    directory = written(tmp_path / "cache", flushed=flushed)
+
+    assert rows_after_opening(directory) == (b"value", "")
+
+
+def test_store_when_its_directory_is_lost_then_is_made_anew(tmp_path: Path) -> None:
+    """Scenario 36."""
+    assert rows_after_opening(tmp_path / "a" / "cache") == (None, "")
+
+
+def _break_current(directory: Path) -> None:
+    (directory / "CURRENT").write_text("junk")
+
+
+def _cut_manifest(directory: Path) -> None:
+    manifest = next(directory.glob("MANIFEST-*"))
+    manifest.write_bytes(manifest.read_bytes()[:50])
+
+
+def _lose_manifest(directory: Path) -> None:
+    next(directory.glob("MANIFEST-*")).unlink()
+
+
+def _lose_tables(directory: Path) -> None:
+    for table in directory.glob("*.sst"):
+        table.unlink()
+
+
+def _break_tables(directory: Path) -> None:
+    for table in directory.glob("*.sst"):
+        table.write_bytes(bytes(len(table.read_bytes())))
+
+
+@pytest.mark.parametrize(
+    "damage", [_break_current, _cut_manifest, _lose_manifest, _lose_tables, _break_tables]
+)
+def test_store_when_its_directory_is_damaged_then_is_begun_anew(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    directory = written(tmp_path / "cache")
+    damage(directory)
+
+    found, reason = rows_after_opening(directory)
+
+    assert found is None
+    assert reason
+
+
+def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
+    tmp_path: Path,
+) -> None:
+    directory = written(tmp_path / "cache")
+    for table in directory.glob("*.sst"):  # a block of data, not what is read at the start
+        data = bytearray(table.read_bytes())
+        data[1] ^= 0xFF
+        table.write_bytes(data)
+    store = RocksDbStore(directory)
+
+    with pytest.raises(CorruptError):
+        store.get(*ROW)
+
+    store.close()
+    assert rows_after_opening(directory) == (None, "found damaged while it was in use")
+
+
+def test_store_when_another_holds_the_directory_then_is_left_alone(tmp_path: Path) -> None:
+    store = RocksDbStore(tmp_path / "cache")
+
+    with pytest.raises(RetriableError):
+        RocksDbStore(tmp_path / "cache")
+
+    store.close()
+
+
+def test_store_when_the_place_is_a_file_then_is_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "cache"
+    place.write_text("somebody's")
+
+    with pytest.raises(RetriableError):
+        RocksDbStore(place)
+
+    assert place.read_text() == "somebody's"
+
+
+def test_store_when_closed_then_releases_its_lock(tmp_path: Path) -> None:
+    """The lock stays held while any handle of a column family is alive."""
+    first = RocksDbStore(tmp_path / "cache")
+    with first.read(Table.SEGMENTS) as reader:
+        assert reader.get(*ROW) is None
+    del reader
+    gc.collect()
+    first.close()
+
+    second = RocksDbStore(tmp_path / "cache")
+
+    second.close()

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import Event
+from rlmm.topic.memory import MemoryLog
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from tests.folding import append, folded
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    STARTED,
+    claim,
+    segment_metadata,
+    step,
+)
+
+OFFSETS = range(40)
+EPOCHS = range(4)
+
+
+def cache_of(*events: Event) -> MetadataCache:
+    log = MemoryLog(ManualClock())
+    for event in events:
+        append(log, event)
+    return folded(log)
+
+
+def finished(*segments: RemoteLogSegmentMetadata) -> MetadataCache:
+    return cache_of(*(step(segment, FINISHED) for segment in segments))
+
+
+def found_number(cache: MetadataCache, offset: int, epoch: int = 0) -> int | None:
+    found = cache.finished_segment(ORDERS, epoch, offset)
+    return found.segment_id.id.int if found else None
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> list[RemoteLogSegmentMetadata]:
+    found = []
+    for number in range(draw(st.integers(0, 8))):
+        start = draw(st.integers(0, 30))
+        end = draw(st.integers(start + 1, 40))
+        starts = [start, *sorted(draw(st.lists(st.integers(start, end - 1), max_size=2)))]
+        chosen = draw(st.sets(st.sampled_from(EPOCHS), min_size=3, max_size=3))
+        epochs = tuple(zip(sorted(chosen), starts, strict=False))
+        found.append(segment_metadata(number, start, end, epochs=epochs))
+    return found
+
+
+def naive(segments: list[RemoteLogSegmentMetadata], epoch: int, offset: int) -> int | None:
+    """KIP-405's lookup by looking at everything: furthest end, last start, greatest id."""
+    covering = []
+    for segment in segments:
+        lineage = segment.segment_leader_epochs
+        start, end = lineage.start_offset(epoch), lineage.end_offset(epoch)
+        end = segment.offsets.end_offset if end is None else end
+        if start is not None and start <= offset < end:
+            covering.append((end, start, segment.segment_id.id.int))
+    return max(covering)[2] if covering else None
+
+
+@settings(max_examples=200)
+@given(segments(), st.data())
+def test_lookup_when_segments_overlap_then_answers_as_a_naive_search(
+    segments: list[RemoteLogSegmentMetadata], data: st.DataObject
+) -> None:
+    """Scenario 32: a function of the set of finished segments, whatever the order of the events."""
+    cache = finished(*data.draw(st.permutations(segments)))
+
+    found = {(e, o): found_number(cache, o, e) for e in EPOCHS for o in OFFSETS}
+
+    assert found == {(e, o): naive(segments, e, o) for e in EPOCHS for o in OFFSETS}
+
+
+@settings(max_examples=100)
+@given(segments())
+def test_highest_end_when_segments_overlap_then_is_the_greatest_of_the_epoch(
+    segments: list[RemoteLogSegmentMetadata],
+) -> None:
+    cache = finished(*segments)
+
+    for epoch in EPOCHS:
+        offsets = [o for o in OFFSETS if naive(segments, epoch, o) is not None]
+        assert cache.highest_end_offset(ORDERS, epoch) == (offsets[-1] + 1 if offsets else None)
+
+
+@settings(max_examples=100)
+@given(segments(), st.integers(0, 41))
+def test_listing_when_from_an_offset_then_holds_all_that_end_above(
+    segments: list[RemoteLogSegmentMetadata], from_offset: int
+) -> None:
+    listed = finished(*segments).segments(ORDERS, from_offset=from_offset)
+
+    expected = [s for s in segments if s.offsets.end_offset > from_offset]
+    assert [r.metadata.segment_id for r in listed] == [
+        s.segment_id
+        for s in sorted(expected, key=lambda s: (s.offsets.start_offset, s.segment_id.id))
+    ]
+
+
+def test_lookup_when_not_finished_then_does_not_answer() -> None:
+    """Scenario 31: only COPY_SEGMENT_FINISHED answers."""
+    started = segment_metadata(1, 0, 10)
+    deleted = segment_metadata(2, 10, 20)
+
+    cache = cache_of(
+        claim(),
+        step(started, STARTED),
+        step(deleted, FINISHED),
+        step(deleted, DELETE_STARTED, expected_state=FINISHED),
+    )
+
+    assert [found_number(cache, offset) for offset in (5, 15)] == [None, None]
+
+
+def test_listing_when_without_states_then_hides_deleted_ones_only() -> None:
+    """Scenario 31: listing hides DELETE_SEGMENT_FINISHED only."""
+    events: list[Event] = [claim()]
+    for number, state in enumerate(SegmentState, start=1):
+        metadata = segment_metadata(number, number * 10, number * 10 + 10)
+        events.append(step(metadata, STARTED))
+        if state.value > 1:
+            events.append(step(metadata, FINISHED))
+        if state.value > 2:
+            events.append(step(metadata, DELETE_STARTED, expected_state=FINISHED))
+        if state.value > 3:
+            events.append(step(metadata, SegmentState.DELETE_SEGMENT_FINISHED))
+    cache = cache_of(*events)
+
+    assert [r.metadata.state for r in cache.segments(ORDERS)] == list(SegmentState)[:3]
+    assert len(cache.segments(ORDERS, states=list(SegmentState))) == 4
+
+
+def test_lookup_when_an_epoch_ends_within_a_segment_then_uses_it_only_up_to_there() -> None:
+    """Scenario 8: a segment answers for an epoch only where that epoch wrote it."""
+    cache = finished(segment_metadata(1, 0, 100, epochs=((0, 0), (2, 60))))
+
+    assert [found_number(cache, o, e) for o, e in ((59, 0), (60, 0), (59, 2), (60, 2))] == [
+        1,
+        None,
+        None,
+        1,
+    ]
+
+
+def test_lookup_when_epochs_begin_above_the_base_then_answers_from_there() -> None:
+    """Scenario 4: what lies below the log start within a segment is not readable."""
+    cache = finished(segment_metadata(1, 0, 100, epochs=((3, 40),)))
+
+    assert [found_number(cache, o, 3) for o in (39, 40)] == [None, 1]

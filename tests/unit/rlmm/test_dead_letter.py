@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.dead_letter import DeadLetter, decode, encode
+from rlmm.proto import dead_letter_pb2 as pb
+from rlmm.record_keys import segment_subject
+from rlmm.spi import MetadataPosition
+from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+METADATA = segment_metadata(state=DELETE_STARTED)
+TIMES = st.integers(0, 2**62)
+LETTERS = st.builds(
+    DeadLetter,
+    metadata=st.just(METADATA),
+    reason=st.text(max_size=20),
+    attempts=st.integers(0, 2**31 - 1),
+    first_attempt_ms=TIMES,
+    last_attempt_ms=TIMES,
+    delete_started=st.none()
+    | st.builds(MetadataPosition, partition=st.integers(0, 49), offset=TIMES),
+)
+
+
+@given(LETTERS)
+def test_letter_when_encoded_and_decoded_then_is_the_same(letter: DeadLetter) -> None:
+    """Scenario 73, R22."""
+    record = encode(letter)
+
+    assert decode(record.value) == letter
+    assert record.key == segment_subject(METADATA.segment_id)
+
+
+@given(LETTERS)
+def test_letter_when_read_by_others_then_names_its_objects(letter: DeadLetter) -> None:
+    message = pb.DeadLetter.FromString(encode(letter).value)
+
+    assert (
+        tuple(message.object_keys) == letter.object_keys == tuple(o.key for o in METADATA.objects)
+    )
+
+
+@given(st.binary(max_size=30))
+def test_letter_when_bytes_are_arbitrary_then_is_corrupt(value: bytes) -> None:
+    with pytest.raises((CorruptError, UnsupportedError)):
+        decode(value)
+
+
+@given(LETTERS)
+def test_letter_when_of_a_newer_version_then_is_unsupported(letter: DeadLetter) -> None:
+    message = pb.DeadLetter.FromString(encode(letter).value)
+    message.min_fold_version = 99
+
+    with pytest.raises(UnsupportedError):
+        decode(message.SerializeToString())

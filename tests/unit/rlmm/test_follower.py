@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.codec import encode
+from rlmm.events import Event
+from rlmm.follower import DELETE_RETENTION_MS, Follower, FollowerSettings
+from rlmm.positions import TopicIdentity
+from rlmm.progress import Progress
+from rlmm.topic.event_topic import TopicRecord
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+from tests.folding import append
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
+
+SEGMENT = segment_metadata()
+SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000)
+
+
+class FaultyTopic(MemoryTopic):
+    """Fails on command: when asked for its shape, or when read."""
+
+    ensure_error: TieredStorageError | None = None
+    poll_error: TieredStorageError | None = None
+
+    def ensure(self) -> TopicIdentity:
+        if self.ensure_error:
+            raise self.ensure_error
+        return super().ensure()
+
+    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
+        records = super().poll(max_records=max_records, timeout_ms=timeout_ms)
+        if self.poll_error:
+            raise self.poll_error  # what was read is lost to the reader, as in a real client
+        return records
+
+
+class World:
+    """A follower that is stepped by hand."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.log = MemoryLog(self.clock)
+        self.store = MemoryStore()
+        self.restart()
+
+    def restart(self) -> None:
+        """A new process with the old cache."""
+        self.topic = FaultyTopic(self.log)
+        self.cache = MetadataCache(self.store)
+        self.follower = Follower(self.topic, self.cache, Progress(), self.clock, SETTINGS)
+
+    def write(self, *events: Event) -> None:
+        for event in events:
+            append(self.log, event)
+
+    def step(self, count: int = 1) -> list[int]:
+        return [self.follower.step() for _ in range(count)]
+
+    @property
+    def ready(self) -> bool:
+        return self.follower.readiness.ready
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        metrics = self.follower.metrics()
+        return {"applied": metrics.applied_events_count, "rebuilds": metrics.rebuilds_count}
+
+
+def test_follower_when_new_then_is_ready_once_all_that_was_there_is_applied() -> None:
+    """Scenario 35: ready means up to the end seen at the start."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+
+    world.step()
+    before = world.ready
+    world.step()
+
+    assert (before, world.ready) == (False, True)
+    assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_follower_when_the_topic_is_unreachable_at_start_then_recovers_by_itself() -> None:
+    """Scenario 33: starts degraded, with the reason; tries again after growing pauses."""
+    world = World()
+    world.topic.ensure_error = RetriableError("no broker")
+    pauses = world.step(9)
+    reason = world.follower.readiness.reason
+    world.topic.ensure_error = None
+
+    world.step(2)
+
+    assert pauses == [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]
+    assert "no broker" in reason
+    assert world.ready
+
+
+def test_follower_when_the_topic_has_a_wrong_shape_then_says_so_until_mended() -> None:
+    """Scenario 40."""
+    world = World()
+    world.topic.ensure_error = InvalidConfigError("wrong shape", setting="replication.factor")
+    world.step()
+    reason = world.follower.readiness.reason
+    world.topic.ensure_error = None
+
+    world.step(2)
+
+    assert "replication.factor" in reason
+    assert world.ready
+
+
+def test_follower_when_reading_fails_then_stays_ready_and_loses_no_record() -> None:
+    """Scenario 34: what is known stays true while the topic can't be reached."""
+    world = World()
+    world.step(2)
+    world.write(step(SEGMENT, FINISHED))
+    world.topic.poll_error = RetriableError("no broker")
+    world.step()
+    ready = world.ready
+    world.topic.poll_error = None
+
+    world.step()
+
+    assert ready
+    assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_follower_when_restarted_then_continues_where_it_was() -> None:
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+
+    world.restart()
+    world.step(2)
+
+    assert world.ready
+    assert world.counts == {"applied": 0, "rebuilds": 0}
+    assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_follower_when_the_topic_was_recreated_meanwhile_then_rebuilds() -> None:
+    """Scenarios 37, 38: nothing of the old topic is merged."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+    world.log.recreate("topic-2")
+    other = segment_metadata(2)
+    world.write(step(other, FINISHED))
+
+    world.restart()
+    world.step(2)
+
+    assert world.counts == {"applied": 1, "rebuilds": 1}
+    assert [r.metadata.segment_id for r in world.cache.segments(ORDERS)] == [other.segment_id]
+
+
+def test_follower_when_the_topic_is_recreated_under_it_then_rebuilds() -> None:
+    """Scenario 37, while running, with as many records as were read before."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+    world.log.recreate("topic-2")
+    world.write(registration())
+    world.clock.now_ms += SETTINGS.check_interval_ms
+
+    world.step(3)
+
+    assert world.counts["rebuilds"] == 1
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_follower_when_the_topic_shrank_under_it_then_rebuilds() -> None:
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+    world.log.recreate("topic-1")
+
+    world.step(3)
+
+    assert world.ready
+    assert world.counts["rebuilds"] == 1
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_follower_when_away_for_half_of_delete_retention_then_rebuilds() -> None:
+    """R12: tombstones may have been written and forgotten meanwhile."""
+    world = World()
+    event = step(SEGMENT, FINISHED)
+    world.write(event)
+    world.step(2)
+    world.log.append(0, encode(event).key, None)
+    world.log.compact(0, 2, drop_tombstones=True)
+    world.clock.now_ms += DELETE_RETENTION_MS // 2 + 1
+
+    world.restart()
+    world.step(2)
+
+    assert world.counts["rebuilds"] == 1
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_follower_when_its_own_clock_is_wrong_then_the_brokers_time_counts() -> None:
+    """R12: by broker time."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+    left_ms = world.clock.now_ms
+    world.clock.now_ms += DELETE_RETENTION_MS
+    world.write(registration())
+    world.clock.now_ms = left_ms
+
+    world.restart()
+    world.step(4)
+
+    assert world.ready
+    assert world.counts["rebuilds"] == 1
+
+
+def test_follower_when_a_record_is_bad_then_counts_it_and_goes_on() -> None:
+    world = World()
+    world.log.append(0, b"\x01short", b"value")
+    world.log.append(0, b"\x7fof a newer version", b"value")
+    world.write(step(SEGMENT, FINISHED))
+
+    world.step(2)
+
+    metrics = world.follower.metrics()
+    assert metrics.skipped_events_count == {"corrupt": 1, "unsupported": 1}
+    assert metrics.applied_events_count == 1
+    assert world.ready

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.event_topic import Published
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import RetriableError
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    FINISHED,
+    ORDERS,
+    claim,
+    life,
+    log_start,
+    segment_metadata,
+    step,
+    trim,
+)
+
+SEGMENT = segment_metadata()
+
+
+class SilentTopic(MemoryTopic):
+    """Takes a record and lets it appear only later."""
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        return Published(partition=partition, offset=0)
+
+
+class FailingTombstones(MemoryTopic):
+    """Refuses tombstones after so many."""
+
+    left_count = 0
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        if value is None:
+            if self.left_count == 0:
+                raise RetriableError("no broker")
+            self.left_count -= 1
+        return super().publish(partition, key, value)
+
+
+def open_manager(
+    topic: MemoryTopic, *, retire_grace_ms: int = 0, consume_wait_ms: int = 1_000
+) -> TopicBasedRemoteLogMetadataManager:
+    settings = ManagerSettings(retire_grace_ms=retire_grace_ms, consume_wait_ms=consume_wait_ms)
+    return TopicBasedRemoteLogMetadataManager(
+        topic, MetadataCache(MemoryStore()), ManualClock(), settings
+    )
+
+
+def test_publish_when_not_ready_then_writes_nothing() -> None:
+    """Scenarios 33, 40: nothing is published before all that came before is known."""
+    log = MemoryLog(ManualClock())
+
+    with pytest.raises(RetriableError, match="not ready"):
+        open_manager(MemoryTopic(log)).publish(claim())
+
+    assert log.end_offset(0) == 0
+
+
+def test_publish_when_not_read_back_in_time_then_nothing_is_concluded() -> None:
+    """Scenario 14: not known is neither accepted nor refused."""
+    log = MemoryLog(ManualClock())
+    manager = open_manager(SilentTopic(log), consume_wait_ms=20)
+    manager.start()
+    manager.wait_ready(10_000)
+
+    with pytest.raises(RetriableError, match="read back"):
+        manager.publish(claim())
+
+    manager.close()
+
+
+def test_publish_when_tombstones_fail_then_the_event_is_accepted_all_the_same() -> None:
+    manager = open_manager(FailingTombstones(MemoryLog(ManualClock())))
+    manager.wait_ready(1_000)
+    manager.publish(claim())
+    manager.publish(trim(10))
+
+    assert manager.publish(trim(20)).accepted
+
+
+def test_log_start_when_superseded_then_its_older_record_is_tombstoned() -> None:
+    log = MemoryLog(ManualClock())
+    manager = open_manager(MemoryTopic(log))
+    manager.wait_ready(1_000)
+    manager.publish(claim())
+    manager.publish(log_start(10))
+
+    manager.publish(log_start(20))
+
+    assert [record.value is None for record in log.records(0)] == [False, False, False, True]
+
+
+def test_retirement_when_it_fails_half_way_then_the_next_one_ends_it() -> None:
+    topic = FailingTombstones(MemoryLog(ManualClock()))
+    manager = open_manager(topic)
+    manager.wait_ready(1_000)
+    manager.publish(claim())
+    for event in life(SEGMENT):
+        manager.publish(event)
+    topic.left_count = 2
+    with pytest.raises(RetriableError):
+        manager.retire(SEGMENT.segment_id)
+    assert manager.caught_up(ORDERS)
+    topic.left_count = 10
+
+    manager.retire(SEGMENT.segment_id)
+
+    assert manager.caught_up(ORDERS)
+    assert manager._cache.segment_entry(SEGMENT.segment_id) is None
+
+
+def test_caught_up_when_not_ready_then_says_no() -> None:
+    assert not open_manager(MemoryTopic(MemoryLog(ManualClock()))).caught_up(ORDERS)
+
+
+def test_manager_when_closed_then_nobody_waits_any_longer() -> None:
+    log = MemoryLog(ManualClock())
+    manager = open_manager(SilentTopic(log), consume_wait_ms=600_000)
+    manager.start()
+    manager.wait_ready(10_000)
+    manager.close()
+
+    with pytest.raises(RetriableError):
+        manager.publish(step(SEGMENT, FINISHED))
