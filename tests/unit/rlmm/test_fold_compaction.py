@@ -110,10 +110,10 @@ class World:
             written = append(self.log, log_start(offset, by=by))
         accepted = before.owner == by and (current is None or offset >= current)
         if accepted and self.draw(st.booleans()):
-<<<<<<< HEAD
+            cache = folded(self.log)
             kinds = [kind]
             met = cache.partition_state(ORDERS).log_start_requested_offset is None
-            if maker is log_start and met:
+            if kind is RecordKind.LOG_START and met:
                 kinds.append(RecordKind.LOG_START_REQUEST)
             for superseded in kinds:
                 for key in cache.superseded_keys(ORDERS, superseded, written.offset):
@@ -121,10 +121,6 @@ class World:
 
     def request(self) -> None:
         self.write(log_start_request(self.draw(st.integers(0, 5))))
-=======
-            for key in folded(self.log).superseded_keys(ORDERS, kind, written.offset):
-                self.log.append(0, key.to_bytes(), None)
->>>>>>> main
 
     def last_writer(self) -> None:
         events: list[Event] = [policy(), registration(1), registration(2)]
