@@ -73,8 +73,8 @@ def decode_prefix(
     position: int = 0,
 ) -> tuple[MessageT, int]:
     """Read a message at `position` of `data`; returns it and the position behind it."""
-    # mypy takes the hash of the instances for that of their class
-    decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]
+    # A class is hashable whatever its instances are.
+    decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]  # see above
     try:
         message, position = decoder(data, position)
     except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:
@@ -89,8 +89,8 @@ def decode_prefix(
 
 
 def _encode_into(out: bytearray, message: Message, version: int, *, flexible: bool) -> None:
-    # mypy takes the hash of the instances for that of their class
-    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]
+    # A class is hashable whatever its instances are.
+    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]  # see above
     try:
         encoder(out, message)
     except struct.error as error:

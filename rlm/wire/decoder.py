@@ -156,17 +156,22 @@ class _DecoderSource:
         for field in self._plan.tagged:
             default = self._named("default", field.default)
             self._lines.append(f"    v_{field.name} = {default}")
-        self._lines += ["    unknown = []", "    for tag, body in tags:", "        at = 0"]
+        self._lines += [
+            "    if tags:",
+            "        unknown = []",
+            "        for tag, body in tags:",
+            "            at = 0",
+        ]
         branch = "if"
         for field in self._plan.tagged:
-            self._lines.append(f"        {branch} tag == {field.tag}:")
-            self._step((field,), "body", "at", " " * 12)
-            self._lines.append("            whole(body, at)")
+            self._lines.append(f"            {branch} tag == {field.tag}:")
+            self._step((field,), "body", "at", " " * 16)
+            self._lines.append("                whole(body, at)")
             branch = "elif"
         self._lines += [
-            "        else:",
-            "            unknown.append((tag, body))",
-            "    tags = tuple(unknown)",
+            "            else:",
+            "                unknown.append((tag, body))",
+            "        tags = tuple(unknown)",
         ]
 
     def _reader(self, primitive: WireType, *, nullable: bool) -> str:
