@@ -26,7 +26,7 @@ class SegmentChunk:
     `run` is used under `lock` only.
     """
 
-    def __init__(self, content: bytes, position: int) -> None:
+    def __init__(self, content: bytes | bytearray, position: int) -> None:
         self.content = memoryview(content)
         self.position = position
         self.end_position = position + len(content)
@@ -123,7 +123,7 @@ class ChunkWindow:
                     self._require_agrees(run, begin.entry)
                 number = run.above(offset)
                 if number < len(run):
-                    return run[number]
+                    return self._whole(run[number])
                 position = run.end_position
             if position < chunk.end_position:
                 break
@@ -134,20 +134,27 @@ class ChunkWindow:
     def _reach(self, first: PlacedBatch, limit_position: int) -> tuple[int, int]:
         """Go on behind the first batch for as long as batches are whole, right and readable."""
         position, next_offset = first.end_position, first.next_offset
+        limit_position = min(limit_position, self._end_position)
         for chunk in self._chunks:
             if position >= chunk.end_position:
                 continue
-            with chunk.lock:
+            # All is right up to what is corrupt; whoever asks for that batch is told.
+            with chunk.lock, suppress(CorruptError):
                 run = self._run_from(chunk, position)
-                # Right up to there; whoever asks for the batch that is corrupt is told.
                 with suppress(CorruptError):
                     self._extend(chunk, run, lambda run: run.end_position >= limit_position)
                 count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
                 if count and run[count - 1].end_position > position:
                     position, next_offset = run[count - 1].end_position, run[count - 1].next_offset
-                if count < len(run) or run.end_position < chunk.end_position:
-                    break
+            if position < chunk.end_position:
+                break
         return position, next_offset
+
+    def _whole(self, batch: PlacedBatch) -> PlacedBatch | Incomplete:
+        """The batch, unless its end was there only when it was checked."""
+        if batch.end_position <= self._end_position:
+            return batch
+        return Incomplete(position=batch.position, end_position=batch.end_position)
 
     def _is_readable(self, batch: PlacedBatch) -> bool:
         if batch.next_offset <= self._stored.offsets.end_offset:

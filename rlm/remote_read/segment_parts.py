@@ -93,21 +93,12 @@ class SegmentParts:
         return ChunkRequest(
             key=ChunkKey(name=companion.key, index=0),
             size_bytes=companion.length_bytes or 1,
-            load=partial(self._read_indexes, metadata),
+            load=partial(read_indexes, self._storage, metadata),
         )
 
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
         content = read_stored(self._storage, metadata, positions)
         return SegmentChunk(content, positions.start_position)
-
-    def _read_indexes(self, metadata: RemoteLogSegmentMetadata) -> SegmentIndexes:
-        data = self._storage.fetch_index(metadata, IndexType.OFFSET)
-        if len(data) % OFFSET_ENTRY.size:
-            raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
-        return SegmentIndexes(
-            offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
-            aborted_transactions=self._storage.fetch_aborted_transactions(metadata),
-        )
 
 
 def read_stored(
@@ -124,3 +115,16 @@ def read_stored(
             positions=positions,
             reason=error,
         ) from error
+
+
+def read_indexes(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
+) -> SegmentIndexes:
+    """What finds batches in a segment. Raises NotFoundError, CorruptError, RetriableError."""
+    data = storage.fetch_index(metadata, IndexType.OFFSET)
+    if len(data) % OFFSET_ENTRY.size:
+        raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
+    return SegmentIndexes(
+        offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
+        aborted_transactions=storage.fetch_aborted_transactions(metadata),
+    )
