@@ -8,19 +8,38 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from crc32c import crc32c
 
+from rlm.remote_read.batch_run import BatchRun
 from rsm.segment.batch import (
     CRC_COVERED_FROM,
     HEADER_BYTES,
     LEGACY_CRC_COVERED_FROM,
+    LOG_OVERHEAD_BYTES,
+    MAGIC_POSITION,
+    NO_EPOCH,
+    V2_HEADER,
     BatchHeader,
     parse_header,
 )
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+_NO_END = 1 << 63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """How far to check: to a position, or until a batch reaches above an offset."""
+
+    position: int = _NO_END
+    offset: int = _NO_END
+
+    def reached(self, position: int, next_offset: int) -> bool:
+        return position >= self.position or next_offset > self.offset
 
 
 def checked_header(
@@ -49,6 +68,48 @@ def checked_header(
     if header.magic >= 2:
         _check_epoch(header, metadata)
     return header
+
+
+def append_checked(
+    run: BatchRun,
+    buffer: memoryview,
+    buffer_position: int,
+    metadata: RemoteLogSegmentMetadata,
+    until: RunEnd,
+) -> None:
+    """Check the batches of `buffer` that follow `run`, and add those that are right.
+
+    The way of nearly every batch: version 2, whole in one buffer, unpacked in place. Stops before
+    anything else, for `checked_header` to tell what it is.
+    """
+    epochs, segment_end_offset = metadata.segment_leader_epochs, metadata.offsets.end_offset
+    next_offset = metadata.offsets.start_offset if run.next_offset is None else run.next_offset
+    epoch: int | None = NO_EPOCH
+    epoch_end_offset = next_offset
+    position = run.end_position - buffer_position
+    until_position, until_offset = until.position - buffer_position, until.offset
+    while position < until_position and next_offset <= until_offset:
+        if len(buffer) - position < HEADER_BYTES or buffer[position + MAGIC_POSITION] != 2:
+            return
+        base_offset, length, batch_epoch, _, crc, _, delta, *_ = V2_HEADER.unpack_from(
+            buffer, position
+        )
+        end_position = position + length + LOG_OVERHEAD_BYTES
+        if not position + HEADER_BYTES <= end_position <= len(buffer):
+            return
+        if crc32c(buffer[position + CRC_COVERED_FROM : end_position]) != crc:
+            return
+        if delta < 0 or base_offset < next_offset or base_offset + delta >= segment_end_offset:
+            return
+        if base_offset >= epoch_end_offset:
+            epoch = epochs.epoch_for_offset(base_offset)
+            following = None if epoch is None else epochs.end_offset(epoch)
+            epoch_end_offset = segment_end_offset if following is None else following
+        if batch_epoch != epoch:
+            return
+        next_offset = base_offset + delta + 1
+        run.append(end_position - position, base_offset, next_offset)
+        position = end_position
 
 
 def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:

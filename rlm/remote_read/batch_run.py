@@ -6,8 +6,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
-from rsm.segment.batch import BatchHeader
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedBatch:
@@ -55,11 +53,11 @@ class BatchRun:
         """The first offset behind the run; None for an empty one."""
         return self._next_offsets[-1] if self._next_offsets else None
 
-    def append(self, header: BatchHeader) -> None:
+    def append(self, size_bytes: int, base_offset: int, next_offset: int) -> None:
         """Add the batch that begins at `end_position`."""
-        self._bounds.append(self.end_position + header.length_bytes)
-        self._base_offsets.append(header.base_offset)
-        self._next_offsets.append(header.next_offset)
+        self._bounds.append(self._bounds[-1] + size_bytes)
+        self._base_offsets.append(base_offset)
+        self._next_offsets.append(next_offset)
 
     def extend(self, other: BatchRun) -> None:
         """Add the run that begins at `end_position`."""

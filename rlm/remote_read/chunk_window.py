@@ -8,12 +8,18 @@ checked when all of its bytes are there. Must not know where chunks come from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from rlm.policy.coverage import StoredRange
-from rlm.remote_read.batch_checks import checked_header, require_index_agrees, require_outside
+from rlm.remote_read.batch_checks import (
+    RunEnd,
+    append_checked,
+    checked_header,
+    require_index_agrees,
+    require_outside,
+)
 from rlm.remote_read.batch_run import BatchRun, PlacedBatch
 from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
 from rsm.segment.errors import CorruptError
@@ -118,7 +124,7 @@ class ChunkWindow:
                 continue
             with chunk.lock:
                 run = self._run_from(chunk, position)
-                self._extend(chunk, run, lambda run: (run.next_offset or 0) > offset)
+                self._extend(chunk, run, RunEnd(offset=offset))
                 if begin.entry is not None and position == begin.position:
                     self._require_agrees(run, begin.entry)
                 number = run.above(offset)
@@ -142,7 +148,7 @@ class ChunkWindow:
             with chunk.lock, suppress(CorruptError):
                 run = self._run_from(chunk, position)
                 with suppress(CorruptError):
-                    self._extend(chunk, run, lambda run: run.end_position >= limit_position)
+                    self._extend(chunk, run, RunEnd(position=limit_position))
                 count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
                 if count and run[count - 1].end_position > position:
                     position, next_offset = run[count - 1].end_position, run[count - 1].next_offset
@@ -168,29 +174,29 @@ class ChunkWindow:
         if position < run.position:
             run = self._begun_earlier(chunk, run, position)
         chunk.run = run
-        self._extend(chunk, run, lambda run: run.end_position >= position)
+        self._extend(chunk, run, RunEnd(position=position))
         if not run.has_bound(position):
             raise CorruptError("no batch begins here", position=position)
         return run
 
-    def _extend(
-        self, chunk: SegmentChunk, run: BatchRun, until: Callable[[BatchRun], bool]
-    ) -> None:
+    def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Check batch after batch, for as long as they begin in the chunk and are whole."""
         metadata = self._stored.metadata
-        while not until(run) and run.end_position < chunk.end_position:
+        while True:
+            append_checked(run, chunk.content, chunk.position, metadata, until)
             position = run.end_position
+            if position >= chunk.end_position or until.reached(position, run.next_offset or 0):
+                return
             end_position = self._batch_end(position)
             if end_position > self._end_position:
                 return
-            run.append(
-                checked_header(
-                    self.view(position, end_position),
-                    metadata,
-                    position=position,
-                    at_least_offset=run.next_offset or metadata.offsets.start_offset,
-                )
+            header = checked_header(
+                self.view(position, end_position),
+                metadata,
+                position=position,
+                at_least_offset=run.next_offset or metadata.offsets.start_offset,
             )
+            run.append(header.length_bytes, header.base_offset, header.next_offset)
 
     def _batch_end(self, position: int) -> int:
         """Where a batch ends, or how much of it must be there to tell."""
@@ -205,7 +211,7 @@ class ChunkWindow:
 
     def _begun_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
         earlier = BatchRun(position)
-        self._extend(chunk, earlier, lambda earlier: earlier.end_position >= run.position)
+        self._extend(chunk, earlier, RunEnd(position=run.position))
         if earlier.end_position != run.position:
             raise CorruptError("no batch begins here", position=run.position)
         if len(run) and run[0].base_offset < (earlier.next_offset or 0):
