@@ -74,6 +74,12 @@ class PartitionState:
     trimmed_offset: int | None = None
     log_start_requested_offset: int | None = None
 
+    @property
+    def first_readable_offset(self) -> int | None:
+        """Nothing below is readable, by the log start or by a client's request of one."""
+        starts = (self.log_start_offset, self.log_start_requested_offset)
+        return max((start for start in starts if start is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
