@@ -11,16 +11,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events import TopicPolicy
+from rlmm.events import PolicyState, TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredTopics:
-    """All topics that have a policy, whatever its state: what was stored stays readable."""
+    """All topics that have a policy, whatever its state: what was stored stays readable.
+
+    `managed` are the names of those whose own retention is kept off: all but the disabled.
+    """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
     name_by_id: Mapping[UUID, str] = field(default_factory=dict)
+    managed: frozenset[str] = frozenset()
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
         """The partition of a topic by name, None if the topic is not tiered."""
@@ -35,7 +39,8 @@ class TieredTopics:
 
 def tiered_topics(policies: Iterable[TopicPolicy], topic_ids: Mapping[str, UUID]) -> TieredTopics:
     """Put together what the policies say and `topic_ids`, what the cluster said last."""
-    name_by_id = {policy.topic_id: policy.topic for policy in policies}
+    policy_by_id = {policy.topic_id: policy for policy in policies}
+    name_by_id = {topic_id: policy.topic for topic_id, policy in policy_by_id.items()}
     ids_of: dict[str, list[UUID]] = {}
     for topic_id, topic in name_by_id.items():
         ids_of.setdefault(topic, []).append(topic_id)
@@ -46,7 +51,12 @@ def tiered_topics(policies: Iterable[TopicPolicy], topic_ids: Mapping[str, UUID]
             id_by_name[topic] = confirmed
         elif confirmed is None and len(found) == 1:
             id_by_name[topic] = found[0]
-    return TieredTopics(id_by_name=id_by_name, name_by_id=name_by_id)
+    managed = frozenset(
+        topic
+        for topic, topic_id in id_by_name.items()
+        if policy_by_id[topic_id].state is not PolicyState.DISABLED
+    )
+    return TieredTopics(id_by_name=id_by_name, name_by_id=name_by_id, managed=managed)
 
 
 def _partition(topic_id: UUID, topic: str, partition: int) -> TopicIdPartition:

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort, parse_host_port
+from rlm.policy.gateways import is_live
 from rlmm.events import ProcessRole
 from rlmm.spi import Registration
-
-LEASE_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +67,6 @@ def topology_of(
         last_known=last_known,
         direct_if_unserved=direct_if_unserved,
     )
-
-
-def is_live(registration: Registration, broker_time_ms: int) -> bool:
-    """Whether a process's lease holds; by the brokers' clock, so that no replay revives it."""
-    return registration.heartbeat_ms + LEASE_MS > broker_time_ms
 
 
 def _address(registration: Registration) -> HostPort | None:
