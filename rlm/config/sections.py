@@ -242,12 +242,6 @@ class GatewayConfig(Section):
         description="The largest request that is passed on. The broker has a setting of this "
         "name; this one should not be lower.",
     )
-    fetch_max_bytes: Count = Field(
-        default=57_671_680,
-        validation_alias="fetch.max.bytes",
-        description="The most that one fetch is answered with, whatever the client asks for; "
-        "a first batch that is larger is returned whole.",
-    )
     fetch_max_wait_ms: IntervalMs = Field(
         default=500,
         validation_alias="remote.fetch.max.wait.ms",

@@ -85,4 +85,4 @@ def _placed(place: _PlacedT, topology: GatewayTopology) -> _PlacedT:
     address = topology.address_of(place.node_id) if place.host and place.node_id >= 0 else None
     if address is None:
         return place
-    return replace(place, host=address.host, port=address.port)  # type: ignore[type-var]
+    return replace(place, host=address.host, port=address.port)  # type: ignore[type-var]  # all places are dataclasses
