@@ -100,6 +100,8 @@ class Relay:
         self._is_closed = True
         self._closed(reason, detail)
         self._reads.close()
+        for task in self._tasks:
+            task.cancel()
         if self._broker is not None:
             self._broker.close()
         if reason is CloseReason.CLIENT_LEFT:
@@ -109,6 +111,11 @@ class Relay:
         if not self._output.is_blocked:
             self._client.close()
         self._loop.call_later(_FLUSH_S, self._abort)
+
+    async def ended(self) -> None:
+        """Wait until nothing of a closed one is under way."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reads.ended()
 
     def _abort(self) -> None:
         self._output.drop()

@@ -84,8 +84,12 @@ class RemoteReads:
         """The client has gone. What was begun of the store ends for the cache."""
         for underway in self._underway.values():
             underway.give_up()
-        self._underway.clear()
         self._pool.submit(self._tier.forget, self._client)
+
+    async def ended(self) -> None:
+        """Wait for what `close` gave up."""
+        tasks = [each.task for each in self._underway.values() if each.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _task(self, asked: _Asked) -> asyncio.Task[RemoteOutcome]:
         partition = asked.read.topic_id_partition

@@ -26,8 +26,10 @@ _QUIET_REASONS = frozenset({CloseReason.CLIENT_LEFT, CloseReason.BROKER_CLOSED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """`idle_ms` without a byte in either direction ends a connection: brokers do so by themselves,
-    this is for what never came to be of use to one.
+    """How many connections, and when one is given up.
+
+    One ends after `idle_ms` without a byte in either direction, which is behind the time after
+    which brokers end it themselves.
     """
 
     connection_count: int = 10_000
@@ -73,11 +75,14 @@ class GatewayServer:
         """Accept no more, end all connections."""
         if self._server is not None:
             self._server.close()
-        for relay in tuple(self._relays.values()):
+        relays = tuple(self._relays.values())
+        for relay in relays:
             relay.close(CloseReason.STOPPING)
-        for task in tuple(self._tasks):
+        for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for relay in relays:
+            await relay.ended()
 
     def _accept(self, client: asyncio.Transport) -> Relay | None:
         if len(self._relays) >= self._parts.limits.connection_count:
