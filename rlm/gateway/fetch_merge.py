@@ -25,6 +25,7 @@ from rlm.wire.schema import Records
 from rsm.segment.ids import TopicIdPartition
 
 READ_COMMITTED = 1
+_LOG_START_VERSION = 5
 _NO_RECORDS = b""
 
 Rows = Mapping[FetchKey, PartitionData]
@@ -98,8 +99,9 @@ def merge(
         known = ends[tiered.topic_id_partition]
         rows[key] = _remote_row(rows[key], outcomes.get(key, Reading()), known, plan)
     for key, tiered in plan.tiered.items():
-        if key in rows:
-            rows[key] = _with_log_start(tiered, rows[key])
+        if key in rows and version >= _LOG_START_VERSION:
+            known_ends = ends.get(tiered.topic_id_partition)
+            rows[key] = _with_log_start(tiered, rows[key], known_ends)
     _keep_budget(plan, rows, version)
     topics = tuple(
         replace(
@@ -161,7 +163,6 @@ def _success_row(
         partition_index=row.partition_index,
         high_watermark=ends.high_watermark,
         last_stable_offset=ends.last_stable_offset,
-        log_start_offset=ends.start_offset,
         diverging_epoch=diverging,
         aborted_transactions=aborted,
         records=records,
@@ -177,10 +178,11 @@ def _error_row(row: PartitionData, error_code: int) -> PartitionData:
     )
 
 
-def _with_log_start(tiered: TieredFetch, row: PartitionData) -> PartitionData:
-    if row.error_code != ErrorCode.NONE or row.log_start_offset < 0:
+def _with_log_start(tiered: TieredFetch, row: PartitionData, ends: LogEnds | None) -> PartitionData:
+    if row.error_code != ErrorCode.NONE:
         return row
-    return replace(row, log_start_offset=tiered.facts.log_start(row.log_start_offset))
+    local_start_offset = row.log_start_offset if ends is None else ends.start_offset
+    return replace(row, log_start_offset=tiered.facts.log_start(local_start_offset))
 
 
 def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:
