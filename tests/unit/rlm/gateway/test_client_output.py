@@ -6,7 +6,6 @@ import asyncio
 
 from rlm.gateway.actions import AnswerToClient
 from rlm.gateway.client_output import ClientOutput
-from rlm.wire.schema import Buffer
 
 _LARGE = b"x" * 600_000
 
