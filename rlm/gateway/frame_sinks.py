@@ -69,12 +69,14 @@ class Scanned:
         self._size_left_bytes = SIZE_BYTES
 
     def take(self, data: memoryview) -> None:
-        actions = self._actions()
-        if self._size_left_bytes:
-            size_part, data = data[: self._size_left_bytes], data[self._size_left_bytes :]
-            self._size_left_bytes -= len(size_part)
-            actions.append(ToClient(size_part))
-        actions.extend(ToClient(part) for part in self._scanner.feed(data))
+        size_part_bytes = min(self._size_left_bytes, len(data))
+        parts = self._scanner.feed(data[size_part_bytes:])
+        if size_part_bytes:
+            self._size_left_bytes -= size_part_bytes
+            # Nothing is held yet, so the first part lies right behind: one packet, not two.
+            behind_bytes = len(parts.pop(0)) if parts else 0
+            parts.insert(0, data[: size_part_bytes + behind_bytes])
+        self._actions().extend(map(ToClient, parts))
 
     def end(self) -> None:
         self._ended()

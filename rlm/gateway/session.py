@@ -20,8 +20,8 @@ an action `Close` no method may be called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rlm.gateway.actions import Action, Close
 from rlm.gateway.broker_answers import BrokerAnswers
@@ -31,6 +31,8 @@ from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.session_parts import SessionParts, SessionState
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError
+
+TakenT = TypeVar("TakenT")
 
 
 class Session:
@@ -59,31 +61,34 @@ class Session:
 
     def from_client(self, data: memoryview) -> list[Action]:
         """Take what the client sent; the buffer may be reused when the actions were carried out."""
-        with self._refusing(CloseReason.MALFORMED_REQUEST):
-            self._requests.stream.feed(data)
-            self._settle()
-        return self._state.take_actions()
+        return self._step(CloseReason.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
     def from_broker(self, data: memoryview) -> list[Action]:
         """Take what the broker sent, which may be changed in place; else as `from_client`."""
-        with self._refusing(CloseReason.MALFORMED_ANSWER):
-            self._answers.stream.feed(data)
-            self._settle()
-        return self._state.take_actions()
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.feed, data)
 
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
         """Take an outcome for each read of the action ReadRemote, in order; they are ours now."""
-        with self._refusing(CloseReason.MALFORMED_ANSWER):
-            self._answers.remote_read(outcomes)
-            self._settle()
-        return self._state.take_actions()
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
 
     def exchange_rewritten(self, response: Message) -> list[Action]:
         """Take what the rewrite of the action RewriteExchange made."""
-        with self._refusing(CloseReason.MALFORMED_ANSWER):
-            self._answers.exchange_rewritten(response)
-            self._settle()
-        return self._state.take_actions()
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.exchange_rewritten, response)
+
+    def _step(
+        self, malformed: CloseReason, take: Callable[[TakenT], None], taken: TakenT
+    ) -> list[Action]:
+        state = self._state
+        try:
+            take(taken)
+            # Else nothing is held that could go on: this is run for every piece that passes.
+            if self._requests.stream.stopped or self._answers.stream.stopped:
+                self._settle()
+        except ConnectionRefusedByGatewayError as error:
+            state.actions.append(Close(reason=error.reason, detail=error.detail))
+        except CorruptError as error:
+            state.actions.append(Close(reason=malformed, detail=str(error)))
+        return state.take_actions()
 
     def _settle(self) -> None:
         """Go on where this call has lifted what stopped a side; then say what is stopped now."""
@@ -96,12 +101,3 @@ class Session:
 
     def _must_hold_client(self) -> bool:
         return self._state.is_gathering or len(self._state.pending) >= self._limit_count
-
-    @contextmanager
-    def _refusing(self, reason: CloseReason) -> Iterator[None]:
-        try:
-            yield
-        except ConnectionRefusedByGatewayError as error:
-            self._state.actions.append(Close(reason=error.reason, detail=error.detail))
-        except CorruptError as error:
-            self._state.actions.append(Close(reason=reason, detail=str(error)))
