@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -32,7 +33,16 @@ from rlm.system_clock import SystemClock
 from rsm.segment.clock import Clock
 
 _TICK_MS = 200
+_ANY_LOOPBACK_PORT = HostPort(host="127.0.0.1", port=0)
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GatewaySockets:
+    """Where clients connect, and where this process asks the gateway how it is."""
+
+    clients: socket.socket
+    rest: socket.socket
 
 
 def supervise_host(config_path: Path) -> int:
@@ -48,8 +58,12 @@ def supervise_host(config_path: Path) -> int:
         rest = bind_listener(config.process.rest_listener, key="rest.listener")
         stack.enter_context(closing(rest))
         metrics = _bind_metrics(config, stack)
+        gateway = _bind_gateway(config, stack)
         stack.enter_context(locked_state_dir(config.host.state_dir))
-        supervisor = _supervisor(config, (_manager_spec(config_path, rest),))
+        specs = [_manager_spec(config_path, rest)]
+        if gateway is not None:
+            specs.append(_gateway_spec(config_path, gateway))
+        supervisor = _supervisor(config, tuple(specs))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
@@ -85,6 +99,32 @@ def _manager_spec(config_path: Path, rest: socket.socket) -> ChildSpec:
         command=(sys.executable, "-m", "rlm", "manager", *options),
         inherited_fds=(rest.fileno(),),
         http_address=str(local_address(rest)),
+    )
+
+
+def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
+    listener = config.gateway.listener
+    if listener is None:
+        return None
+    clients = bind_listener(listener, key="gateway.listener")
+    stack.enter_context(closing(clients))
+    rest = bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")
+    stack.enter_context(closing(rest))
+    return _GatewaySockets(clients=clients, rest=rest)
+
+
+def _gateway_spec(config_path: Path, sockets: _GatewaySockets) -> ChildSpec:
+    fds = (sockets.clients.fileno(), sockets.rest.fileno())
+    options = ("--gateway-fd", str(fds[0]), "--rest-fd", str(fds[1]), "--supervised")
+    return ChildSpec(
+        name="gateway",
+        command=(
+            *(sys.executable, "-m", "rlm", "gateway"),
+            *("--config", str(config_path)),
+            *options,
+        ),
+        inherited_fds=fds,
+        http_address=str(local_address(sockets.rest)),
     )
 
 

@@ -19,6 +19,7 @@ from rlmm.events import (
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     ProcessRegistered,
     SegmentDeadLettered,
     SegmentEvent,
@@ -37,6 +38,7 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.CLAIM: ("leadership_claimed",),
     RecordKind.TRIM: ("local_log_trimmed",),
     RecordKind.LOG_START: ("log_start_advanced",),
+    RecordKind.LOG_START_REQUEST: ("log_start_requested",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
 }
@@ -84,6 +86,9 @@ def record_key(event: Event) -> bytes:
             return record_keys.partition_key(RecordKind.TRIM, event.topic_id_partition, event_id)
         case LogStartAdvanced():
             kind = RecordKind.LOG_START
+            return record_keys.partition_key(kind, event.topic_id_partition, event_id)
+        case LogStartRequested():
+            kind = RecordKind.LOG_START_REQUEST
             return record_keys.partition_key(kind, event.topic_id_partition, event_id)
 
 

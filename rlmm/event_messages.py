@@ -9,10 +9,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlmm.events import (
+    AppliedPosition,
     Event,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     OriginalConfig,
     PolicyState,
     ProcessRegistered,
@@ -56,6 +58,8 @@ def event_to_message(event: Event) -> pb.MetadataEvent:
             message.local_log_trimmed.CopyFrom(_trim_to_message(event))
         case LogStartAdvanced():
             message.log_start_advanced.CopyFrom(_log_start_to_message(event))
+        case LogStartRequested():
+            message.log_start_requested.CopyFrom(_log_start_request_to_message(event))
         case TopicPolicyChanged():
             message.topic_policy_changed.CopyFrom(_policy_to_message(event.policy))
         case ProcessRegistered():
@@ -77,6 +81,8 @@ def event_from_message(kind: RecordKind, message: pb.MetadataEvent) -> Event:
             return _trim_from_message(event_id, message.local_log_trimmed)
         case RecordKind.LOG_START:
             return _log_start_from_message(event_id, message.log_start_advanced)
+        case RecordKind.LOG_START_REQUEST:
+            return _log_start_request_from_message(event_id, message.log_start_requested)
         case RecordKind.POLICY:
             policy = _policy_from_message(message.topic_policy_changed)
             return TopicPolicyChanged(event_id=event_id, policy=policy)
@@ -183,6 +189,22 @@ def _log_start_from_message(event_id: UUID, message: pb.LogStartAdvanced) -> Log
     )
 
 
+def _log_start_request_to_message(event: LogStartRequested) -> pb.LogStartRequested:
+    return pb.LogStartRequested(
+        topic_id_partition=partition_to_message(event.topic_id_partition), offset=event.offset
+    )
+
+
+def _log_start_request_from_message(
+    event_id: UUID, message: pb.LogStartRequested
+) -> LogStartRequested:
+    return LogStartRequested(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        offset=_checked_offset(message.offset),
+    )
+
+
 def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
     return pb.TopicPolicyChanged(
         topic=policy.topic,
@@ -226,6 +248,8 @@ def _registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
         http_address=event.http_address,
         heartbeat_interval_ms=event.heartbeat_interval_ms,
         version=event.version,
+        gateway_address=event.gateway_address,
+        applied=[pb.AppliedPosition(partition=a.partition, offset=a.offset) for a in event.applied],
     )
 
 
@@ -242,6 +266,10 @@ def _registration_from_message(event_id: UUID, message: pb.ProcessRegistered) ->
         http_address=message.http_address,
         heartbeat_interval_ms=message.heartbeat_interval_ms,
         version=message.version,
+        gateway_address=message.gateway_address,
+        applied=tuple(
+            AppliedPosition(partition=a.partition, offset=a.offset) for a in message.applied
+        ),
     )
 
 

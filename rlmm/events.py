@@ -83,6 +83,19 @@ class LogStartAdvanced:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStartRequested:
+    """A client has deleted the records below `offset`, and the broker has accepted that.
+
+    Written by any gateway, unfenced: requests are a maximum, never above the high watermark. The
+    leader makes it the log start.
+    """
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    offset: int
+
+
 class PolicyState(Enum):
     """The life of a topic's tiering. No trim but in ACTIVE; copies in ACTIVE and DISABLING."""
 
@@ -141,11 +154,21 @@ class ProcessRole(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedPosition:
+    """A process has applied all records of a metadata partition below `offset`."""
+
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRegistered:
     """A process of ours is alive; repeated as its heartbeat. The last one per process id holds.
 
-    `http_address` is host:port of its HTTP API, empty if it has none. A process is judged alive by
-    the broker's time of this record, not by its arrival.
+    `http_address` is host:port of its HTTP API, empty if it has none; `gateway_address` is where
+    clients reach a gateway, empty for other processes. `applied` is how far it had applied the
+    metadata topic: the next offset of each metadata partition, empty if it doesn't say. A process
+    is judged alive by the broker's time of this record, not by its arrival.
     """
 
     event_id: UUID
@@ -155,6 +178,8 @@ class ProcessRegistered:
     http_address: str
     heartbeat_interval_ms: int
     version: str
+    gateway_address: str = ""
+    applied: tuple[AppliedPosition, ...] = ()
 
 
 Event = (
@@ -163,6 +188,7 @@ Event = (
     | LeadershipClaimed
     | LocalLogTrimmed
     | LogStartAdvanced
+    | LogStartRequested
     | TopicPolicyChanged
     | ProcessRegistered
 )

@@ -14,10 +14,12 @@ remembered, so that its owner can remove it one day.
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
 | trim, log start | by the owner, unless below what was accepted before |
+| log start requested | by anyone, if above the log start and what was requested before |
 | policy, registration | always: the last writer wins |
 
 A tombstone of any record of a segment erases the segment wholly, for compaction may have taken its
-other records already. A tombstone of a trim or log start only forgets the key.
+other records already. A tombstone of a trim or log start only forgets the key; so does one of a
+request, which is written when the log starts there: a request that is met is no longer known.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from rlmm.events import (
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     ProcessRegistered,
     SegmentDeadLettered,
     TopicPolicyChanged,
@@ -91,7 +94,7 @@ class PutPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutRecordKey:
-    """The key of a trim or log start stands in the log at `offset`; None: no longer."""
+    """The key of a trim, log start or request stands in the log at `offset`; None: no longer."""
 
     key: RecordKey
     offset: int | None
@@ -146,6 +149,8 @@ def fold(view: FoldView, step: Step, *, append_time_ms: int, position: MetadataP
             return _fold_claim(view, step)
         case LocalLogTrimmed() | LogStartAdvanced():
             return _fold_fenced(view, step, position.offset)
+        case LogStartRequested():
+            return _fold_log_start_request(view, step, position.offset)
         case SegmentDeadLettered():
             return _fold_dead_lettered(view, step)
         case TopicPolicyChanged():
@@ -247,7 +252,7 @@ def _fold_fenced(view: FoldView, step: LocalLogTrimmed | LogStartAdvanced, offse
         after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
     else:
         kind, current = RecordKind.LOG_START, before.log_start_offset
-        after = replace(before, log_start_offset=step.offset)
+        after = _without_met_request(replace(before, log_start_offset=step.offset))
     key = RecordKey(kind=kind, subject=subject, event_id=step.event_id.bytes)
     remembered = PutRecordKey(key=key, offset=offset)
     if before.owner != step.writer:
@@ -257,11 +262,31 @@ def _fold_fenced(view: FoldView, step: LocalLogTrimmed | LogStartAdvanced, offse
     return Outcome(writes=(PutPartition(subject=subject, state=after), remembered))
 
 
+def _fold_log_start_request(view: FoldView, step: LogStartRequested, offset: int) -> Outcome:
+    subject = partition_subject(step.topic_id_partition)
+    before = view.partition_state(subject)
+    kind = RecordKind.LOG_START_REQUEST
+    key = RecordKey(kind=kind, subject=subject, event_id=step.event_id.bytes)
+    remembered = PutRecordKey(key=key, offset=offset)
+    known = (before.log_start_offset, before.log_start_requested_offset)
+    if any(current is not None and step.offset <= current for current in known):
+        return Outcome(writes=(remembered,), refusal=Refusal.BELOW_CURRENT)
+    after = replace(before, log_start_requested_offset=step.offset)
+    return Outcome(writes=(PutPartition(subject=subject, state=after), remembered))
+
+
+def _without_met_request(state: PartitionState) -> PartitionState:
+    requested, start = state.log_start_requested_offset, state.log_start_offset
+    if requested is None or start is None or requested > start:
+        return state
+    return replace(state, log_start_requested_offset=None)
+
+
 def _fold_tombstone(view: FoldView, key: RecordKey) -> Outcome:
     match key.kind:
         case RecordKind.SEGMENT:
             return _erase_segment(view, key)
-        case RecordKind.TRIM | RecordKind.LOG_START:
+        case RecordKind.TRIM | RecordKind.LOG_START | RecordKind.LOG_START_REQUEST:
             return Outcome(writes=(PutRecordKey(key=key, offset=None),))
         case RecordKind.CLAIM:
             return Outcome(refusal=Refusal.CLAIM_REMOVED)

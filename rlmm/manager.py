@@ -204,18 +204,25 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         return identity.partition_count
 
     def _remove_superseded(self, event: Event, written: Published) -> None:
-        """Tombstone the trims, or log starts, that stand before the one just accepted.
+        """Tombstone the trims, or log starts and requests, that stand before the one just accepted.
 
         Only those: a newer one may have come in behind it, and must stay.
         """
         match event:
             case LocalLogTrimmed():
-                kind = RecordKind.TRIM
+                kinds = [RecordKind.TRIM]
             case LogStartAdvanced():
-                kind = RecordKind.LOG_START
+                kinds = [RecordKind.LOG_START]
+                state = self._cache.partition_state(event.topic_id_partition)
+                if state.log_start_requested_offset is None:  # all that were made are met
+                    kinds.append(RecordKind.LOG_START_REQUEST)
             case _:
                 return
-        keys = self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
+        keys = [
+            key
+            for kind in kinds
+            for key in self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
+        ]
         try:
             for key in keys:
                 self._topic.publish(written.partition, key.to_bytes(), None)

@@ -6,6 +6,7 @@
 | leadership claimed | 0x02 | partition subject (20), event (16) |
 | local log trimmed | 0x03 | partition subject (20), event (16) |
 | log start advanced | 0x04 | partition subject (20), event (16) |
+| log start requested | 0x05 | partition subject (20), event (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 
@@ -37,6 +38,7 @@ class RecordKind(IntEnum):
     CLAIM = 0x02
     TRIM = 0x03
     LOG_START = 0x04
+    LOG_START_REQUEST = 0x05
     POLICY = 0x10
     REGISTRATION = 0x11
 
@@ -46,6 +48,7 @@ _SUBJECT_BYTES = {
     RecordKind.CLAIM: PARTITION_SUBJECT_BYTES,
     RecordKind.TRIM: PARTITION_SUBJECT_BYTES,
     RecordKind.LOG_START: PARTITION_SUBJECT_BYTES,
+    RecordKind.LOG_START_REQUEST: PARTITION_SUBJECT_BYTES,
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
 }
@@ -95,7 +98,7 @@ def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
 
 
 def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
-    """The key of a claim, a trim or a log start."""
+    """The key of a claim, a trim, a log start or a request of one."""
     return bytes((kind,)) + partition_subject(value) + event_id.bytes
 
 

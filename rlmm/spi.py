@@ -65,12 +65,20 @@ class PartitionState:
     `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
     `log_start_offset`: nothing below is readable; None until one was recorded. `trimmed_offset`:
     up to where the local log was, or is about to be, trimmed by us; None if never.
+    `log_start_requested_offset`: a client wants the log to start there; None once it does.
     """
 
     owner: Writer | None = None
     lineage: Lineage = field(default_factory=Lineage)
     log_start_offset: int | None = None
     trimmed_offset: int | None = None
+    log_start_requested_offset: int | None = None
+
+    @property
+    def first_readable_offset(self) -> int | None:
+        """Nothing below is readable, by the log start or by a client's request of one."""
+        starts = (self.log_start_offset, self.log_start_requested_offset)
+        return max((start for start in starts if start is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

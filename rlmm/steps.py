@@ -14,6 +14,7 @@ from rlmm.events import (
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     ProcessRegistered,
     SegmentDeadLettered,
     SegmentEvent,
@@ -72,6 +73,7 @@ Step = (
     | LeadershipClaimed
     | LocalLogTrimmed
     | LogStartAdvanced
+    | LogStartRequested
     | TopicPolicyChanged
     | ProcessRegistered
 )

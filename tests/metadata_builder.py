@@ -10,6 +10,7 @@ from rlmm.events import (
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     PolicyState,
     ProcessRegistered,
     ProcessRole,
@@ -138,6 +139,10 @@ def log_start(
         offset=offset,
         reason="retention.ms",
     )
+
+
+def log_start_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> LogStartRequested:
+    return LogStartRequested(event_id=event_id(), topic_id_partition=partition, offset=offset)
 
 
 def dead_lettered(metadata: RemoteLogSegmentMetadata) -> SegmentDeadLettered:

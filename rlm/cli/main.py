@@ -16,11 +16,11 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli import manager, read, run, status, topic
+from rlm.cli import gateway, manager, read, run, status, topic
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run, topic, status, read, manager)
+_COMMANDS = (run, gateway, topic, status, read, manager)
 
 
 def main() -> None:

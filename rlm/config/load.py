@@ -18,6 +18,7 @@ from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.sections import (
     CLIENT_KEYS,
     ClusterConfig,
+    GatewayConfig,
     HostConfig,
     ManagerConfig,
     MetadataConfig,
@@ -44,6 +45,7 @@ class Config:
     storage: StorageConfig
     metadata: MetadataConfig
     manager: ManagerConfig
+    gateway: GatewayConfig
     process: ProcessConfig
 
 
@@ -73,6 +75,7 @@ def load_config(path: Path) -> Config:
         storage=_parse(StorageConfig, properties),
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        gateway=_parse(GatewayConfig, properties),
         process=_parse(ProcessConfig, properties),
     )
 

@@ -38,7 +38,7 @@ def _default_text(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default: object = field.default
-    if default is None or default == "" or isinstance(default, ClientProperties):
+    if default is None or default in ("", {}) or isinstance(default, ClientProperties):
         return "none"
     return f"`{default.value if isinstance(default, Enum) else default}`"
 

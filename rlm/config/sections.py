@@ -23,6 +23,8 @@ from rlm.config.values import (
     IntervalMs,
     KeyPrefix,
     Listener,
+    NodeAddresses,
+    OptionalListener,
     SizeBytes,
     TopicName,
 )
@@ -195,6 +197,74 @@ class ManagerConfig(Section):
     )
 
 
+class GatewayConfig(Section):
+    """The gateway that clients read through."""
+
+    listener: OptionalListener = Field(
+        default=HostPort(host="127.0.0.1", port=19092),
+        validation_alias="gateway.listener",
+        description="Address that clients connect to; port 0 lets the system choose. Empty: "
+        "`rlm run` starts no gateway.",
+    )
+    advertised_listener: Listener | None = Field(
+        default=None,
+        validation_alias="gateway.advertised.listener",
+        description="Address that clients are given for this broker, here and by the cluster's "
+        "other gateways. By default the bound one; for a wildcard, the host name.",
+    )
+    node_addresses: NodeAddresses = Field(
+        default={},
+        validation_alias="gateway.node.addresses",
+        description="Addresses that clients are given for brokers, as node id=host:port, "
+        "comma-separated, instead of those that gateways register.",
+    )
+    direct_if_unserved: bool = Field(
+        default=False,
+        validation_alias="gateway.direct.if.unserved",
+        description="Give clients the own address of a broker whose gateway is not alive, "
+        "instead of another gateway's. They find there only what the broker still has, and may "
+        "reset their offsets.",
+    )
+    heartbeat_interval_ms: IntervalMs = Field(
+        default=5_000,
+        validation_alias="gateway.heartbeat.interval.ms",
+        description="How often a gateway registers itself in the metadata topic. The others take "
+        "it for dead after 15 s.",
+    )
+    max_connections: Count = Field(
+        default=5_000,
+        validation_alias="gateway.max.connections",
+        description="Clients at once; a further one is closed at once.",
+    )
+    request_max_bytes: Count = Field(
+        default=104_857_600,
+        validation_alias="socket.request.max.bytes",
+        description="The largest request that is passed on. The broker has a setting of this "
+        "name; this one should not be lower.",
+    )
+    fetch_max_wait_ms: IntervalMs = Field(
+        default=500,
+        validation_alias="remote.fetch.max.wait.ms",
+        description="How long one fetch waits for the store. What comes later is kept for the "
+        "client's next one.",
+    )
+    reader_thread_count: Count = Field(
+        default=10,
+        validation_alias="remote.log.reader.threads",
+        description="Threads that read from the store.",
+    )
+    chunk_bytes: Count = Field(
+        default=4_194_304,
+        validation_alias="rsm.config.chunk.size",
+        description="In pieces of how many bytes segments are read and cached.",
+    )
+    chunk_cache_bytes: Count = Field(
+        default=268_435_456,
+        validation_alias="rsm.config.fetch.chunk.cache.size",
+        description="Memory for what was read from the store, for all clients together.",
+    )
+
+
 class ProcessConfig(Section):
     """The processes and what they listen on."""
 
@@ -239,6 +309,7 @@ SECTIONS: tuple[type[Section], ...] = (
     StorageConfig,
     MetadataConfig,
     ManagerConfig,
+    GatewayConfig,
     ProcessConfig,
 )
 

@@ -7,6 +7,7 @@ as pydantic wants it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -55,6 +56,22 @@ def _parse_listener(value: object) -> object:
     return parse_host_port(value) if isinstance(value, str) else value
 
 
+def _parse_optional_listener(value: object) -> object:
+    return None if value == "" else _parse_listener(value)
+
+
+def _parse_node_addresses(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    addresses: dict[int, HostPort] = {}
+    for part in _split(value):
+        node, _, address = part.partition("=")
+        if not (node.isascii() and node.isdigit()) or int(node) in addresses:
+            raise ValueError("node id=host:port[,node id=host:port…]")
+        addresses[int(node)] = parse_host_port(address)
+    return addresses
+
+
 def _parse_bootstrap_servers(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -98,6 +115,8 @@ def _split(text: str) -> list[str]:
 
 BootstrapServers = Annotated[tuple[HostPort, ...], BeforeValidator(_parse_bootstrap_servers)]
 Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
+OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_listener)]
+NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
 Directory = Annotated[Path, BeforeValidator(_parse_directory)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]

@@ -70,7 +70,22 @@ def _log_start(view: PartitionView) -> AdvanceLogStart | None:
             offset=view.local_start_offset, reason="log start when tiering began"
         )
     cut = expiry_cut(view)
+    requested = _requested_start(view)
+    if requested is not None and (cut is None or cut.offset < requested):
+        return AdvanceLogStart(offset=requested, reason="records deleted by a client")
     return None if cut is None else AdvanceLogStart(offset=cut.offset, reason=cut.reason)
+
+
+def _requested_start(view: PartitionView) -> int | None:
+    """What a client deleted below; the broker took it, so it is not above the high watermark.
+
+    Above all the same after an unclean election: then no more than what is committed now.
+    """
+    requested, current = view.state.log_start_requested_offset, view.state.log_start_offset
+    if requested is None:
+        return None
+    offset = min(requested, view.offsets.high_watermark)
+    return offset if current is None or offset > current else None
 
 
 def _deletions(view: PartitionView) -> tuple[DeleteSegment, ...]:

@@ -3,9 +3,10 @@
 What leaves the local log is, all at once: wholly within a range that is stored without a hole from
 the local start on, in the log's own lineage, finished and verified; below the high watermark; not
 the newest rolled segment, nor younger than the minimum age (a retried batch is recognised only
-while the producer's state is in the local log); over the local retention; and further from the end
-of what is stored than the margin. The trim ends at a segment's base offset. One exception: below
-the log start nothing is readable any more, so expired data goes up to there, wherever it lies.
+while the producer's state is in the local log); over the local retention; further from the end of
+what is stored than the margin; and known as stored to every live gateway. The trim ends at a
+segment's base offset. One exception: below the log start nothing is readable any more, so expired
+data goes up to there, wherever it lies.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rlm.policy.gateways import has_applied
 from rlm.policy.retention import Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
@@ -131,4 +133,29 @@ def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
     if age_ms < view.limits.local_trim_min_age_ms:
         values = {"age_ms": age_ms, "min_age_ms": view.limits.local_trim_min_age_ms}
         return TrimHeld(reason="younger_than_min_age", values=values)
+    return _held_for_gateway(view, segment)
+
+
+def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+    """A live gateway that has not applied all that says where the segment is stored."""
+    stored = {
+        part.metadata.segment_id
+        for part in view.stored
+        if part.offsets.start_offset < segment.offsets.end_offset
+        and part.offsets.end_offset > max(segment.offsets.start_offset, view.local_start_offset)
+    }
+    for record in view.segments:
+        position = record.changed_at
+        if record.metadata.segment_id not in stored or position is None:
+            continue
+        for gateway in view.gateways:
+            if not has_applied(gateway, position):
+                return TrimHeld(
+                    reason="gateway_behind",
+                    values={
+                        "gateway": gateway.gateway_address,
+                        "metadata_partition": position.partition,
+                        "metadata_offset": position.offset,
+                    },
+                )
     return None

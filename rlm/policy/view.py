@@ -9,7 +9,7 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rlm.source.log_source import LocalLog
-from rlmm.events import TopicPolicy
+from rlmm.events import ProcessRegistered, TopicPolicy
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition
@@ -40,6 +40,7 @@ class PartitionView:
 
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
+    `gateways` are the live ones: they must know of what is stored before it leaves the broker.
     """
 
     topic_id_partition: TopicIdPartition
@@ -53,6 +54,7 @@ class PartitionView:
     moment: Moment
     limits: PolicyLimits
     untierable: str | None = None
+    gateways: tuple[ProcessRegistered, ...] = ()
 
     @cached_property
     def _stitched(self) -> StitchedLineage:
@@ -103,6 +105,8 @@ class PartitionView:
     def external_start(self) -> bool:
         """Somebody else moved the local start above what we ever trimmed or expired."""
         ours = [
-            o for o in (self.state.trimmed_offset, self.state.log_start_offset) if o is not None
+            o
+            for o in (self.state.trimmed_offset, self.state.first_readable_offset)
+            if o is not None
         ]
         return bool(ours) and self.local_start_offset > max(ours)

@@ -60,13 +60,13 @@ def locate(
     answer is complete is for the caller to know (`RemoteLogMetadataManager.caught_up`).
     """
     state = metadata.partition_state(topic_id_partition)
-    log_start_offset = state.log_start_offset
-    if log_start_offset is not None and offset < log_start_offset:
+    first_offset = state.first_readable_offset
+    if first_offset is not None and offset < first_offset:
         return NotStored(
             topic_id_partition=topic_id_partition,
             offset=offset,
             absence=Absence.BELOW_LOG_START,
-            until_offset=log_start_offset,
+            until_offset=first_offset,
         )
     epoch = state.lineage.epoch_for_offset(offset)
     if epoch is not None:
@@ -82,7 +82,7 @@ def readable_ranges(
 ) -> tuple[StoredRange, ...]:
     """All that may be served above `from_offset`, ascending by start; ranges may overlap."""
     state = metadata.partition_state(topic_id_partition)
-    first_offset = max(from_offset, state.log_start_offset or 0)
+    first_offset = max(from_offset, state.first_readable_offset or 0)
     records = metadata.list_remote_log_segments(
         topic_id_partition,
         states=(SegmentState.COPY_SEGMENT_FINISHED,),
@@ -99,13 +99,16 @@ def log_start_offset(
 ) -> int:
     """The first offset of the log over both tiers, given the broker's own log start.
 
-    As recorded by a leader; where none was, the lowest that either tier has.
+    As recorded by a leader or requested by a client; where neither was, the lowest that either
+    tier has. Where nothing is stored any more, the broker may have moved on by itself.
     """
-    recorded = metadata.partition_state(topic_id_partition).log_start_offset
+    recorded = metadata.partition_state(topic_id_partition).first_readable_offset
+    ranges = readable_ranges(metadata, topic_id_partition)
+    if not ranges:
+        return max(local_start_offset, recorded or 0)
     if recorded is not None:
         return recorded
-    starts = (r.offsets.start_offset for r in readable_ranges(metadata, topic_id_partition))
-    return min(next(starts, local_start_offset), local_start_offset)
+    return min(ranges[0].offsets.start_offset, local_start_offset)
 
 
 def _search(
@@ -120,7 +123,7 @@ def _search(
         return max(holding, key=lambda r: r.offsets.end_offset)
     until_offset = above[0].offsets.start_offset
     lowest = readable_ranges(metadata, tip)[0].offsets.start_offset
-    unknown_below = state.log_start_offset is None and offset < lowest
+    unknown_below = state.first_readable_offset is None and offset < lowest
     return NotStored(
         topic_id_partition=tip,
         offset=offset,
@@ -131,7 +134,7 @@ def _search(
 
 def _from_log_start(stored: StoredRange, state: PartitionState) -> StoredRange:
     """What of a segment is not below the log start."""
-    start = state.log_start_offset
+    start = state.first_readable_offset
     if start is None or start <= stored.offsets.start_offset:
         return stored
     offsets = OffsetRange(start_offset=start, end_offset=stored.offsets.end_offset)

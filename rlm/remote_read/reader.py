@@ -1,11 +1,11 @@
 """RemoteLogReader: stored log segments as runs of whole, checked record batches.
 
-Two ways to read: `scan` goes on over segments for as long as something is stored, and fetches ahead
-of its consumer; `read_batches` answers one fetch. Both look up segments by rlm.remote_read.locate
-and check batches by rlm.remote_read.segment_cursor; neither decodes records.
+For one consumer that reads much: over segments for as long as something is stored, ahead of its
+consumer, past any cache. Segments are looked up by rlm.remote_read.locate, batches are checked by
+rlm.remote_read.segment_cursor; records are not decoded. Many readers of a few batches at a time
+are rlm.remote_read.fetcher's matter.
 
-Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch; of `read_batches`: twice max_bytes,
-or twice the first batch if that is larger.
+Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.segment_cursor import SegmentCursor, StoredBatches
+from rlm.remote_read.segment_parts import read_indexes, read_stored
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.batch import scan_batches
-from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.indexes import OffsetIndex, OffsetIndexEntry
-from rsm.segment.ranges import ByteRange, OffsetRange
-from rsm.spi import IndexType, RemoteStorageManager
+from rsm.segment.indexes import OffsetIndexEntry
+from rsm.segment.ranges import ByteRange
+from rsm.spi import RemoteStorageManager
 
 _MIN_FETCH_BYTES = 65_536
 _Fetched = Generator[tuple[SegmentCursor, bytes], None, None]
@@ -103,31 +102,6 @@ class RemoteLogReader:
         requests = self._requests(iter([(stored, from_offset)]))
         return RemoteScan(self._fetch_ahead(requests), from_offset)
 
-    def read_batches(
-        self, topic_id_partition: TopicIdPartition, offset: int, max_bytes: int
-    ) -> StoredBatches | NotStored:
-        """Whole batches of one segment, from the one that holds `offset` on.
-
-        At most `max_bytes`, but the first batch whole however large it is. Where compaction left
-        a gap at a segment's end, the next segment's first batches. Raises NotFoundError if the
-        object is gone, CorruptError, RetriableError.
-        """
-        while True:
-            stored = locate(self._metadata, topic_id_partition, offset)
-            if isinstance(stored, NotStored):
-                return stored
-            cursor = self._open(stored, offset)
-            run = self._first_run(cursor, max(max_bytes, _MIN_FETCH_BYTES))
-            if run is not None:
-                return _cut_to(run, max_bytes)
-            offset = stored.offsets.end_offset
-
-    def _first_run(self, cursor: SegmentCursor, fetch_bytes: int) -> StoredBatches | None:
-        for positions in _pieces(cursor, fetch_bytes):
-            for run in cursor.feed(self._fetch(cursor, positions)):
-                return run
-        return None
-
     def _placed(
         self, tip: TopicIdPartition, from_offset: int, end_offset: int | None
     ) -> Iterator[tuple[StoredRange, int]]:
@@ -149,15 +123,12 @@ class RemoteLogReader:
                 yield cursor, positions
 
     def _open(self, stored: StoredRange, from_offset: int) -> SegmentCursor:
-        offsets = stored.metadata.offsets
-        entry = OffsetIndexEntry(offset=offsets.start_offset, position=0)
-        if from_offset > offsets.start_offset:
-            index = OffsetIndex.parse(
-                self._storage.fetch_index(stored.metadata, IndexType.OFFSET),
-                offsets=offsets,
-                log_bytes=stored.metadata.segment_size_bytes,
+        metadata = stored.metadata
+        entry = OffsetIndexEntry(offset=metadata.offsets.start_offset, position=0)
+        if from_offset > metadata.offsets.start_offset:
+            entry = read_indexes(self._storage, metadata).lookup(
+                from_offset, metadata.segment_size_bytes
             )
-            entry = index.lookup(from_offset)
         return SegmentCursor(stored, from_offset=from_offset, entry=entry)
 
     def _fetch_ahead(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
@@ -175,17 +146,7 @@ class RemoteLogReader:
                 future.cancel()
 
     def _fetch(self, cursor: SegmentCursor, positions: ByteRange) -> bytes:
-        metadata = cursor.stored.metadata
-        try:
-            return self._storage.fetch_log_segment(metadata, positions)
-        except (NotFoundError, CorruptError) as error:
-            raise type(error)(
-                "a stored segment can't be read",
-                segment_id=metadata.segment_id,
-                offsets=cursor.stored.offsets,
-                positions=positions,
-                reason=error,
-            ) from error
+        return read_stored(self._storage, cursor.stored.metadata, positions)
 
 
 def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
@@ -201,16 +162,3 @@ def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
 def _taken(under_way: deque[tuple[SegmentCursor, Future[bytes]]]) -> tuple[SegmentCursor, bytes]:
     cursor, future = under_way.popleft()
     return cursor, future.result()
-
-
-def _cut_to(run: StoredBatches, max_bytes: int) -> StoredBatches:
-    """The first batches of a run that fit; one at least."""
-    if len(run.data) <= max_bytes:
-        return run
-    end_position, end_offset = 0, run.offsets.start_offset
-    for position, header in scan_batches(run.data):
-        if position and position + header.length_bytes > max_bytes:
-            break
-        end_position, end_offset = position + header.length_bytes, header.next_offset
-    offsets = OffsetRange(start_offset=run.offsets.start_offset, end_offset=end_offset)
-    return replace(run, offsets=offsets, data=run.data[:end_position])

@@ -1,8 +1,7 @@
 """SegmentCursor: the bytes of one stored segment cut into runs of whole, checked record batches.
 
-Owns what is checked before stored bytes may be served: each batch's CRC, that offsets ascend, that
-its leader epoch is the segment's, that it lies in the part that may be read. Serving begins with
-the batch that holds the offset asked for and ends where the readable part ends. Must not know
+Each batch is checked (rlm.remote_read.batch_checks) before it is served. Serving begins with the
+batch that holds the offset asked for and ends where the readable part ends. Must not know
 where the bytes come from, nor what the records in them are. Pure.
 """
 
@@ -11,17 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crc32c import crc32c
-
 from rlm.policy.coverage import StoredRange
-from rsm.segment.batch import (
-    CRC_COVERED_FROM,
-    PREFIX_BYTES,
-    BatchHeader,
-    batch_length_bytes,
-    parse_header,
-    verify_crc,
-)
+from rlm.remote_read.batch_checks import checked_header, require_index_agrees, require_outside
+from rsm.segment.batch import PREFIX_BYTES, BatchHeader, batch_length_bytes
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -127,7 +118,7 @@ class SegmentCursor:
                 break
             header = self._checked(view[position : position + size])
             if header.next_offset > self._stored.offsets.end_offset:
-                self._require_outside(header)
+                require_outside(header.base_offset, self._stored.offsets.end_offset)
                 self._done = True
                 break
             position += size
@@ -147,36 +138,15 @@ class SegmentCursor:
 
     def _checked(self, batch: memoryview) -> BatchHeader:
         """Check all of a batch that does not depend on the readable part."""
-        header = parse_header(batch, base_position=self._position)
-        # The way of nearly every batch; the other one reads the header again.
-        if header.magic < 2 or crc32c(batch[CRC_COVERED_FROM:]) != header.crc:
-            verify_crc(batch, position=self._position)
-        # The CRC covers neither offset nor leader epoch.
-        at_least, end_offset = self._next_offset, self._stored.metadata.offsets.end_offset
-        if header.base_offset < at_least or header.next_offset > end_offset:
-            expected, found = f"{at_least}..{end_offset - 1}", header.base_offset
-            raise CorruptError("batch has other offsets", expected=expected, found=found)
-        if self._position == self._entry.position > 0 and header.base_offset > self._entry.offset:
-            expected, found = f"<= {self._entry.offset}", header.base_offset
-            raise CorruptError("index does not agree with the log", expected=expected, found=found)
-        if header.magic >= 2:
-            self._check_epoch(header)
+        header = checked_header(
+            (batch,),
+            self._stored.metadata,
+            position=self._position,
+            at_least_offset=self._next_offset,
+        )
+        if self._position == self._entry.position:
+            require_index_agrees(header.base_offset, self._entry)
         return header
-
-    def _require_outside(self, header: BatchHeader) -> None:
-        """A cut of the lineage lies between batches: none spans two leaders' epochs."""
-        end_offset = self._stored.offsets.end_offset
-        if header.base_offset < end_offset:
-            found = header.next_offset
-            raise CorruptError("batch crosses its lineage's end", expected=end_offset, found=found)
-
-    def _check_epoch(self, header: BatchHeader) -> None:
-        epochs = self._stored.metadata.segment_leader_epochs
-        expected = epochs.epoch_for_offset(header.base_offset)
-        # None: below the log start as it was at copy time, so not known and not served.
-        if expected is not None and expected != header.partition_leader_epoch:
-            found = header.partition_leader_epoch
-            raise CorruptError("leader epoch is not the segment's", expected=expected, found=found)
 
     def _corrupt(self, message: str, **context: object) -> CorruptError:
         metadata = self._stored.metadata

@@ -1,4 +1,4 @@
-"""The first stored record since a time: segments by their maximum, time index, then the batches.
+"""Stored records by time: segments by their maximum, time index, then the batches.
 
 As Kafka's RemoteLogManager.findOffsetByTimestamp: a segment whose greatest timestamp is older is
 not looked into, and what lies outside the lineage or below the log start never answers.
@@ -6,20 +6,31 @@ not looked into, and what lies outside the lineage or below the log start never 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import readable_ranges
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.segment_cursor import StoredBatches
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.batch import scan_batches
+from rsm.segment.batch import NO_TIMESTAMP, BatchHeader, scan_batches
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.records import decode_records
 from rsm.spi import IndexType, RemoteStorageManager
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRecord:
+    """A record by its place; `leader_epoch` None in batches older than epochs."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int | None
+
+
 class RemoteTimestamps:
-    """Answers over stored segments. Thread-safe."""
+    """Answers over stored segments. Thread-safe. All methods raise as `RemoteLogReader.scan`."""
 
     def __init__(
         self,
@@ -32,11 +43,24 @@ class RemoteTimestamps:
         self._reader = reader
 
     def offset_since(self, topic_id_partition: TopicIdPartition, timestamp_ms: int) -> int | None:
-        """The offset of the first record with a timestamp of at least `timestamp_ms`, if any.
+        """The offset of the first record with a timestamp of at least `timestamp_ms`, if any."""
+        found = self.record_since(topic_id_partition, timestamp_ms)
+        return None if found is None else found.offset
 
-        Raises as `RemoteLogReader.scan`.
+    def record_since(
+        self,
+        topic_id_partition: TopicIdPartition,
+        timestamp_ms: int,
+        *,
+        below_offset: int | None = None,
+    ) -> FoundRecord | None:
+        """As `offset_since`, with the record's own time; segments from `below_offset` on are left.
+
+        A record found may lie at or above `below_offset` all the same.
         """
         for stored in readable_ranges(self._metadata, topic_id_partition):
+            if below_offset is not None and stored.offsets.start_offset >= below_offset:
+                break
             if stored.metadata.max_timestamp_ms < timestamp_ms:
                 continue
             found = self._in_segment(stored, timestamp_ms)
@@ -44,7 +68,41 @@ class RemoteTimestamps:
                 return found
         return None
 
-    def _in_segment(self, stored: StoredRange, timestamp_ms: int) -> int | None:
+    def record_of_max_timestamp(
+        self, topic_id_partition: TopicIdPartition, *, above_ms: int = NO_TIMESTAMP
+    ) -> FoundRecord | None:
+        """The first record of the greatest timestamp, if that is above `above_ms`.
+
+        Of a segment that may be read in part only, the whole part is read: its maximum may be
+        elsewhere.
+        """
+        best: FoundRecord | None = None
+        ranges = readable_ranges(self._metadata, topic_id_partition)
+        for stored in sorted(ranges, key=lambda r: -r.metadata.max_timestamp_ms):
+            best_ms = above_ms if best is None else best.timestamp_ms
+            greatest_ms = stored.metadata.max_timestamp_ms
+            if greatest_ms < best_ms or greatest_ms <= above_ms:
+                break
+            found = self._greatest_in(stored)
+            if found is not None and found.timestamp_ms > above_ms:
+                best = found if best is None else min(best, found, key=_newest_first)
+        return best
+
+    def _greatest_in(self, stored: StoredRange) -> FoundRecord | None:
+        if stored.offsets == stored.metadata.offsets:
+            return self._in_segment(stored, stored.metadata.max_timestamp_ms)
+        best: FoundRecord | None = None
+        start_offset = stored.offsets.start_offset
+        for run in self._reader.scan_segment(stored, start_offset):
+            for position, header in scan_batches(run.data):
+                if header.max_timestamp_ms > (best.timestamp_ms if best else NO_TIMESTAMP):
+                    at_least_ms = best.timestamp_ms + 1 if best else 0
+                    best = (
+                        _greatest_in_batch(run, position, header, start_offset, at_least_ms) or best
+                    )
+        return best
+
+    def _in_segment(self, stored: StoredRange, timestamp_ms: int) -> FoundRecord | None:
         offsets = stored.metadata.offsets
         index = TimeIndex.parse(
             self._storage.fetch_index(stored.metadata, IndexType.TIMESTAMP), offsets=offsets
@@ -52,21 +110,41 @@ class RemoteTimestamps:
         from_offset = max(index.lookup(timestamp_ms).offset, stored.offsets.start_offset)
         if from_offset not in stored.offsets:
             return None
+        start_offset = stored.offsets.start_offset
         for run in self._reader.scan_segment(stored, from_offset):
-            found = _in_run(run, timestamp_ms, stored.offsets.start_offset)
-            if found is not None:
-                return found
+            for position, header in scan_batches(run.data):
+                if header.max_timestamp_ms < timestamp_ms:
+                    continue
+                for record in _records(run, position, header):
+                    if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
+                        return record
         return None
 
 
-def _in_run(run: StoredBatches, timestamp_ms: int, start_offset: int) -> int | None:
-    for position, header in scan_batches(run.data):
-        if header.max_timestamp_ms < timestamp_ms:
-            continue
-        if header.is_control:  # a marker counts, as the broker's own search counts it
-            return header.base_offset
-        batch = run.data[position : position + header.length_bytes]
-        for record in decode_records(header, batch):
-            if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
-                return record.offset
-    return None
+def _greatest_in_batch(
+    run: StoredBatches, position: int, header: BatchHeader, start_offset: int, at_least_ms: int
+) -> FoundRecord | None:
+    candidates = [
+        record
+        for record in _records(run, position, header)
+        if record.offset >= start_offset and record.timestamp_ms >= at_least_ms
+    ]
+    return min(candidates, key=_newest_first, default=None)
+
+
+def _records(run: StoredBatches, position: int, header: BatchHeader) -> list[FoundRecord]:
+    """The records of one batch; a marker counts, as the broker's own search counts it."""
+    epoch = None if header.partition_leader_epoch < 0 else header.partition_leader_epoch
+    if header.is_control:
+        timestamp_ms = header.max_timestamp_ms
+        offset = header.base_offset
+        return [FoundRecord(offset=offset, timestamp_ms=timestamp_ms, leader_epoch=epoch)]
+    batch = run.data[position : position + header.length_bytes]
+    return [
+        FoundRecord(offset=record.offset, timestamp_ms=record.timestamp_ms, leader_epoch=epoch)
+        for record in decode_records(header, batch)
+    ]
+
+
+def _newest_first(record: FoundRecord) -> tuple[int, int]:
+    return -record.timestamp_ms, record.offset

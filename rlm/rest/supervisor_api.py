@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from rlm.process.supervisor import ChildStatus
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
-from rlm.rest.manager_api import healthy, readiness_response
+from rlm.rest.worker_api import healthy, readiness_response
 from rsm.segment.errors import TieredStorageError
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessCard:
-    """What a process says of itself."""
+    """What a process says of itself; `gateway_address` is a gateway's."""
 
     process_id: UUID
     role: ProcessRole
@@ -20,17 +20,24 @@ class ProcessCard:
     http_address: str
     heartbeat_interval_ms: int
     version: str
+    gateway_address: str = ""
 
 
 class Heartbeat:
     """Publishes a registration at each step."""
 
     def __init__(
-        self, metadata: RemoteLogMetadataManager, card: ProcessCard, new_id: Callable[[], UUID]
+        self,
+        metadata: RemoteLogMetadataManager,
+        card: ProcessCard,
+        new_id: Callable[[], UUID],
+        applied: Callable[[], Mapping[int, int]] = dict,
     ) -> None:
+        """`applied`: the next offset of each metadata partition, for processes that say so."""
         self._metadata = metadata
         self._card = card
         self._new_id = new_id
+        self._applied = applied
 
     def step(self) -> None:
         """Register once. RetriableError if the topic can't be written."""
@@ -44,5 +51,10 @@ class Heartbeat:
                 http_address=card.http_address,
                 heartbeat_interval_ms=card.heartbeat_interval_ms,
                 version=card.version,
+                gateway_address=card.gateway_address,
+                applied=tuple(
+                    AppliedPosition(partition=partition, offset=offset)
+                    for partition, offset in sorted(self._applied().items())
+                ),
             )
         )

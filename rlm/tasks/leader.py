@@ -15,6 +15,7 @@ from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import Plan, plan
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.copy_lane import CopyLanes
@@ -176,6 +177,7 @@ class LeaderCycle:
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             limits=self._limits,
             untierable=untierable,
+            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
         )
 
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:

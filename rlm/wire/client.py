@@ -20,8 +20,7 @@ from typing import Any
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import FrameBuffer, read_response, request_frame
-from rlm.wire.reading import Buffer
-from rlm.wire.schema import Api, Message, RequestT, ResponseT, Versions
+from rlm.wire.schema import Api, Buffer, Message, RequestT, ResponseT, Versions
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 _SOFTWARE_NAME = "kafka-rlm"

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from rlm.wire.decoder import Decoder, compile_decoder
 from rlm.wire.encoder import Encoder, compile_encoder
-from rlm.wire.reading import Buffer
-from rlm.wire.schema import Message
+from rlm.wire.schema import Buffer, Message
+from rlm.wire.writing import GatheredOutput
 from rsm.segment.errors import CorruptError
 
 MessageT = TypeVar("MessageT", bound=Message)
@@ -28,18 +28,32 @@ def encode(message: Message, version: int, *, flexible: bool) -> bytes:
     value does not fit its width.
     """
     out = bytearray()
-    # A class is hashable whatever its instances are.
-    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]  # see above
-    try:
-        encoder(out, message)
-    except struct.error as error:
-        raise ValueError(f"a value of {type(message).__name__} does not fit: {error}") from error
+    _encode_into(out, message, version, flexible=flexible)
     return bytes(out)
 
 
-def decode(message_type: type[MessageT], version: int, data: Buffer, *, flexible: bool) -> MessageT:
-    """Read a message that fills `data`; CorruptError if it does not."""
-    message, position = decode_prefix(message_type, version, data, flexible=flexible)
+def encode_parts(message: Message, version: int, *, flexible: bool) -> list[Buffer]:
+    """As `encode`, in parts that follow each other: records are the caller's own buffers."""
+    out = GatheredOutput()
+    _encode_into(out, message, version, flexible=flexible)
+    return out.parts()
+
+
+def decode(
+    message_type: type[MessageT],
+    version: int,
+    data: Buffer,
+    *,
+    flexible: bool,
+    position: int = 0,
+) -> MessageT:
+    """Read a message that fills `data` from `position` on; CorruptError if it does not.
+
+    Records are slices of `data`, all else is copied.
+    """
+    message, position = decode_prefix(
+        message_type, version, data, flexible=flexible, position=position
+    )
     if position != len(data):
         raise CorruptError(
             "bytes behind the end of a message",
@@ -51,13 +65,18 @@ def decode(message_type: type[MessageT], version: int, data: Buffer, *, flexible
 
 
 def decode_prefix(
-    message_type: type[MessageT], version: int, data: Buffer, *, flexible: bool
+    message_type: type[MessageT],
+    version: int,
+    data: Buffer,
+    *,
+    flexible: bool,
+    position: int = 0,
 ) -> tuple[MessageT, int]:
-    """Read a message at the beginning of `data`; returns it and the position behind it."""
+    """Read a message at `position` of `data`; returns it and the position behind it."""
     # A class is hashable whatever its instances are.
     decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]  # see above
     try:
-        message, position = decoder(data, 0)
+        message, position = decoder(data, position)
     except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:
         raise CorruptError(
             "bytes are not the message they should be",
@@ -67,6 +86,15 @@ def decode_prefix(
         ) from error
     assert isinstance(message, message_type)
     return message, position
+
+
+def _encode_into(out: bytearray, message: Message, version: int, *, flexible: bool) -> None:
+    # A class is hashable whatever its instances are.
+    encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]  # see above
+    try:
+        encoder(out, message)
+    except struct.error as error:
+        raise ValueError(f"a value of {type(message).__name__} does not fit: {error}") from error
 
 
 # Compiling is pure and the tables are few, so these remember; they hold no state of a caller.

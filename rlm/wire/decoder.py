@@ -19,14 +19,14 @@ from typing import Any
 
 from rlm.wire import reading
 from rlm.wire.layout import (
+    KINDS,
     FieldPlan,
     MessagePlan,
     plan,
     smallest_bytes,
     smallest_message_bytes,
 )
-from rlm.wire.reading import Buffer
-from rlm.wire.schema import ArrayOf, Message, WireType
+from rlm.wire.schema import ArrayOf, Buffer, Message, WireType
 from rsm.segment.errors import CorruptError
 
 Decoder = Callable[[Buffer, int], tuple[Message, int]]
@@ -80,6 +80,8 @@ class _DecoderSource:
             self._fixed(step, data, pos, indent)
         elif isinstance(field.type, ArrayOf):
             self._array(field, field.type.element, data, pos, indent)
+        elif isinstance(field.type, type):
+            self._structure(field, field.type, data, pos, indent)
         else:
             reader = self._reader(field.type, nullable=field.nullable)
             self._lines.append(f"{indent}v_{field.name}, {pos} = {reader}({data}, {pos})")
@@ -91,6 +93,21 @@ class _DecoderSource:
         self._lines += [
             f"{indent}{targets}= {unpack}({data}, {pos})",
             f"{indent}{pos} += {fixed.size}",
+        ]
+
+    def _structure(
+        self, field: FieldPlan, kind: type[Message], data: str, pos: str, indent: str
+    ) -> None:
+        compiled = compile_decoder(kind, self._plan.version, flexible=self._plan.flexible)
+        read = f"v_{field.name}, {pos} = {self._named('decode', compiled)}({data}, {pos})"
+        if not field.nullable:
+            self._lines.append(f"{indent}{read}")
+            return
+        self._lines += [
+            f"{indent}v_{field.name} = None",
+            f"{indent}is_there, {pos} = read_presence({data}, {pos})",
+            f"{indent}if is_there:",
+            f"{indent}    {read}",
         ]
 
     def _array(
@@ -139,24 +156,29 @@ class _DecoderSource:
         for field in self._plan.tagged:
             default = self._named("default", field.default)
             self._lines.append(f"    v_{field.name} = {default}")
-        self._lines += ["    unknown = []", "    for tag, body in tags:", "        at = 0"]
+        self._lines += [
+            "    if tags:",
+            "        unknown = []",
+            "        for tag, body in tags:",
+            "            at = 0",
+        ]
         branch = "if"
         for field in self._plan.tagged:
-            self._lines.append(f"        {branch} tag == {field.tag}:")
-            self._step((field,), "body", "at", " " * 12)
-            self._lines.append("            whole(body, at)")
+            self._lines.append(f"            {branch} tag == {field.tag}:")
+            self._step((field,), "body", "at", " " * 16)
+            self._lines.append("                whole(body, at)")
             branch = "elif"
         self._lines += [
-            "        else:",
-            "            unknown.append((tag, body))",
-            "    tags = tuple(unknown)",
+            "            else:",
+            "                unknown.append((tag, body))",
+            "        tags = tuple(unknown)",
         ]
 
     def _reader(self, primitive: WireType, *, nullable: bool) -> str:
         if primitive is WireType.UUID:
             return "read_uuid"
         compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
-        kind = "bytes" if primitive is WireType.BYTES else "string"
+        kind = KINDS.get(primitive, "string")
         return f"read_{'compact_' * compact}{'nullable_' * nullable}{kind}"
 
     def _named(self, prefix: str, value: object) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rlm.wire import writing
-from rlm.wire.layout import FieldPlan, MessagePlan, plan
+from rlm.wire.layout import KINDS, FieldPlan, MessagePlan, plan
 from rlm.wire.schema import ArrayOf, Message, WireType
 from rsm.segment.errors import UnsupportedError
 
@@ -60,8 +60,17 @@ class _EncoderSource:
         )
 
     def _absent(self, name: str, default: object) -> None:
+        self._lines += [
+            f"    if {self._differs(name, default)}:",
+            f"        raise not_carried({name!r})",
+        ]
+
+    def _differs(self, name: str, default: object) -> str:
+        """The condition that a field has not its default."""
         expected = self._named("default", default)
-        self._lines += [f"    if m.{name} != {expected}:", f"        raise not_carried({name!r})"]
+        # Comparing structures costs more than all else here, and most are the default itself.
+        is_other = f"m.{name} is not {expected} and " if isinstance(default, Message) else ""
+        return f"{is_other}m.{name} != {expected}"
 
     def _step(self, step: tuple[FieldPlan, ...], out: str, indent: str) -> None:
         field = step[0]
@@ -72,9 +81,23 @@ class _EncoderSource:
             self._lines.append(f"{indent}{out} += {pack}({values})")
         elif isinstance(field.type, ArrayOf):
             self._array(field, field.type.element, out, indent)
+        elif isinstance(field.type, type):
+            self._structure(field, field.type, out, indent)
         else:
             writer = self._writer(field.type, nullable=field.nullable)
             self._lines.append(f"{indent}{writer}({out}, m.{field.name})")
+
+    def _structure(self, field: FieldPlan, kind: type[Message], out: str, indent: str) -> None:
+        compiled = compile_encoder(kind, self._plan.version, flexible=self._plan.flexible)
+        write = self._named("encode", compiled)
+        if not field.nullable:
+            self._lines.append(f"{indent}{write}({out}, not_null(m.{field.name}))")
+            return
+        self._lines += [
+            f"{indent}write_presence({out}, m.{field.name} is not None)",
+            f"{indent}if m.{field.name} is not None:",
+            f"{indent}    {write}({out}, m.{field.name})",
+        ]
 
     def _array(
         self, field: FieldPlan, element: WireType | type[Message], out: str, indent: str
@@ -106,8 +129,8 @@ class _EncoderSource:
             return
         self._lines.append("    tags = list(m.unknown_tags)")
         for field in self._plan.tagged:
-            default = self._named("default", field.default)
-            self._lines += [f"    if m.{field.name} != {default}:", "        body = bytearray()"]
+            differs = self._differs(field.name, field.default)
+            self._lines += [f"    if {differs}:", "        body = bytearray()"]
             self._step((field,), "body", " " * 8)
             self._lines.append(f"        tags.append(({field.tag}, bytes(body)))")
         self._lines += ["    tags.sort()", "    write_tags(out, tags)"]
@@ -116,7 +139,7 @@ class _EncoderSource:
         if primitive is WireType.UUID:
             return "write_uuid"
         compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
-        kind = "bytes" if primitive is WireType.BYTES else "string"
+        kind = KINDS.get(primitive, "string")
         return f"write_{'compact_' * compact}{'nullable_' * nullable}{kind}"
 
     def _named(self, prefix: str, value: object) -> str:

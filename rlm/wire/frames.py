@@ -11,9 +11,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from rlm.wire.codec import decode, decode_prefix, encode
-from rlm.wire.reading import Buffer
-from rlm.wire.schema import Api, Message, RequestT, ResponseT, WireType, wire
+from rlm.wire.codec import decode, decode_prefix, encode, encode_parts
+from rlm.wire.schema import Api, Buffer, Message, RequestT, ResponseT, WireType, wire
 from rsm.segment.errors import CorruptError
 
 SIZE_BYTES = 4
@@ -69,8 +68,34 @@ def read_response(
     header, position = decode_prefix(
         ResponseHeader, header_version, frame, flexible=flexible_header
     )
-    body = decode(api.response, version, frame[position:], flexible=version in api.flexible)
-    return header, body
+    flexible = version in api.flexible
+    return header, decode(api.response, version, frame, flexible=flexible, position=position)
+
+
+def read_request(
+    api: Api[RequestT, ResponseT], version: int, frame: Buffer
+) -> tuple[RequestHeader, RequestT]:
+    """Read a request whose size was taken off; CorruptError if it is not one of this version."""
+    header_version = api.request_header_version(version)
+    flexible_header = header_version >= _FLEXIBLE_REQUEST_HEADER
+    header, position = decode_prefix(RequestHeader, header_version, frame, flexible=flexible_header)
+    flexible = version in api.flexible
+    return header, decode(api.request, version, frame, flexible=flexible, position=position)
+
+
+def response_parts(
+    api: Api[RequestT, ResponseT], version: int, message: ResponseT, *, correlation_id: int
+) -> list[Buffer]:
+    """A whole response in parts that follow each other, its size first.
+
+    Records in `message` are parts as they are, never copied. Raises as `codec.encode`.
+    """
+    header_version = api.response_header_version(version)
+    header = ResponseHeader(correlation_id=correlation_id)
+    head = encode(header, header_version, flexible=header_version >= _FLEXIBLE_RESPONSE_HEADER)
+    body = encode_parts(message, version, flexible=version in api.flexible)
+    size_bytes = len(head) + sum(map(len, body))
+    return [_SIZE.pack(size_bytes) + head, *body]
 
 
 class FrameBuffer:

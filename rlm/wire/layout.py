@@ -18,6 +18,8 @@ STRUCT_CODES = {
     WireType.INT32: "i",
     WireType.INT64: "q",
 }
+# What the readers and writers of a primitive are called after; strings, if not said here.
+KINDS = {WireType.BYTES: "bytes", WireType.RECORDS: "records"}
 _UUID_BYTES = 16
 
 
@@ -81,9 +83,11 @@ def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
         return struct.calcsize(">" + STRUCT_CODES[field_type])
     if field_type is WireType.UUID:
         return _UUID_BYTES
+    if isinstance(field_type, type):
+        return 1  # the least of any structure; what it holds is checked as it is read
     if flexible and field_type is not WireType.HEADER_STRING:
         return 1
-    return 4 if field_type is WireType.BYTES else 2
+    return 4 if field_type in (WireType.BYTES, WireType.RECORDS) else 2
 
 
 def smallest_message_bytes(message_type: type[Message], version: int, *, flexible: bool) -> int:

@@ -4,6 +4,8 @@ Owns the byte forms that compiled decoders are made of:
 
     string           int16 length, -1 null, UTF-8         compact: varint of length + 1, 0 null
     bytes, array     int32 length or count, -1 null       compact: varint of length + 1, 0 null
+    records          as bytes
+    structure        its fields                            nullable: a byte, below 0 null, first
     unsigned varint  7 bits a byte, least significant first, at most 5 bytes
     tags             varint count, then (varint tag, varint size, size bytes) by ascending tag
 
@@ -16,10 +18,8 @@ from __future__ import annotations
 import struct
 from uuid import UUID
 
-from rlm.wire.schema import UnknownTags
+from rlm.wire.schema import Buffer, UnknownTags
 from rsm.segment.errors import CorruptError
-
-Buffer = bytes | memoryview
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
@@ -28,7 +28,7 @@ _VARINT_BITS = 32
 _SMALLEST_TAG_BYTES = 2
 
 
-def read_unsigned_varint(data: Buffer, pos: int) -> tuple[int, int]:
+def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
     """Read an unsigned varint of 32 bits; CorruptError if it is wider."""
     byte = data[pos]
     if byte < 0x80:  # nearly every length of a message
@@ -99,6 +99,35 @@ def read_compact_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, i
     return (None, pos) if length == 0 else _slice(data, pos, length - 1)
 
 
+def read_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
+    """Read record batches that cannot be null: a slice of `data`, nothing is copied."""
+    (length,) = _INT32.unpack_from(data, pos)
+    return _view(data, pos + 4, length)
+
+
+def read_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | None, int]:
+    """As `read_records`, None for null."""
+    (length,) = _INT32.unpack_from(data, pos)
+    return (None, pos + 4) if length == -1 else _view(data, pos + 4, length)
+
+
+def read_compact_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
+    """As `read_records`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return _view(data, pos, length - 1)
+
+
+def read_compact_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | None, int]:
+    """As `read_nullable_records`, in the compact form."""
+    length, pos = read_unsigned_varint(data, pos)
+    return (None, pos) if length == 0 else _view(data, pos, length - 1)
+
+
+def read_presence(data: Buffer, pos: int) -> tuple[bool, int]:
+    """Read the byte before a nullable structure: whether the structure follows."""
+    return data[pos] < 0x80, pos + 1
+
+
 def read_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
     """Read an array's count, -1 for null.
 
@@ -146,6 +175,13 @@ def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
     if length < 0 or end > len(data):
         raise CorruptError("bytes are longer than their message", length_bytes=length, position=pos)
     return bytes(data[pos:end]), end
+
+
+def _view(data: Buffer, pos: int, length: int) -> tuple[memoryview, int]:
+    end = pos + length
+    if length < 0 or end > len(data):
+        raise CorruptError("records are longer than their message", length_bytes=length)
+    return memoryview(data)[pos:end], end
 
 
 def _checked_count(data: Buffer, pos: int, count: int, element_bytes: int) -> int:

@@ -19,6 +19,11 @@ _WIRE = "wire"
 _LAST_VERSION = 0x7FFF
 
 UnknownTags = tuple[tuple[int, bytes], ...]
+
+# Record batches. Decoding gives a slice of the buffer it was given, which stays alive and may not
+# be resized or reused as long as that slice is; encoding takes several pieces as one.
+Buffer = bytes | memoryview
+Records = Buffer | tuple[Buffer, ...]
 NULL_ID = UUID(int=0)
 
 
@@ -34,6 +39,7 @@ class WireType(Enum):
     STRING = "string"
     HEADER_STRING = "header string"  # a string that is never compact: the header's client id
     BYTES = "bytes"
+    RECORDS = "records"  # record batches: bytes that are neither copied nor looked into
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class ArrayOf:
     element: WireType | type[Message]
 
 
-FieldType = WireType | ArrayOf
+FieldType = WireType | ArrayOf | type["Message"]
 
 _DEFAULTS: dict[WireType, object] = {
     WireType.BOOLEAN: False,
@@ -55,6 +61,7 @@ _DEFAULTS: dict[WireType, object] = {
     WireType.STRING: "",
     WireType.HEADER_STRING: "",
     WireType.BYTES: b"",
+    WireType.RECORDS: b"",
 }
 
 
@@ -121,13 +128,19 @@ def wire(
 ) -> Any:  # noqa: ANN401 - likewise
     """Declare a field of a message; absent from a version, it has its default there.
 
-    The default of a default is zero, false, empty, or the null id. A tagged field is tagged in
-    all its versions. A secret never shows in repr.
+    The default of a default is zero, false, empty, the null id, or a structure of defaults. A
+    tagged field is tagged in all its versions. A secret never shows in repr.
     """
     if default is dataclasses.MISSING:
-        default = () if isinstance(field_type, ArrayOf) else _DEFAULTS[field_type]
+        default = _default_of(field_type)
     row = _Row(field_type, Versions.parse(versions), Versions.parse(nullable), tag)
     return dataclasses.field(default=default, repr=not secret, metadata={_WIRE: row})
+
+
+def _default_of(field_type: FieldType) -> object:
+    if isinstance(field_type, ArrayOf):
+        return ()
+    return _DEFAULTS[field_type] if isinstance(field_type, WireType) else field_type()
 
 
 def fields_of(message_type: type[Message]) -> tuple[FieldSchema, ...]:

@@ -9,13 +9,35 @@ import struct
 from typing import TypeVar
 from uuid import UUID
 
-from rlm.wire.schema import UnknownTags
+from rlm.wire.schema import Buffer, Records, UnknownTags
 from rsm.segment.errors import UnsupportedError
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 
 _ValueT = TypeVar("_ValueT")
+
+
+class GatheredOutput(bytearray):
+    """Output in which records are only noted: where they belong, not their bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inserts: list[tuple[int, tuple[Buffer, ...]]] = []
+
+    def add_records(self, pieces: tuple[Buffer, ...]) -> None:
+        """Let `pieces` follow what was written so far."""
+        self._inserts.append((len(self), pieces))
+
+    def parts(self) -> list[Buffer]:
+        """All in order; nothing can be written any more."""
+        written = memoryview(self).toreadonly()
+        parts: list[Buffer] = []
+        start = 0
+        for end, pieces in self._inserts:
+            parts += [written[start:end], *pieces]
+            start = end
+        return [*parts, written[start:]]
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
@@ -86,6 +108,41 @@ def write_compact_nullable_bytes(out: bytearray, value: bytes | None) -> None:
         write_compact_bytes(out, value)
 
 
+def write_records(out: bytearray, value: Records | None) -> None:
+    """Write record batches, in one piece or several; UnsupportedError for None."""
+    pieces = _pieces(value)
+    out += _INT32.pack(sum(map(len, pieces)))
+    _append(out, pieces)
+
+
+def write_nullable_records(out: bytearray, value: Records | None) -> None:
+    """As `write_records`, None as null."""
+    if value is None:
+        out += b"\xff\xff\xff\xff"
+    else:
+        write_records(out, value)
+
+
+def write_compact_records(out: bytearray, value: Records | None) -> None:
+    """As `write_records`, in the compact form."""
+    pieces = _pieces(value)
+    write_unsigned_varint(out, sum(map(len, pieces)) + 1)
+    _append(out, pieces)
+
+
+def write_compact_nullable_records(out: bytearray, value: Records | None) -> None:
+    """As `write_nullable_records`, in the compact form."""
+    if value is None:
+        out.append(0)
+    else:
+        write_compact_records(out, value)
+
+
+def write_presence(out: bytearray, is_there: bool) -> None:  # noqa: FBT001 - it is the value
+    """Write the byte before a nullable structure."""
+    out.append(0x01 if is_there else 0xFF)
+
+
 def write_count(out: bytearray, count: int) -> None:
     """Write an array's count; -1 is null."""
     out += _INT32.pack(count)
@@ -108,5 +165,23 @@ def write_tags(out: bytearray, tags: UnknownTags | list[tuple[int, bytes]]) -> N
 def not_null(value: _ValueT | None) -> _ValueT:
     """What may not be null in this version; UnsupportedError if it is."""
     if value is None:
-        raise UnsupportedError("this version of the message has no null here")
+        raise _null_refused()
     return value
+
+
+def _pieces(value: Records | None) -> tuple[Buffer, ...]:
+    if value is None:
+        raise _null_refused()
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _null_refused() -> UnsupportedError:
+    return UnsupportedError("this version of the message has no null here")
+
+
+def _append(out: bytearray, pieces: tuple[Buffer, ...]) -> None:
+    if isinstance(out, GatheredOutput):
+        out.add_records(pieces)
+        return
+    for piece in pieces:
+        out += piece

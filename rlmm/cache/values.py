@@ -24,7 +24,7 @@ from rsm.segment.metadata_codec import (
     writer_to_message,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
@@ -74,6 +74,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         lineage=lineage_to_messages(state.lineage),
         log_start_offset=state.log_start_offset,
         trimmed_offset=state.trimmed_offset,
+        log_start_requested_offset=state.log_start_requested_offset,
     ).SerializeToString()
 
 
@@ -88,6 +89,11 @@ def partition_from_bytes(value: bytes) -> PartitionState:
         lineage=lineage_from_messages(list(message.lineage)),
         log_start_offset=message.log_start_offset if message.HasField("log_start_offset") else None,
         trimmed_offset=message.trimmed_offset if message.HasField("trimmed_offset") else None,
+        log_start_requested_offset=(
+            message.log_start_requested_offset
+            if message.HasField("log_start_requested_offset")
+            else None
+        ),
     )
 
 

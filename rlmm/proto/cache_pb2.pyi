@@ -20,13 +20,15 @@ class CacheIdentity(_message.Message):
     def __init__(self, schema_version: _Optional[int] = ..., cluster_id: _Optional[str] = ..., topic_id: _Optional[str] = ..., partition_count: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset")
+    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_start_offset: int
     trimmed_offset: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ...) -> None: ...
+    log_start_requested_offset: int
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ...) -> None: ...

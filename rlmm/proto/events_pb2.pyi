@@ -31,7 +31,7 @@ MANAGER: ProcessRole
 GATEWAY: ProcessRole
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class MetadataEvent(_message.Message):
     TOPIC_POLICY_CHANGED_FIELD_NUMBER: _ClassVar[int]
     PROCESS_REGISTERED_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_DEAD_LETTERED_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -50,7 +51,8 @@ class MetadataEvent(_message.Message):
     topic_policy_changed: TopicPolicyChanged
     process_registered: ProcessRegistered
     segment_dead_lettered: SegmentDeadLettered
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ...) -> None: ...
+    log_start_requested: LogStartRequested
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -108,6 +110,14 @@ class LogStartAdvanced(_message.Message):
     reason: str
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., offset: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
+class LogStartRequested(_message.Message):
+    __slots__ = ("topic_id_partition", "offset")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    offset: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+
 class OriginalConfig(_message.Message):
     __slots__ = ("name", "value")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -139,17 +149,29 @@ class TopicPolicyChanged(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
-    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version")
+    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied")
     PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    GATEWAY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
     process_id: bytes
     role: ProcessRole
     broker_id: int
     http_address: str
     heartbeat_interval_ms: int
     version: str
-    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+    gateway_address: str
+    applied: _containers.RepeatedCompositeFieldContainer[AppliedPosition]
+    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ...) -> None: ...
+
+class AppliedPosition(_message.Message):
+    __slots__ = ("partition", "offset")
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    partition: int
+    offset: int
+    def __init__(self, partition: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...

@@ -35,7 +35,8 @@ from crc32c import crc32c
 from rsm.segment.errors import CorruptError
 
 LOG_OVERHEAD_BYTES = 12
-PREFIX_BYTES = 17  # through the magic, which lies at the same place in every version
+MAGIC_POSITION = 16  # in every version
+PREFIX_BYTES = 17
 HEADER_BYTES = 61
 CRC_COVERED_FROM = 21
 NO_TIMESTAMP = -1
@@ -48,7 +49,7 @@ V2_HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">8xi")
 _LEGACY_HEADER = struct.Struct(">qiIbb")
 _TIMESTAMP = struct.Struct(">q")
-_LEGACY_CRC_COVERED_FROM = 16
+LEGACY_CRC_COVERED_FROM = 16
 # Log overhead, crc, magic, attributes, (timestamp,) and two lengths of an empty key and value.
 _MIN_BYTES = {0: 26, 1: 34, 2: HEADER_BYTES}
 _CODEC_MASK = 0x07
@@ -127,7 +128,7 @@ def batch_length_bytes(
     if len(buffer) - position < PREFIX_BYTES:
         return None
     size = _LENGTH.unpack_from(buffer, position)[0] + LOG_OVERHEAD_BYTES
-    magic = buffer[position + 16]
+    magic = buffer[position + MAGIC_POSITION]
     where = base_position + position
     if magic not in _MIN_BYTES:
         raise CorruptError("unknown magic", position=where, expected="0, 1 or 2", found=magic)
@@ -144,7 +145,7 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
     """
     size = batch_length_bytes(buffer, position, base_position=base_position)
     where = base_position + position
-    magic = 0 if size is None else buffer[position + 16]
+    magic = 0 if size is None else buffer[position + MAGIC_POSITION]
     if size is None or len(buffer) - position < _MIN_BYTES[magic]:
         raise CorruptError(
             "batch header cut short",
@@ -203,7 +204,7 @@ def verify_crc(batch: memoryview, *, position: int = 0) -> None:
         expected, found = header.length_bytes, len(batch)
         raise CorruptError("not one batch", position=position, expected=expected, found=found)
     if header.magic < 2:
-        found = zlib.crc32(batch[_LEGACY_CRC_COVERED_FROM:])
+        found = zlib.crc32(batch[LEGACY_CRC_COVERED_FROM:])
     else:
         found = crc32c(batch[CRC_COVERED_FROM:])
     if found != header.crc:

@@ -51,6 +51,7 @@ class BrokerHost:
         self._settings = {
             "bootstrap.servers": cluster.bootstrap_servers,
             "log.dirs": ",".join(map(str, cluster.broker.log_dirs)),
+            "gateway.listener": "",
             "metrics.listener": f"127.0.0.1:{self._metrics_port}",
             "process.heartbeat.interval.ms": "500",
             "process.restart.backoff.ms": "50",

@@ -57,6 +57,7 @@ class RlmRun:
             "rsm.config.storage.filesystem.root": str(self.store),
             "rlmm.config.remote.log.metadata.topic.num.partitions": "4",
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+            "gateway.listener": "",
             "metrics.listener": f"127.0.0.1:{metrics_port}",
             "rest.listener": f"127.0.0.1:{rest_port}",
             "remote.log.manager.task.interval.ms": "500",

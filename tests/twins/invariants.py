@@ -110,7 +110,7 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
     log_start = world.state(tip).log_start_offset
-    allowed = _retention_end(world, tip)
+    allowed = max(_retention_end(world, tip), world.deleted_below.get(tip, 0))
     if log_start is not None and log_start > allowed:
         yield f"{tip} starts at {log_start}, retention allows {allowed}"
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events import LogStartRequested, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import PartitionState, SegmentRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
@@ -82,6 +82,7 @@ class World:
         self.hosts = {node_id: self._make_host(node_id) for node_id in range(1, brokers + 1)}
         self.cut_off: set[int] = set()
         self.began_at_offset: dict[TopicIdPartition, int] = {}
+        self.deleted_below: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
         self.metadata = FreshMetadata(
             MemoryTopic(self.topic), MetadataCache(MemoryStore()), self.clock
@@ -99,6 +100,12 @@ class World:
         """The replica that leads; of two that believe so, the one of the newer epoch."""
         leading = [h.replicas[tip] for h in self.hosts.values()]
         return max(leading, key=lambda r: -1 if r.leader_epoch is None else r.leader_epoch)
+
+    def request_log_start(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
+        """A client deletes records through a gateway, and the broker has accepted that."""
+        self.deleted_below[tip] = max(offset, self.deleted_below.get(tip, 0))
+        event = LogStartRequested(event_id=self.new_id(), topic_id_partition=tip, offset=offset)
+        assert self.metadata.publish(event).accepted
 
     def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
         """A broker becomes the leader in the next epoch. Those cut off do not learn of it."""

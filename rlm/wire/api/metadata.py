@@ -12,7 +12,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 class MetadataRequestTopic(Message):
     """A topic by name, or from version 10 by id."""
 
-    topic_id: UUID = wire(WireType.UUID, "10+")  # noqa: RUF009 - it makes a dataclasses.field
+    topic_id: UUID = wire(WireType.UUID, "10+")
     name: str | None = wire(WireType.STRING, "0+", nullable="10+")
 
 
@@ -57,7 +57,7 @@ class MetadataResponseTopic(Message):
 
     error_code: int = wire(WireType.INT16, "0+")
     name: str | None = wire(WireType.STRING, "0+", nullable="12+")
-    topic_id: UUID = wire(WireType.UUID, "10+")  # noqa: RUF009 - it makes a dataclasses.field
+    topic_id: UUID = wire(WireType.UUID, "10+")
     is_internal: bool = wire(WireType.BOOLEAN, "1+")
     partitions: tuple[MetadataResponsePartition, ...] = wire(
         ArrayOf(MetadataResponsePartition), "0+"

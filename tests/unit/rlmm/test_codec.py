@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
+    AppliedPosition,
     Event,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    LogStartRequested,
     OriginalConfig,
     PolicyState,
     ProcessRegistered,
@@ -145,6 +147,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         offset=INT64,
         reason=TEXT,
     ),
+    st.builds(LogStartRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
     st.builds(TopicPolicyChanged, event_id=st.uuids(), policy=POLICIES),
     st.builds(
         ProcessRegistered,
@@ -155,6 +158,10 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         http_address=TEXT,
         heartbeat_interval_ms=INT64,
         version=TEXT,
+        gateway_address=TEXT,
+        applied=st.lists(st.builds(AppliedPosition, partition=INT32, offset=INT64), max_size=3).map(
+            tuple
+        ),
     ),
 )
 

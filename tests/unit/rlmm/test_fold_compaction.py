@@ -31,6 +31,7 @@ from tests.metadata_builder import (
     claim,
     dead_lettered,
     log_start,
+    log_start_request,
     policy,
     registration,
     segment_metadata,
@@ -64,7 +65,12 @@ class World:
     def act(self) -> None:
         self.clock.now_ms += self.draw(st.sampled_from([0, 1, 10, TIMEOUT_MS, GRACE_MS * 2]))
         often: list[Callable[[], None]] = [self.copy, self.delete, self.retire]
-        seldom: list[Callable[[], None]] = [self.own, self.move_offset, self.last_writer]
+        seldom: list[Callable[[], None]] = [
+            self.own,
+            self.move_offset,
+            self.request,
+            self.last_writer,
+        ]
         actions = [*often, *often, *seldom]
         actions[self.draw(st.integers(0, len(actions) - 1))]()
 
@@ -104,8 +110,17 @@ class World:
             written = append(self.log, log_start(offset, by=by))
         accepted = before.owner == by and (current is None or offset >= current)
         if accepted and self.draw(st.booleans()):
-            for key in folded(self.log).superseded_keys(ORDERS, kind, written.offset):
-                self.log.append(0, key.to_bytes(), None)
+            cache = folded(self.log)
+            kinds = [kind]
+            met = cache.partition_state(ORDERS).log_start_requested_offset is None
+            if kind is RecordKind.LOG_START and met:
+                kinds.append(RecordKind.LOG_START_REQUEST)
+            for superseded in kinds:
+                for key in cache.superseded_keys(ORDERS, superseded, written.offset):
+                    self.log.append(0, key.to_bytes(), None)
+
+    def request(self) -> None:
+        self.write(log_start_request(self.draw(st.integers(0, 5))))
 
     def last_writer(self) -> None:
         events: list[Event] = [policy(), registration(1), registration(2)]

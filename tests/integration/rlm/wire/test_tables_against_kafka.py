@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zipfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +11,9 @@ import pytest
 
 from rlm.wire.frames import RequestHeader, ResponseHeader
 from rlm.wire.schema import ArrayOf, FieldSchema, Message, Versions, WireType, fields_of
+from tests.integration.rlm.wire.kafka_schemas import schema
 from tests.unit.rlm.wire.message_strategies import ALL_APIS
 
-_JARS = Path(__file__).resolve().parents[4] / "build" / "kafka" / "jars"
 _TYPES = {
     "bool": WireType.BOOLEAN,
     "int8": WireType.INT8,
@@ -26,20 +23,14 @@ _TYPES = {
     "uuid": WireType.UUID,
     "string": WireType.STRING,
     "bytes": WireType.BYTES,
+    "records": WireType.RECORDS,
 }
+_DEFAULT_STRUCTURE = "a structure of defaults"
 _MESSAGES = [
     *(message for api in ALL_APIS for message in (api.request, api.response)),
     RequestHeader,
     ResponseHeader,
 ]
-
-
-def _schema(name: str) -> dict[str, Any]:
-    (jar,) = _JARS.glob("kafka-clients-[0-9]*.jar")
-    with zipfile.ZipFile(jar) as archive:
-        text = archive.read(f"common/message/{name}.json").decode()
-    schema: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
-    return schema
 
 
 def _rows(fields: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
@@ -70,8 +61,10 @@ def _default(field: Mapping[str, Any]) -> object:
     if field["type"] == "bool":
         return text == "true"
     if field["type"].startswith("int"):
-        return int(text or 0)
-    return {"uuid": UUID(int=0), "string": "", "bytes": b""}[field["type"]]
+        return int(text or "0", base=0)
+    if field["type"] not in _TYPES:
+        return _DEFAULT_STRUCTURE
+    return {"uuid": UUID(int=0), "string": "", "bytes": b"", "records": b""}[field["type"]]
 
 
 def _our_rows(message_type: type[Message]) -> Iterator[tuple[object, ...]]:
@@ -85,6 +78,10 @@ def _our_rows(message_type: type[Message]) -> Iterator[tuple[object, ...]]:
 
 def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
     is_array = isinstance(field.type, ArrayOf)
+    default = field.default
+    if isinstance(default, Message):
+        assert default == type(default)()
+        default = _DEFAULT_STRUCTURE
     return (
         field.name,
         is_array,
@@ -92,7 +89,7 @@ def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
         field.versions,
         field.nullable,
         field.tag,
-        field.default,
+        default,
     )
 
 
@@ -100,17 +97,17 @@ def _our_row(field: FieldSchema, *, primitive: object) -> tuple[object, ...]:
 def test_table_when_compared_with_kafkas_schema_then_every_row_is_the_same(
     message_type: type[Message],
 ) -> None:
-    schema = _schema(message_type.__name__)
+    theirs = schema(message_type.__name__)
 
-    assert list(_our_rows(message_type)) == list(_rows(schema["fields"]))
+    assert list(_our_rows(message_type)) == list(_rows(theirs["fields"]))
 
 
 @pytest.mark.parametrize("api", ALL_APIS, ids=lambda each: each.name)
 def test_api_when_compared_with_kafkas_schema_then_key_and_versions_are_within(api: Any) -> None:
-    schema = _schema(api.request.__name__)
+    theirs = schema(api.request.__name__)
 
-    valid = Versions.parse(schema["validVersions"])
-    assert api.key == schema["apiKey"]
-    assert api.flexible == Versions.parse(schema["flexibleVersions"])
+    valid = Versions.parse(theirs["validVersions"])
+    assert api.key == theirs["apiKey"]
+    assert api.flexible == Versions.parse(theirs["flexibleVersions"])
     assert api.versions.first in valid
     assert api.versions.last in valid

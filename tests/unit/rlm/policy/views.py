@@ -8,8 +8,8 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
-from rlmm.events import PolicyState, TopicPolicy
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.events import PolicyState, ProcessRegistered, TopicPolicy
+from rlmm.spi import MetadataPosition, PartitionState, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -47,6 +47,7 @@ def remote(
     copy_deadline_ms: int = 0,
     changed_ms: int = 0,
     dead_lettered: bool = False,
+    changed_at: MetadataPosition | None = None,
 ) -> SegmentRecord:
     offsets = OffsetRange(start_offset=start, end_offset=end)
     segment_id = RemoteLogSegmentId(
@@ -69,6 +70,7 @@ def remote(
         copy_deadline_ms=copy_deadline_ms,
         changed_ms=changed_ms,
         dead_lettered=dead_lettered,
+        changed_at=changed_at,
     )
 
 
@@ -95,6 +97,8 @@ class Given:
     last_stable_offset: int | None = None
     log_start: int | None = 0
     trimmed: int | None = None
+    log_start_requested: int | None = None
+    gateways: tuple[ProcessRegistered, ...] = ()
     owner: Writer | None = US
     stored_lineage: Lineage = LINEAGE
     checkpoint: Lineage = LINEAGE
@@ -114,6 +118,7 @@ class Given:
                 lineage=self.stored_lineage,
                 log_start_offset=self.log_start,
                 trimmed_offset=self.trimmed,
+                log_start_requested_offset=self.log_start_requested,
             ),
             offsets=PartitionOffsets(
                 log_start_offset=self.local_start,
@@ -130,6 +135,7 @@ class Given:
             in_flight=self.in_flight,
             moment=Moment(wall_ms=NOW_MS, broker_ms=self.broker_ms),
             limits=self.limits,
+            gateways=self.gateways,
         )
 
 

@@ -60,11 +60,11 @@ class _NoBounds(CopyAttempt):
 class RemoteWorld:
     """A store and a metadata topic; both empty, no claim made."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: MemoryChunkStorage | None = None) -> None:
         self.clock = ManualClock()
         self.log = MemoryLog(self.clock)
         self.metadata = self.connect()
-        self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.objects = objects or MemoryChunkStorage(wall_ms=self.clock.wall_ms)
         self.storage = SegmentStorageManager(
             storage=self.objects, keys=ObjectKeys(), layouts=[RawLayout()]
         )

@@ -6,13 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rlm.remote_read.locate import Absence, NotStored
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rlm.remote_read.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
-from tests.segment_builder import build_batch, build_segment, records
 from tests.unit.rlm.remote_read.remote_world import (
     TIP,
     WHOLE,
@@ -190,56 +188,3 @@ def test_scan_when_a_bit_was_flipped_in_the_store_then_corrupt(world: RemoteWorl
         list(world.reader().scan(TIP, 0))
 
     assert key in str(caught.value)
-
-
-def test_read_batches_when_more_fits_not_then_whole_batches_only(world: RemoteWorld) -> None:
-    world.claim()
-    world.store(segment_of(0))
-    positions = positions_of(segment_of(0))
-    three_batches_bytes = positions[5] - positions[2]
-
-    found = world.reader().read_batches(TIP, 25, three_batches_bytes + 1)
-
-    assert isinstance(found, StoredBatches)
-    assert found.offsets == OffsetRange(start_offset=20, end_offset=50)
-    assert len(found.data) == three_batches_bytes
-
-
-def test_read_batches_when_first_batch_is_larger_than_the_limit_then_it_whole(
-    world: RemoteWorld,
-) -> None:
-    """Scenario 55: a reader with a small limit still gets on."""
-    large = build_batch(records(3, value_bytes=100_000))
-    world.claim()
-    world.store(build_segment([large, build_batch(records(3, base_offset=3))]))
-
-    found = world.reader().read_batches(TIP, 0, 1)
-
-    assert isinstance(found, StoredBatches)
-    assert bytes(found.data) == large
-
-
-def test_read_batches_when_in_a_compaction_gap_then_next_segments_first(
-    world: RemoteWorld,
-) -> None:
-    """Scenario 56."""
-    world.claim()
-    world.store(segment_of(0), end_offset=150)
-    world.store(segment_of(150))
-
-    found = world.reader().read_batches(TIP, 149, 1 << 20)
-
-    assert isinstance(found, StoredBatches)
-    assert found.offsets == OffsetRange(start_offset=150, end_offset=250)
-
-
-def test_read_batches_when_below_log_start_then_says_so(world: RemoteWorld) -> None:
-    """Scenario 47."""
-    world.claim()
-    world.store(segment_of(0))
-    world.advance_log_start(50)
-
-    found = world.reader().read_batches(TIP, 49, 1 << 20)
-
-    assert isinstance(found, NotStored)
-    assert found.absence is Absence.BELOW_LOG_START

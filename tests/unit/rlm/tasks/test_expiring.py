@@ -60,6 +60,22 @@ def test_expiry_when_by_time_then_only_older_segments_and_the_start_first() -> N
     assert violations(world) + leftovers(world) == []
 
 
+def test_expiry_when_a_client_deleted_records_then_as_far_as_it_said() -> None:
+    """Scenario 75, R13: wholly below the new start: deleted; covered in part: kept, not served."""
+    world = World(policy=KEEP_REMOTE)
+    world.segments(3)
+    world.start()
+    world.settle()
+    world.request_log_start(15)
+
+    world.settle()
+
+    state = world.state()
+    assert (state.log_start_offset, state.log_start_requested_offset) == (15, None)
+    assert world.stored() == [(10, 20), (20, 30)]
+    assert violations(world) + leftovers(world) == []
+
+
 def test_expiry_when_local_log_starts_below_then_it_moves_before_any_deletion() -> None:
     """R2: log start → DeleteRecords → DELETE_STARTED → objects → DELETE_FINISHED."""
     world, process = expired_world()

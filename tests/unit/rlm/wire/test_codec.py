@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm.wire.api.api_versions import ApiVersionsResponse
 from rlm.wire.api.delete_records import DeleteRecordsRequest
+from rlm.wire.api.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
+from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -14,7 +18,8 @@ from rlm.wire.api.list_offsets import (
 )
 from rlm.wire.api.metadata import MetadataRequest
 from rlm.wire.api.sasl_authenticate import SaslAuthenticateRequest
-from rlm.wire.codec import decode, encode
+from rlm.wire.api.share_fetch import PartitionData as SharedPartitionData
+from rlm.wire.codec import decode, encode, encode_parts
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.unit.rlm.wire.message_strategies import ALL_MESSAGES, messages
@@ -24,7 +29,7 @@ _EACH = pytest.mark.parametrize(
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-_FEW = settings(max_examples=20)  # of each of many versions
+_FEW = settings(max_examples=6)  # of each of many versions
 
 
 @_EACH
@@ -141,6 +146,56 @@ def test_null_when_version_has_none_then_unsupported() -> None:
 def test_number_when_it_does_not_fit_then_value_error() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         encode(DeleteRecordsRequest(timeout_ms=2**31), 0, flexible=False)
+
+
+@given(pieces=st.lists(st.binary(max_size=40), max_size=4).map(tuple))
+@pytest.mark.parametrize("version", [4, 18])
+def test_records_when_in_several_pieces_then_written_as_one_and_read_as_a_slice(
+    version: int, pieces: tuple[bytes, ...]
+) -> None:
+    found = PartitionData(partition_index=3, records=pieces)
+    encoded = encode(found, version, flexible=version > 11)
+
+    decoded = decode(PartitionData, version, encoded, flexible=version > 11)
+
+    assert isinstance(decoded.records, memoryview)
+    assert decoded.records.obj is encoded
+    assert decoded == replace(found, records=b"".join(pieces))
+
+
+@given(data=st.data())
+@_FEW
+@pytest.mark.parametrize("version", [4, 11, 18])
+def test_records_when_encoded_in_parts_then_same_bytes_and_not_copied(
+    data: st.DataObject, version: int
+) -> None:
+    flexible = version > 11
+    message = data.draw(messages(FETCH.response, version, flexible=flexible))
+    assert isinstance(message, FETCH.response)
+
+    parts = encode_parts(message, version, flexible=flexible)
+
+    assert b"".join(parts) == encode(message, version, flexible=flexible)
+    records = [part.records for topic in message.responses for part in topic.partitions]
+    assert [id(part) for part in parts[1:-1:2]] == [
+        id(each) for each in records if each is not None
+    ]
+
+
+def test_structure_when_null_then_kept_apart_from_its_defaults() -> None:
+    first_page = DescribeTopicPartitionsRequest(cursor=None)
+    other_page = DescribeTopicPartitionsRequest(cursor=Cursor())
+
+    encoded = [encode(each, 0, flexible=True) for each in (first_page, other_page)]
+
+    assert encoded[0] != encoded[1]
+    assert decode(DescribeTopicPartitionsRequest, 0, encoded[0], flexible=True) == first_page
+    assert decode(DescribeTopicPartitionsRequest, 0, encoded[1], flexible=True) == other_page
+
+
+def test_records_when_null_but_version_has_none_then_unsupported() -> None:
+    with pytest.raises(UnsupportedError):
+        encode(SharedPartitionData(records=None), 1, flexible=True)
 
 
 def test_secret_when_message_is_printed_then_absent() -> None:

@@ -1,0 +1,81 @@
+"""What a session wants done: values that its owner carries out in the order in which they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.rewriting.rewrite import Exchange, ExchangeRewrite
+from rlm.wire.schema import Buffer, Message
+from rsm.segment.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ToBroker:
+    """Send this; valid until the session is handed the next bytes."""
+
+    data: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class ToClient:
+    """Send this; valid until the session is handed the next bytes."""
+
+    data: Buffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerToClient:
+    """Send these, then call `release`, until when they are valid."""
+
+    parts: list[Buffer]
+    release: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRead:
+    """One partition's part of a fetch that the broker no longer has, or never had.
+
+    `local_start_offset`: where the broker's log starts. `above_end`: it says that the offset lies
+    above the log's end, so all there is to find out is whether that is true of both tiers.
+    `last_fetched_epoch` -1: not said.
+    """
+
+    topic_id_partition: TopicIdPartition
+    offset: int
+    max_bytes: int
+    local_start_offset: int
+    last_fetched_epoch: int = -1
+    above_end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRemote:
+    """Read these, then call the session's `remote_read` with an outcome for each.
+
+    What is not read within `max_wait_ms` goes on, and is `Reading`.
+    """
+
+    reads: tuple[RemoteRead, ...]
+    read_committed: bool
+    max_wait_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteExchange:
+    """Run the rewrite where it may block, then call the session's `exchange_rewritten`."""
+
+    rewrite: ExchangeRewrite[Message, Message]
+    exchange: Exchange[Message, Message]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """End both connections, what was to be sent before still being sent."""
+
+    reason: CloseReason
+    detail: str = ""
+
+
+Action = ToBroker | ToClient | AnswerToClient | ReadRemote | RewriteExchange | Close

@@ -1,0 +1,185 @@
+"""The half of a session that answers pass through, from the broker to the client. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rlm.gateway.actions import RewriteExchange, ToClient
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.fetch_exchange import release_all
+from rlm.gateway.frame_sinks import Forwarded, Gathered, Scanned
+from rlm.gateway.frame_stream import FrameSink, FrameStream
+from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd
+from rlm.gateway.own_questions import ask_log_ends
+from rlm.gateway.pending_answers import (
+    GatheredFetch,
+    OwnAnswer,
+    OwnQuestion,
+    RewrittenAnswer,
+    RewrittenExchange,
+    StreamedFetch,
+)
+from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
+from rlm.gateway.rewriting.rewrite import Exchange
+from rlm.gateway.session_parts import SessionParts, SessionState
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.fetch import FETCH
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.fetch_scanner import FetchResponseScanner
+from rlm.wire.frame_heads import read_correlation_id
+from rlm.wire.frames import SIZE_BYTES, read_response, response_parts
+from rlm.wire.schema import Api, Message
+from rsm.segment.errors import CorruptError
+
+_MAX_FRAME_BYTES = 0x7FFF_FFFF
+_BEHIND_CORRELATION_ID = 4
+
+
+class BrokerAnswers:
+    """`stream` takes the broker's bytes; it raises what the session ends the connection for.
+
+    At most one answer waits at a time, for the store or for a rewrite.
+    """
+
+    def __init__(self, parts: SessionParts, state: SessionState) -> None:
+        self._parts = parts
+        self._state = state
+        self._waiting: GatheredFetch | RewrittenExchange | None = None
+        self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
+
+    def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> None:
+        """Take what was read of the store."""
+        waiting = self._take_waiting()
+        assert isinstance(waiting, GatheredFetch)
+        self._finish_fetch(waiting, outcomes)
+
+    def exchange_rewritten(self, response: Message) -> None:
+        """Take what the rewrite made."""
+        waiting = self._take_waiting()
+        assert isinstance(waiting, RewrittenExchange)
+        self._give(waiting.rewrite.api, waiting.version, response, waiting.correlation_id)
+
+    def _take_waiting(self) -> GatheredFetch | RewrittenExchange | None:
+        waiting, self._waiting = self._waiting, None
+        self._state.is_working = False
+        return waiting
+
+    def _wait(self, waiting: GatheredFetch | RewrittenExchange) -> None:
+        self._waiting = waiting
+        self._state.is_working = True
+        self.stream.stopped = True
+
+    def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
+        correlation_id = read_correlation_id(data)
+        if correlation_id is None:
+            if frame_bytes < _BEHIND_CORRELATION_ID:
+                raise CorruptError("an answer ends within its head", frame_bytes=frame_bytes)
+            return None
+        if not self._state.pending:
+            raise CorruptError("the broker answers what was not asked")
+        pending = self._state.pending[0]
+        assert not isinstance(pending, OwnAnswer)
+        if pending.correlation_id != correlation_id:
+            expected, found = pending.correlation_id, correlation_id
+            raise CorruptError("an answer is out of order", expected=expected, found=found)
+        if isinstance(pending, StreamedFetch):
+            scanner = FetchResponseScanner(
+                pending.version, frame_bytes=frame_bytes, visitor=pending.patches
+            )
+            return Scanned(lambda: self._state.actions, scanner, self._ended)
+        if isinstance(pending, RewrittenAnswer):
+            return self._gathered(frame_bytes, lambda frame: self._rewrite(pending, frame))
+        if isinstance(pending, RewrittenExchange):
+            return self._gathered(frame_bytes, lambda frame: self._exchange(pending, frame))
+        if isinstance(pending, GatheredFetch):
+            return self._gathered(frame_bytes, lambda frame: self._fetch(pending, frame))
+        if isinstance(pending, OwnQuestion):
+            return self._gathered(frame_bytes, lambda frame: self._own_answer(pending, frame))
+        return Forwarded(lambda: self._state.actions, ToClient, self._ended)
+
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
+        return Gathered(
+            frame_bytes,
+            handle,
+            limit_bytes=self._parts.limits.gathered_answer_bytes,
+            too_large=CloseReason.ANSWER_TOO_LARGE,
+        )
+
+    def _ended(self) -> None:
+        """The first of what is owed was answered."""
+        self._state.pending.popleft()
+        self._state.give_own_answers()
+
+    def _give(
+        self, api: Api[Any, Any], version: int, response: Message, correlation_id: int
+    ) -> None:
+        self._state.answer(response_parts(api, version, response, correlation_id=correlation_id))
+        self._ended()
+
+    def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
+        api, version = pending.rewrite.api, pending.version
+        if api.key == API_VERSIONS.key and _is_refused(frame):
+            self._pass_on(frame)
+            return
+        _, response = read_response(api, version, frame)
+        changed = pending.rewrite.response(response, self._parts.context())
+        self._give(api, version, changed, pending.correlation_id)
+
+    def _pass_on(self, frame: memoryview) -> None:
+        self._state.answer([len(frame).to_bytes(SIZE_BYTES, "big"), frame])
+        self._ended()
+
+    def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
+        _, response = read_response(pending.rewrite.api, pending.version, frame)
+        exchange = Exchange(version=pending.version, request=pending.request, response=response)
+        self._wait(pending)
+        self._state.actions.append(RewriteExchange(rewrite=pending.rewrite, exchange=exchange))
+
+    def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:
+        _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
+        pending.question.answered(pending.end, response)
+        self._state.pending.popleft()
+        if pending.end is not LogEnd.HIGH_WATERMARK:
+            return
+        now_ms = self._parts.clock.monotonic_ms()
+        pending.exchange.ends_answered(pending.question.ends(), now_ms)
+        if pending.is_behind_fetch:
+            fetch = self._state.pending[0]
+            assert isinstance(fetch, GatheredFetch)
+            self._read_remote(fetch)
+
+    def _fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
+        _, response = read_response(FETCH, pending.version, frame)
+        response = rewrite_leader_endpoints(response, self._parts.context())
+        question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
+        if question is None:
+            self._read_remote(pending)
+            return
+        # The Fetch stays owed, behind what is asked for its sake.
+        self._state.pending.popleft()
+        ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
+        self._state.pending.append(pending)
+
+    def _read_remote(self, fetch: GatheredFetch) -> None:
+        wanted = fetch.exchange.reads()
+        if wanted is None:
+            self._finish_fetch(fetch, ())
+        else:
+            self._wait(fetch)
+            self._state.actions.append(wanted)
+
+    def _finish_fetch(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
+        response = fetch.exchange.merged(outcomes)
+        parts = response_parts(FETCH, fetch.version, response, correlation_id=fetch.correlation_id)
+        self._state.answer(parts, lambda: release_all(outcomes))
+        self._state.is_gathering = False
+        self._ended()
+
+
+def _is_refused(frame: memoryview) -> bool:
+    """A refused ApiVersions is answered in version 0, and says nothing of other APIs (KIP-511)."""
+    error = frame[_BEHIND_CORRELATION_ID : _BEHIND_CORRELATION_ID + 2]
+    return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION

@@ -1,0 +1,201 @@
+"""The half of a session that requests pass through, from the client to the broker. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rlm.gateway.actions import ToBroker
+from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.fetch_exchange import FetchExchange
+from rlm.gateway.fetch_plan import NO_SESSION_EPOCH, NO_SESSION_ID, FetchPlan, plan_fetch
+from rlm.gateway.fetch_stream import FetchPatches
+from rlm.gateway.frame_sinks import Forwarded, Gathered
+from rlm.gateway.frame_stream import FrameSink, FrameStream
+from rlm.gateway.own_questions import ask_log_ends
+from rlm.gateway.pending_answers import (
+    GatheredFetch,
+    OwnAnswer,
+    PassedOn,
+    Pending,
+    RewrittenAnswer,
+    RewrittenExchange,
+    StreamedFetch,
+)
+from rlm.gateway.rewrites import REWRITES
+from rlm.gateway.rewriting.api_versions import REFUSED_VERSION
+from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
+from rlm.gateway.routing import Route, has_answer, route
+from rlm.gateway.session_parts import SessionParts, SessionState
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frame_heads import RequestHead, read_request_head
+from rlm.wire.frames import (
+    SIZE_BYTES,
+    RequestHeader,
+    read_request,
+    request_frame,
+    response_parts,
+)
+
+
+class ClientRequests:
+    """`stream` takes the client's bytes; it raises what the session ends the connection for."""
+
+    def __init__(self, parts: SessionParts, state: SessionState) -> None:
+        self._parts = parts
+        self._state = state
+        self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
+
+    def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
+        head = read_request_head(data, frame_bytes=frame_bytes)
+        if head is None:
+            return None
+        way = route(head)
+        if way is Route.REFUSE_API_VERSIONS:
+            return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
+        if way is Route.FETCH:
+            return self._gathered(frame_bytes, self._fetch)
+        if way is Route.REWRITE_EXCHANGE:
+            return self._gathered(frame_bytes, lambda frame: self._exchange(head, frame))
+        answered = has_answer(head, data, frame_bytes=frame_bytes)
+        if answered is None:
+            return None
+        if answered:
+            self._owe(_answer_of(head, way))
+        return Forwarded(lambda: self._state.actions, ToBroker, _nothing_more)
+
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
+        return Gathered(
+            frame_bytes,
+            handle,
+            limit_bytes=self._parts.limits.gathered_request_bytes,
+            too_large=CloseReason.REQUEST_TOO_LARGE,
+        )
+
+    def _owe(self, answer: Pending) -> None:
+        self._state.pending.append(answer)
+        if len(self._state.pending) >= self._parts.limits.pipelined_count:
+            self.stream.stopped = True
+
+    def _refuse_api_versions(self, head: RequestHead) -> None:
+        parts = response_parts(API_VERSIONS, 0, REFUSED_VERSION, correlation_id=head.correlation_id)
+        self._owe(OwnAnswer(parts))
+        self._state.give_own_answers()
+
+    def _exchange(self, head: RequestHead, frame: memoryview) -> None:
+        rewrite = REWRITES[head.api_key]
+        assert isinstance(rewrite, ExchangeRewrite)
+        header, request = read_request(rewrite.api, head.api_version, frame)
+        context = self._parts.context()
+        if not rewrite.concerns(request, context):
+            self._owe(PassedOn(head.correlation_id))
+            self._send_frame(frame)
+            return
+        self._owe(
+            RewrittenExchange(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                rewrite=rewrite,
+                request=request,
+            )
+        )
+        if rewrite.request is None:
+            self._send_frame(frame)
+        else:
+            sent = rewrite.request(request, context)
+            self._send(
+                request_frame(
+                    rewrite.api,
+                    head.api_version,
+                    sent,
+                    correlation_id=header.correlation_id,
+                    client_id=header.client_id,
+                )
+            )
+
+    def _fetch(self, frame: memoryview) -> None:
+        version = int.from_bytes(frame[2:4], "big")
+        header, request = read_request(FETCH, version, frame)
+        _refuse_replicas(request)
+        if request.session_id != NO_SESSION_ID and request.session_epoch != NO_SESSION_EPOCH:
+            self._refuse_session(header, version)
+            return
+        plan = plan_fetch(
+            request,
+            version,
+            topics=self._parts.context().topics,
+            view=self._parts.view,
+            local_starts=self._parts.local_starts,
+        )
+        if plan.remote:
+            self._gather(plan, header, version)
+        else:
+            patches = FetchPatches(plan, self._parts.local_starts)
+            self._owe(
+                StreamedFetch(
+                    correlation_id=header.correlation_id, version=version, patches=patches
+                )
+            )
+        self._send_fetch(plan, header, version)
+
+    def _gather(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
+        exchange = FetchExchange(
+            plan,
+            version,
+            known_ends=self._state.known_ends,
+            local_starts=self._parts.local_starts,
+            remote_wait_ms=self._parts.limits.remote_wait_ms,
+        )
+        question = exchange.foreseen_question(self._parts.clock.monotonic_ms())
+        if question is not None:
+            ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
+        self._owe(
+            GatheredFetch(correlation_id=header.correlation_id, version=version, exchange=exchange)
+        )
+        self._state.is_gathering = True
+        self.stream.stopped = True
+
+    def _send_fetch(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
+        self._send(
+            request_frame(
+                FETCH,
+                version,
+                plan.sent,
+                correlation_id=header.correlation_id,
+                client_id=header.client_id,
+            )
+        )
+
+    def _refuse_session(self, header: RequestHeader, version: int) -> None:
+        """A session that the client has with the broker itself, from another connection."""
+        refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
+        self._owe(OwnAnswer(parts))
+        self._state.give_own_answers()
+
+    def _send_frame(self, frame: memoryview) -> None:
+        self._send(len(frame).to_bytes(SIZE_BYTES, "big"))
+        self._state.actions.append(ToBroker(frame))
+
+    def _send(self, data: bytes) -> None:
+        self._state.actions.append(ToBroker(data))
+
+
+def _answer_of(head: RequestHead, way: Route) -> Pending:
+    rewrite = REWRITES.get(head.api_key)
+    if way is Route.REWRITE_ANSWER and isinstance(rewrite, AnswerRewrite):
+        return RewrittenAnswer(
+            correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
+        )
+    return PassedOn(head.correlation_id)
+
+
+def _refuse_replicas(request: FetchRequest) -> None:
+    """Followers must have the broker's own log, to the byte and to the offset."""
+    if max(request.replica_id, request.replica_state.replica_id) >= 0:
+        raise ConnectionRefusedByGatewayError(CloseReason.REPLICA_FETCH)
+
+
+def _nothing_more() -> None:
+    """A request that was passed on leaves nothing to do."""

@@ -1,0 +1,33 @@
+"""Why a client's connection was ended, and how a part of the gateway says so."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class CloseReason(Enum):
+    """As it is counted; the first two are how a connection ends that nobody is to blame for."""
+
+    CLIENT_LEFT = "client_left"
+    BROKER_CLOSED = "broker_closed"
+    BROKER_UNREACHABLE = "broker_unreachable"
+    MALFORMED_REQUEST = "malformed_request"
+    MALFORMED_ANSWER = "malformed_answer"
+    UNKNOWN_API = "unknown_api"
+    UNOFFERED_VERSION = "unoffered_version"
+    REPLICA_FETCH = "replica_fetch"
+    REQUEST_TOO_LARGE = "request_too_large"
+    ANSWER_TOO_LARGE = "answer_too_large"
+    TOO_MANY_CONNECTIONS = "too_many_connections"
+    IDLE = "idle"
+    STOPPING = "stopping"
+    INTERNAL_ERROR = "internal_error"
+
+
+class ConnectionRefusedByGatewayError(Exception):
+    """Ends the connection on whose bytes it was raised, and nothing else."""
+
+    def __init__(self, reason: CloseReason, detail: str = "") -> None:
+        super().__init__(f"{reason.value} {detail}".rstrip())
+        self.reason = reason
+        self.detail = detail

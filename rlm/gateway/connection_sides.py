@@ -1,0 +1,90 @@
+"""The two asyncio protocols of a relayed connection: what a transport says goes to the relay.
+
+Both receive into one buffer, shared by all connections of a loop: what was received is dealt with
+before the loop goes on, so an idle connection holds none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.relay import Relay
+
+RECEIVE_BYTES = 256 * 1024
+HIGH_WATER_BYTES = 512 * 1024
+
+
+class _Side(asyncio.BufferedProtocol):
+    def __init__(self, buffer: memoryview) -> None:
+        self._buffer = buffer
+        self.relay: Relay | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        connected: socket.socket | None = transport.get_extra_info("socket")
+        if connected is not None:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+
+class ClientSide(_Side):
+    """Towards the client. `accepted` makes the relay, or refuses the connection by None."""
+
+    def __init__(
+        self, buffer: memoryview, accepted: Callable[[asyncio.Transport], Relay | None]
+    ) -> None:
+        super().__init__(buffer)
+        self._accepted = accepted
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        self.relay = self._accepted(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.relay is not None:
+            self.relay.client_received(self._buffer[:nbytes])
+
+    def pause_writing(self) -> None:
+        if self.relay is not None:
+            self.relay.client_is_full(is_full=True)
+
+    def resume_writing(self) -> None:
+        if self.relay is not None:
+            self.relay.client_is_full(is_full=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.relay is not None:
+            self.relay.close(CloseReason.CLIENT_LEFT)
+
+
+class BrokerSide(_Side):
+    """Towards the broker."""
+
+    def __init__(self, buffer: memoryview, relay: Relay) -> None:
+        super().__init__(buffer)
+        self._relay = relay
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        self._relay.broker_connected(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._relay.broker_received(self._buffer[:nbytes])
+
+    def pause_writing(self) -> None:
+        self._relay.broker_is_full(is_full=True)
+
+    def resume_writing(self) -> None:
+        self._relay.broker_is_full(is_full=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._relay.close(CloseReason.BROKER_CLOSED)

@@ -1,0 +1,121 @@
+"""One Fetch of which the broker lacks a part: from its answer to that of the client. Pure.
+
+    sent -> [ends asked] -> answered -> [ends asked again] -> [store read] -> merged
+
+The ends of the logs are asked for before the Fetch where it is foreseen that they will be needed.
+They are asked for again, behind the answer, where they are too old to tell whether an offset lies
+below the broker's log or above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.fetch_merge import READ_COMMITTED, left_to_store, merge, remote_reads, rows_of
+from rlm.gateway.fetch_plan import FetchKey, FetchPlan
+from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion
+from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.remote_read.remote_slice import RemoteSlice
+from rlm.wire.api.fetch import FetchResponse, PartitionData
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.ids import TopicIdPartition
+
+
+class FetchExchange:
+    """Not thread-safe; used once."""
+
+    def __init__(
+        self,
+        plan: FetchPlan,
+        version: int,
+        *,
+        known_ends: KnownLogEnds,
+        local_starts: LocalStarts,
+        remote_wait_ms: int,
+    ) -> None:
+        self._plan = plan
+        self._version = version
+        self._known_ends = known_ends
+        self._local_starts = local_starts
+        self._remote_wait_ms = remote_wait_ms
+        self._response = FetchResponse()
+        self._rows: dict[FetchKey, PartitionData] = {}
+        self._left: list[FetchKey] = []
+        self._ends: dict[TopicIdPartition, LogEnds] = {}
+        self._reads: dict[FetchKey, RemoteRead] = {}
+
+    def foreseen_question(self, now_ms: int) -> LogEndsQuestion | None:
+        """What to ask before the Fetch is sent."""
+        expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
+        return self._question(self._known_ends.unknown(expected, now_ms))
+
+    def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
+        """Take the broker's answer; what to ask now."""
+        self._response = response
+        self._rows = rows_of(response, self._version)
+        self._left = left_to_store(self._plan, self._rows)
+        self._learn_local_starts()
+        unknown = []
+        for key in self._left:
+            tiered = self._plan.tiered[key]
+            known = self._known_ends.get(tiered.topic_id_partition, now_ms)
+            if known is None or tiered.asked.fetch_offset > known.high_watermark:
+                unknown.append(tiered.topic_id_partition)
+            else:
+                self._ends[tiered.topic_id_partition] = known
+        return self._question(unknown)
+
+    def ends_answered(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
+        """Take what was asked, before the Fetch or behind its answer."""
+        self._known_ends.learned(ends, now_ms)
+        if self._left:
+            self._ends.update(ends)
+
+    def reads(self) -> ReadRemote | None:
+        """What to read of the store, once all questions were answered."""
+        for partition, ends in self._ends.items():
+            if ends.error_code == ErrorCode.NONE:
+                self._local_starts.learned(partition, ends.start_offset)
+        self._reads = remote_reads(self._plan, self._rows, self._ends)
+        if not self._reads:
+            return None
+        asked = self._plan.asked
+        return ReadRemote(
+            reads=tuple(self._reads.values()),
+            read_committed=asked.isolation_level == READ_COMMITTED,
+            max_wait_ms=max(0, min(asked.max_wait_ms, self._remote_wait_ms)),
+        )
+
+    def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
+        """The answer, given an outcome for each of the reads; its records are the slices'."""
+        found = dict(zip(self._reads, outcomes, strict=True))
+        return merge(self._plan, self._version, self._response, found, self._ends)
+
+    def _question(self, unknown: Sequence[TopicIdPartition]) -> LogEndsQuestion | None:
+        if not unknown:
+            return None
+        wanted = set(unknown)
+        return LogEndsQuestion(
+            {
+                each.topic_id_partition: each.asked.current_leader_epoch
+                for each in self._plan.tiered.values()
+                if each.topic_id_partition in wanted
+            }
+        )
+
+    def _learn_local_starts(self) -> None:
+        """What was expected to be remote and is not shows where the broker's log starts."""
+        for key in self._plan.remote:
+            row = self._rows.get(key)
+            if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:
+                partition = self._plan.tiered[key].topic_id_partition
+                self._local_starts.learned(partition, row.log_start_offset)
+
+
+def release_all(outcomes: Sequence[RemoteOutcome]) -> None:
+    """Give back the memory of what was read."""
+    for outcome in outcomes:
+        if isinstance(outcome, RemoteSlice):
+            outcome.release()

@@ -1,0 +1,206 @@
+"""The broker's answer to a Fetch and what was read from the store become one answer. Pure.
+
+The byte budget is the request's: in its order, and only the first batches may exceed it. What does
+not fit is left out whole; its partition is empty this once, and the client asks for it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rlm.gateway.actions import RemoteRead
+from rlm.gateway.fetch_plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
+from rlm.gateway.log_ends import LogEnds
+from rlm.gateway.remote_outcome import Diverging, Reading, RemoteOutcome
+from rlm.remote_read.remote_slice import RemoteSlice
+from rlm.wire.api.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchResponse,
+    PartitionData,
+)
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.schema import Records
+from rsm.segment.ids import TopicIdPartition
+
+READ_COMMITTED = 1
+_LOG_START_VERSION = 5
+_NO_RECORDS = b""
+
+Rows = Mapping[FetchKey, PartitionData]
+
+
+def rows_of(response: FetchResponse, version: int) -> dict[FetchKey, PartitionData]:
+    """An answer's partitions by topic and number."""
+    by_id = version >= 13
+    return {
+        (topic.topic_id if by_id else topic.topic, row.partition_index): row
+        for topic in response.responses
+        for row in topic.partitions
+    }
+
+
+def left_to_store(plan: FetchPlan, rows: Rows) -> list[FetchKey]:
+    """The tiered partitions for which the broker's answer does not stand, in the request's order.
+
+    Those that it does not have, and those that it has though they lie below the log start.
+    """
+    return [key for key, each in plan.tiered.items() if key in rows and _is_left(each, rows[key])]
+
+
+def _is_left(tiered: TieredFetch, row: PartitionData) -> bool:
+    if row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        return True
+    return row.error_code == ErrorCode.NONE and tiered.is_below_log_start
+
+
+def remote_reads(
+    plan: FetchPlan, rows: Rows, ends: Mapping[TopicIdPartition, LogEnds]
+) -> dict[FetchKey, RemoteRead]:
+    """What to read of the store: as much of each as the budget leaves, in the request's order.
+
+    A first batch may be larger, whose fate `merge` decides. A partition for which the broker tells
+    no ends, and one behind the budget, is not read.
+    """
+    left = left_to_store(plan, rows)
+    local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in set(left))
+    budget_bytes = max(plan.asked.max_bytes - local_bytes, 0)
+    reads: dict[FetchKey, RemoteRead] = {}
+    for key in left:
+        tiered = plan.tiered[key]
+        asked, known = tiered.asked, ends[tiered.topic_id_partition]
+        max_bytes = min(max(asked.partition_max_bytes, 0), budget_bytes)
+        if known.error_code != ErrorCode.NONE or (budget_bytes <= 0 and reads):
+            continue
+        reads[key] = RemoteRead(
+            topic_id_partition=tiered.topic_id_partition,
+            offset=asked.fetch_offset,
+            max_bytes=max_bytes,
+            local_start_offset=known.start_offset,
+            last_fetched_epoch=asked.last_fetched_epoch,
+            above_end=asked.fetch_offset > known.high_watermark,
+        )
+        budget_bytes -= max_bytes
+    return reads
+
+
+def merge(
+    plan: FetchPlan,
+    version: int,
+    response: FetchResponse,
+    outcomes: Mapping[FetchKey, RemoteOutcome],
+    ends: Mapping[TopicIdPartition, LogEnds],
+) -> FetchResponse:
+    """The answer to the client. `outcomes` has an entry for each read; slices stay the caller's."""
+    rows = rows_of(response, version)
+    for key in left_to_store(plan, rows):
+        tiered = plan.tiered[key]
+        known = ends[tiered.topic_id_partition]
+        rows[key] = _remote_row(rows[key], outcomes.get(key, Reading()), known, plan)
+    for key, tiered in plan.tiered.items():
+        if key in rows and version >= _LOG_START_VERSION:
+            known_ends = ends.get(tiered.topic_id_partition)
+            rows[key] = _with_log_start(tiered, rows[key], known_ends)
+    _keep_budget(plan, rows, version)
+    topics = tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                rows[topic.topic_id if version >= 13 else topic.topic, row.partition_index]
+                for row in topic.partitions
+            ),
+        )
+        for topic in response.responses
+    )
+    return replace(response, session_id=NO_SESSION_ID, responses=topics)
+
+
+def size_of(records: Records | None) -> int:
+    """How many bytes of records."""
+    if records is None:
+        return 0
+    return sum(map(len, records)) if isinstance(records, tuple) else len(records)
+
+
+def _remote_row(
+    row: PartitionData,
+    outcome: RemoteOutcome,
+    ends: LogEnds,
+    plan: FetchPlan,
+) -> PartitionData:
+    if ends.error_code != ErrorCode.NONE:
+        return _error_row(row, ends.error_code)
+    if isinstance(outcome, RemoteSlice | Reading | Diverging):
+        return _success_row(row, outcome, ends, read_committed=_is_committed(plan))
+    return _error_row(row, outcome.error_code)
+
+
+def _is_committed(plan: FetchPlan) -> bool:
+    return plan.asked.isolation_level == READ_COMMITTED
+
+
+def _success_row(
+    row: PartitionData,
+    outcome: RemoteSlice | Reading | Diverging,
+    ends: LogEnds,
+    *,
+    read_committed: bool,
+) -> PartitionData:
+    aborted: tuple[AbortedTransaction, ...] | None = () if read_committed else None
+    records: Records = _NO_RECORDS
+    diverging = EpochEndOffset()
+    if isinstance(outcome, RemoteSlice):
+        records = outcome.buffers
+        if read_committed:
+            aborted = tuple(
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in outcome.aborted_transactions
+            )
+    elif isinstance(outcome, Diverging):
+        diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
+    return PartitionData(
+        partition_index=row.partition_index,
+        high_watermark=ends.high_watermark,
+        last_stable_offset=ends.last_stable_offset,
+        diverging_epoch=diverging,
+        aborted_transactions=aborted,
+        records=records,
+    )
+
+
+def _error_row(row: PartitionData, error_code: int) -> PartitionData:
+    return PartitionData(
+        partition_index=row.partition_index,
+        error_code=error_code,
+        high_watermark=-1,
+        records=_NO_RECORDS,
+    )
+
+
+def _with_log_start(tiered: TieredFetch, row: PartitionData, ends: LogEnds | None) -> PartitionData:
+    if row.error_code != ErrorCode.NONE:
+        return row
+    local_start_offset = row.log_start_offset if ends is None else ends.start_offset
+    return replace(row, log_start_offset=tiered.facts.log_start(local_start_offset))
+
+
+def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:
+    """Empty what exceeds the budget, in the request's order."""
+    left_bytes = plan.asked.max_bytes
+    is_first = True
+    for topic in plan.asked.topics:
+        for asked in topic.partitions:
+            key = (topic.topic_id if version >= 13 else topic.topic, asked.partition)
+            row = rows.get(key)
+            if row is None or not (row_bytes := size_of(row.records)):
+                continue
+            if row_bytes > left_bytes and not is_first:
+                rows[key] = replace(
+                    row,
+                    records=_NO_RECORDS,
+                    aborted_transactions=() if _is_committed(plan) else None,
+                )
+                continue
+            left_bytes -= row_bytes
+            is_first = False

@@ -1,0 +1,82 @@
+"""Where the bytes of a frame go: straight on, into one buffer, or nowhere until they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rlm.gateway.actions import Action, ToBroker, ToClient
+from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.wire.fetch_scanner import FetchResponseScanner
+from rlm.wire.frames import SIZE_BYTES
+
+
+class Forwarded:
+    """A frame that passes as it comes."""
+
+    def __init__(
+        self,
+        actions: Callable[[], list[Action]],
+        to: type[ToBroker | ToClient],
+        ended: Callable[[], None],
+    ) -> None:
+        self._actions = actions
+        self._to = to
+        self._ended = ended
+
+    def take(self, data: memoryview) -> None:
+        self._actions().append(self._to(data))
+
+    def end(self) -> None:
+        self._ended()
+
+
+class Gathered:
+    """A frame that is handed over whole, without its size field."""
+
+    def __init__(
+        self,
+        frame_bytes: int,
+        handle: Callable[[memoryview], None],
+        *,
+        limit_bytes: int,
+        too_large: CloseReason,
+    ) -> None:
+        """Raises ConnectionRefusedByGatewayError if the frame is above the limit."""
+        if frame_bytes > limit_bytes:
+            raise ConnectionRefusedByGatewayError(too_large, f"size_bytes={frame_bytes}")
+        self._content = bytearray()
+        self._handle = handle
+
+    def take(self, data: memoryview) -> None:
+        self._content += data
+
+    def end(self) -> None:
+        self._handle(memoryview(self._content)[SIZE_BYTES:])
+
+
+class Scanned:
+    """A Fetch response that is changed in place while it passes."""
+
+    def __init__(
+        self,
+        actions: Callable[[], list[Action]],
+        scanner: FetchResponseScanner,
+        ended: Callable[[], None],
+    ) -> None:
+        self._actions = actions
+        self._scanner = scanner
+        self._ended = ended
+        self._size_left_bytes = SIZE_BYTES
+
+    def take(self, data: memoryview) -> None:
+        size_part_bytes = min(self._size_left_bytes, len(data))
+        parts = self._scanner.feed(data[size_part_bytes:])
+        if size_part_bytes:
+            self._size_left_bytes -= size_part_bytes
+            # Nothing is held yet, so the first part lies right behind: one packet, not two.
+            behind_bytes = len(parts.pop(0)) if parts else 0
+            parts.insert(0, data[: size_part_bytes + behind_bytes])
+        self._actions().extend(map(ToClient, parts))
+
+    def end(self) -> None:
+        self._ended()

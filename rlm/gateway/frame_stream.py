@@ -1,0 +1,96 @@
+"""Cuts one direction of a connection into frames without holding whole ones.
+
+A frame's beginning is held until its owner has seen enough to choose where the frame goes; from
+then on its bytes go there in the pieces in which they come, the size field included. Pure.
+
+Memory: what is held of a frame's beginning, which the owner bounds by failing, and, while stopped,
+what one `feed` brought.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from rlm.wire.frames import SIZE_BYTES
+from rsm.segment.errors import CorruptError
+
+_SIZE = struct.Struct(">i")
+
+
+class FrameSink(Protocol):
+    """Where the bytes of one frame go."""
+
+    def take(self, data: memoryview) -> None:
+        """The next bytes, which are valid until the buffer they were received in is reused."""
+
+    def end(self) -> None:
+        """All bytes were taken."""
+
+
+# Handed what has come of a frame behind its size field, and the size; None: more must come first.
+BeginFrame = Callable[[memoryview, int], FrameSink | None]
+
+
+class FrameStream:
+    """Not thread-safe. While `stopped`, no further frame is begun; what comes is held."""
+
+    __slots__ = ("_begin", "_held", "_left_bytes", "_max_frame_bytes", "_sink", "stopped")
+
+    def __init__(self, begin: BeginFrame, *, max_frame_bytes: int) -> None:
+        self.stopped = False
+        self._begin = begin
+        self._max_frame_bytes = max_frame_bytes
+        self._held = bytearray()
+        self._sink: FrameSink | None = None
+        self._left_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """How much came that no sink has taken."""
+        return len(self._held)
+
+    def feed(self, data: memoryview) -> None:
+        """Take what was received; nothing of it is referred to after what the sinks keep.
+
+        Raises CorruptError for a size out of bounds, and what the owner's functions raise.
+        """
+        if self._held:
+            held, self._held = self._held, bytearray()
+            held += data
+            data = memoryview(held)
+        position, end = 0, len(data)
+        while position < end:
+            sink = self._sink or self._begin_frame(data[position:])
+            if sink is None:
+                self._held += data[position:]
+                return
+            taken = data[position : position + self._left_bytes]
+            position += len(taken)
+            self._left_bytes -= len(taken)
+            if self._left_bytes:
+                self._sink = sink
+            else:
+                self._sink = None
+            sink.take(taken)
+            if not self._left_bytes:
+                sink.end()
+
+    def go_on(self) -> None:
+        """Take up what was held, unless stopped; raises as `feed`."""
+        if self._held and not self.stopped:
+            self.feed(memoryview(b""))
+
+    def _begin_frame(self, data: memoryview) -> FrameSink | None:
+        if self.stopped or len(data) < SIZE_BYTES:
+            return None
+        (size,) = _SIZE.unpack_from(data)
+        if not 0 < size <= self._max_frame_bytes:
+            raise CorruptError(
+                "frame size out of bounds", size_bytes=size, limit_bytes=self._max_frame_bytes
+            )
+        sink = self._begin(data[SIZE_BYTES : SIZE_BYTES + size], size)
+        if sink is not None:
+            self._left_bytes = SIZE_BYTES + size
+        return sink

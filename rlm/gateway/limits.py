@@ -1,0 +1,28 @@
+"""What one client's connection may take of the gateway's memory and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLimits:
+    """Memory of a session: `gathered_request_bytes` + `gathered_answer_bytes` and small change.
+
+    `request_bytes` bounds any request (the broker's `socket.request.max.bytes`), the gathered ones
+    bound those messages that must be whole to be changed. Behind `pipelined_count` requests without
+    an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store.
+    """
+
+    request_bytes: int = 104_857_600
+    gathered_request_bytes: int = 4 << 20
+    gathered_answer_bytes: int = 104_857_600
+    pipelined_count: int = 1_000
+    remote_wait_ms: int = 500
+    log_ends_age_ms: int = 1_000
+
+    def __post_init__(self) -> None:
+        if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
+            raise ValueError(f"not limits of a session: {self}")
+        if self.pipelined_count <= 0 or min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
+            raise ValueError(f"not limits of a session: {self}")

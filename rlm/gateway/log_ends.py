@@ -1,0 +1,134 @@
+"""What the broker says of a log's ends, asked on the client's own connection.
+
+The answer that a partition's offset is out of range carries no high watermark, so it is asked for
+with ListOffsets: where the broker's log starts, and where it ends for either isolation level. Each
+is a request of its own: no partition may stand twice in one. Pure.
+
+Memory: of one connection, for the partitions it read from the store in the last second or so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.wire.api.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.ids import TopicIdPartition
+
+# The first with leader epochs; every broker since 2.1 speaks it, whatever the client asked it for.
+LIST_OFFSETS_VERSION = 4
+_CONSUMER = -1
+
+
+class LogEnd(Enum):
+    """An end of the broker's log: (timestamp, isolation level) of ListOffsets; asked in order."""
+
+    START = (-2, 0)
+    LAST_STABLE = (-1, 1)
+    HIGH_WATERMARK = (-1, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnds:
+    """As of the broker's answers; with an error code, the offsets mean nothing."""
+
+    error_code: int = ErrorCode.NONE
+    start_offset: int = -1
+    last_stable_offset: int = -1
+    high_watermark: int = -1
+
+
+class LogEndsQuestion:
+    """One asking of all ends of some logs; gathers the three answers."""
+
+    def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:
+        """`leader_epochs`: the logs, each with the epoch the client believes in, -1 for none."""
+        self._leader_epochs = leader_epochs
+        self._found: dict[TopicIdPartition, dict[LogEnd, int]] = {p: {} for p in leader_epochs}
+        self._failed: dict[TopicIdPartition, int] = {}
+
+    def request(self, end: LogEnd) -> ListOffsetsRequest:
+        """What to ask for one end."""
+        timestamp, isolation_level = end.value
+        by_topic: dict[str, list[ListOffsetsPartition]] = {}
+        for partition, epoch in self._leader_epochs.items():
+            by_topic.setdefault(partition.topic, []).append(
+                ListOffsetsPartition(
+                    partition_index=partition.partition,
+                    current_leader_epoch=epoch,
+                    timestamp=timestamp,
+                )
+            )
+        return ListOffsetsRequest(
+            replica_id=_CONSUMER,
+            isolation_level=isolation_level,
+            topics=tuple(
+                ListOffsetsTopic(name=name, partitions=tuple(partitions))
+                for name, partitions in by_topic.items()
+            ),
+        )
+
+    def answered(self, end: LogEnd, response: ListOffsetsResponse) -> None:
+        """Take the answer for one end."""
+        rows = {
+            (topic.name, row.partition_index): row
+            for topic in response.topics
+            for row in topic.partitions
+        }
+        for partition, found in self._found.items():
+            row = rows.get((partition.topic, partition.partition))
+            if row is None:
+                self._failed[partition] = ErrorCode.UNKNOWN_SERVER_ERROR
+            elif row.error_code != ErrorCode.NONE:
+                self._failed[partition] = row.error_code
+            else:
+                found[end] = row.offset
+
+    def ends(self) -> dict[TopicIdPartition, LogEnds]:
+        """What is known once all three answers were taken."""
+        ends = {}
+        for partition, found in self._found.items():
+            if partition in self._failed or len(found) < len(LogEnd):
+                code = self._failed.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
+                ends[partition] = LogEnds(error_code=code)
+            else:
+                ends[partition] = LogEnds(
+                    start_offset=found[LogEnd.START],
+                    last_stable_offset=found[LogEnd.LAST_STABLE],
+                    high_watermark=found[LogEnd.HIGH_WATERMARK],
+                )
+        return ends
+
+
+class KnownLogEnds:
+    """One connection's answers, as long as they are young enough."""
+
+    def __init__(self, *, max_age_ms: int) -> None:
+        self._max_age_ms = max_age_ms
+        self._known: dict[TopicIdPartition, tuple[int, LogEnds]] = {}
+
+    def get(self, partition: TopicIdPartition, now_ms: int) -> LogEnds | None:
+        """None if not known, or not any more."""
+        asked_ms, ends = self._known.get(partition, (0, None))
+        return ends if ends is not None and now_ms - asked_ms <= self._max_age_ms else None
+
+    def unknown(
+        self, partitions: Sequence[TopicIdPartition], now_ms: int
+    ) -> list[TopicIdPartition]:
+        """Those that must be asked for."""
+        return [each for each in partitions if self.get(each, now_ms) is None]
+
+    def learned(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
+        """Keep answers, and forget what is too old. What failed is asked for again."""
+        limit_ms = now_ms - self._max_age_ms
+        self._known = {p: known for p, known in self._known.items() if known[0] >= limit_ms}
+        self._known.update(
+            {p: (now_ms, e) for p, e in ends.items() if e.error_code == ErrorCode.NONE}
+        )

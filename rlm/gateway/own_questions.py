@@ -1,0 +1,43 @@
+"""Our own requests on a client's connection to the broker: as that client, for it alone. Pure."""
+
+from __future__ import annotations
+
+from rlm.gateway.actions import ToBroker
+from rlm.gateway.fetch_exchange import FetchExchange
+from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd, LogEndsQuestion
+from rlm.gateway.pending_answers import OwnQuestion
+from rlm.gateway.session_parts import SessionState
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.frames import request_frame
+
+# What the broker's request log shows us as; quotas by client id are not the client's.
+_CLIENT_ID = "kafka-rlm-gateway"
+_CORRELATION_ID = -1
+
+
+def ask_log_ends(
+    state: SessionState,
+    exchange: FetchExchange,
+    question: LogEndsQuestion,
+    *,
+    is_behind_fetch: bool,
+) -> None:
+    """Have all ends asked for, one request each; the answers are owed in this order."""
+    for end in LogEnd:
+        frame = request_frame(
+            LIST_OFFSETS,
+            LIST_OFFSETS_VERSION,
+            question.request(end),
+            correlation_id=_CORRELATION_ID,
+            client_id=_CLIENT_ID,
+        )
+        state.actions.append(ToBroker(frame))
+        state.pending.append(
+            OwnQuestion(
+                correlation_id=_CORRELATION_ID,
+                end=end,
+                question=question,
+                exchange=exchange,
+                is_behind_fetch=is_behind_fetch,
+            )
+        )

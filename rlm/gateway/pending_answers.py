@@ -1,0 +1,89 @@
+"""What the broker still owes an answer to, and what is to be done with each. Pure.
+
+Brokers answer a connection's requests in order, so these stand in the order of sending; their
+correlation ids are only checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rlm.gateway.fetch_exchange import FetchExchange
+from rlm.gateway.fetch_stream import FetchPatches
+from rlm.gateway.log_ends import LogEnd, LogEndsQuestion
+from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
+from rlm.wire.schema import Buffer, Message
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """Goes to the client as it comes."""
+
+    correlation_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewrittenAnswer:
+    """Is changed, whatever was asked."""
+
+    correlation_id: int
+    version: int
+    rewrite: AnswerRewrite[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewrittenExchange:
+    """Is changed by what was asked, which may take a while."""
+
+    correlation_id: int
+    version: int
+    rewrite: ExchangeRewrite[Any, Any]
+    request: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedFetch:
+    """Is changed in place while it passes."""
+
+    correlation_id: int
+    version: int
+    patches: FetchPatches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatheredFetch:
+    """Is put together with what the store has."""
+
+    correlation_id: int
+    version: int
+    exchange: FetchExchange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnQuestion:
+    """Answers us, about one end of some logs, and is not for the client."""
+
+    correlation_id: int
+    end: LogEnd
+    question: LogEndsQuestion
+    exchange: FetchExchange
+    is_behind_fetch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """Nothing was sent: this is the answer, once it is its turn."""
+
+    parts: list[Buffer]
+
+
+Pending = (
+    PassedOn
+    | RewrittenAnswer
+    | RewrittenExchange
+    | StreamedFetch
+    | GatheredFetch
+    | OwnQuestion
+    | OwnAnswer
+)

@@ -1,0 +1,191 @@
+"""Carries out what a session decides: two transports, the store's reads, and blocking rewrites.
+
+Neither side is read faster than the other takes it: while the broker's transport is full the
+client is paused, while the client's is full the broker is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+
+from rlm.gateway.actions import (
+    Action,
+    AnswerToClient,
+    Close,
+    ReadRemote,
+    RewriteExchange,
+    ToBroker,
+    ToClient,
+)
+from rlm.gateway.client_output import ClientOutput
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.fetch_exchange import release_all
+from rlm.gateway.remote_reads import RemoteReads
+from rlm.gateway.session import Session
+
+_log = logging.getLogger(__name__)
+
+_FLUSH_S = 5.0
+
+
+class Relay:
+    """One client's connection and its connection to the broker, on one loop."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        reads: RemoteReads,
+        pool: Executor,
+        context: Callable[[], GatewayContext],
+        client: asyncio.Transport,
+        closed: Callable[[CloseReason, str], None],
+    ) -> None:
+        self._session = session
+        self._reads = reads
+        self._pool = pool
+        self._context = context
+        self._client = client
+        self._output = ClientOutput(client)
+        self._broker: asyncio.Transport | None = None
+        self._broker_is_full = False
+        self._closed = closed
+        self._is_closed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self.active_s = self._loop.time()
+        client.pause_reading()
+
+    def broker_connected(self, broker: asyncio.Transport) -> None:
+        """Begin to relay."""
+        if self._is_closed:
+            broker.abort()
+            return
+        self._broker = broker
+        self._pace()
+
+    def client_received(self, data: memoryview) -> None:
+        """Take bytes; their buffer may be reused after."""
+        self._run(lambda: self._session.from_client(data))
+
+    def broker_received(self, data: memoryview) -> None:
+        """Take bytes, which may be changed; their buffer may be reused after."""
+        self._run(lambda: self._session.from_broker(data))
+
+    def client_is_full(self, *, is_full: bool) -> None:
+        """The client's transport has enough, or takes more again."""
+        if is_full:
+            self._output.pause()
+        else:
+            self._output.resume()
+        if self._is_closed:
+            if not self._output.is_blocked:
+                self._client.close()
+        else:
+            self._pace()
+
+    def broker_is_full(self, *, is_full: bool) -> None:
+        """The broker's transport has enough, or takes more again."""
+        self._broker_is_full = is_full
+        self._pace()
+
+    def close(self, reason: CloseReason, detail: str = "") -> None:
+        """End both connections; what was answered before is still sent. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._closed(reason, detail)
+        self._reads.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._broker is not None:
+            self._broker.close()
+        if reason is CloseReason.CLIENT_LEFT:
+            self._output.drop()
+            return
+        self._client.pause_reading()
+        if not self._output.is_blocked:
+            self._client.close()
+        self._loop.call_later(_FLUSH_S, self._abort)
+
+    async def ended(self) -> None:
+        """Wait until nothing of a closed one is under way."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reads.ended()
+
+    def _abort(self) -> None:
+        self._output.drop()
+        self._client.abort()
+
+    def _run(self, step: Callable[[], list[Action]]) -> None:
+        """Take a step of the session and carry out what it decides."""
+        if self._is_closed:
+            return
+        self.active_s = self._loop.time()
+        try:
+            for action in step():
+                self._carry_out(action)
+        except Exception:  # noqa: BLE001 - other connections go on
+            _log.exception("a client's connection failed")
+            self.close(CloseReason.INTERNAL_ERROR)
+            return
+        self._pace()
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case ToClient(data):
+                self._output.write(data)
+            case ToBroker(data):
+                if self._broker is not None:
+                    self._broker.write(data)
+            case AnswerToClient():
+                self._output.answer(action)
+            case ReadRemote():
+                self._begin(self._read_remote(action))
+            case RewriteExchange():
+                self._begin(self._rewrite(action))
+            case Close():
+                self.close(action.reason, action.detail)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _read_remote(self, wanted: ReadRemote) -> None:
+        outcomes = await self._reads.read(wanted)
+        if self._is_closed:
+            release_all(outcomes)
+        else:
+            self._run(lambda: self._session.remote_read(outcomes))
+
+    async def _rewrite(self, wanted: RewriteExchange) -> None:
+        try:
+            response = await self._loop.run_in_executor(
+                self._pool, wanted.rewrite.response, wanted.exchange, self._context()
+            )
+        except Exception:  # noqa: BLE001 - other connections go on
+            _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)
+            self.close(CloseReason.INTERNAL_ERROR)
+            return
+        self._run(lambda: self._session.exchange_rewritten(response))
+
+    def _pace(self) -> None:
+        """Read each side only where the other takes it, and the session wants it."""
+        if self._broker is None or self._is_closed:
+            return
+        _set_reading(self._client, reads=self._session.reads_client and not self._broker_is_full)
+        _set_reading(self._broker, reads=self._session.reads_broker and not self._output.is_blocked)
+
+
+def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:
+    if transport.is_closing() or transport.is_reading() == reads:
+        return
+    if reads:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()

@@ -1,0 +1,30 @@
+"""What became of reading one partition's part of a fetch from the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.remote_read.remote_slice import RemoteSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Not in time; the read goes on, so the client is told that there is nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The partition gets this error code."""
+
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diverging:
+    """What the reader fetched last was cut off since: its epoch ended at `end_offset` (KIP-595)."""
+
+    epoch: int
+    end_offset: int
+
+
+RemoteOutcome = RemoteSlice | Reading | Refused | Diverging

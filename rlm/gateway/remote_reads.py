@@ -1,0 +1,159 @@
+"""One client's reads of the store: in parallel, for no longer than the client waits.
+
+What is not there in time goes on. The client is told that there is nothing yet, asks again, and
+finds its read where it left it: so it keeps its turn, and nothing is read twice. A read that no
+one comes back for is given up when its partition is read elsewhere, or the client goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Hashable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+
+from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.counts import GatewayCounts, RemoteCount
+from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
+from rlm.gateway.tier_reader import TierReader
+from rlm.remote_read.locate import NotStored
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteSlice
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    read: RemoteRead
+    read_committed: bool
+
+
+class _Underway:
+    """A read that was begun. `reading` is the store's part of it, once that was begun."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self.asked = asked
+        self.reading: Future[FetchOutcome] | None = None
+        self.task: asyncio.Task[RemoteOutcome] | None = None
+        self.is_unwanted = False
+
+    def give_up(self) -> None:
+        """Nobody wants it any more; what comes of it is released."""
+        self.is_unwanted = True
+        if self.reading is not None:
+            self.reading.cancel()
+        if self.task is not None and self.task.done():
+            _release(self.task.result())
+
+
+class RemoteReads:
+    """Of one connection, on its loop. `pool` runs what may block."""
+
+    def __init__(
+        self, tier: TierReader, pool: Executor, counts: GatewayCounts, client: Hashable
+    ) -> None:
+        self._tier = tier
+        self._pool = pool
+        self._counts = counts
+        self._client = client
+        self._underway: dict[TopicIdPartition, _Underway] = {}
+
+    async def read(self, wanted: ReadRemote) -> list[RemoteOutcome]:
+        """An outcome for each read, after `max_wait_ms` at the latest."""
+        asked = [_Asked(read=r, read_committed=wanted.read_committed) for r in wanted.reads]
+        tasks = [self._task(each) for each in asked]
+        await asyncio.wait(tasks, timeout=wanted.max_wait_ms / 1000)
+        outcomes: list[RemoteOutcome] = []
+        for each, task in zip(asked, tasks, strict=True):
+            if task.done():
+                self._underway.pop(each.read.topic_id_partition, None)
+                outcomes.append(task.result())
+            else:
+                outcomes.append(Reading())
+        for outcome in outcomes:
+            self._count(outcome)
+        return outcomes
+
+    def close(self) -> None:
+        """The client has gone. What was begun of the store ends for the cache."""
+        for underway in self._underway.values():
+            underway.give_up()
+        self._pool.submit(self._tier.forget, self._client)
+
+    async def ended(self) -> None:
+        """Wait for what `close` gave up."""
+        tasks = [each.task for each in self._underway.values() if each.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _task(self, asked: _Asked) -> asyncio.Task[RemoteOutcome]:
+        partition = asked.read.topic_id_partition
+        underway = self._underway.get(partition)
+        if underway is not None and underway.asked == asked and underway.task is not None:
+            return underway.task
+        if underway is not None:
+            underway.give_up()
+        underway = self._underway[partition] = _Underway(asked)
+        underway.task = asyncio.get_running_loop().create_task(self._outcome(underway))
+        return underway.task
+
+    async def _outcome(self, underway: _Underway) -> RemoteOutcome:
+        """Never raises but when the loop ends."""
+        try:
+            outcome = await self._read(underway)
+        except TieredStorageError as error:
+            _log.warning("can't read the store: %s", error)
+            return _STORAGE_ERROR
+        except asyncio.CancelledError:
+            if underway.is_unwanted:
+                return _STORAGE_ERROR
+            raise
+        except Exception:  # noqa: BLE001 - one partition's failure is not the connection's
+            _log.exception("reading the store failed partition=%s", underway.asked.read)
+            return _STORAGE_ERROR
+        if underway.is_unwanted:
+            _release(outcome)
+        return outcome
+
+    async def _read(self, underway: _Underway) -> RemoteOutcome:
+        loop = asyncio.get_running_loop()
+        read = underway.asked.read
+        begun = await loop.run_in_executor(self._pool, self._begin, underway.asked)
+        if not isinstance(begun, Future):
+            return begun
+        underway.reading = begun
+        if underway.is_unwanted:
+            begun.cancel()
+        found = await asyncio.wrap_future(begun)
+        if isinstance(found, NotStored):
+            return await loop.run_in_executor(self._pool, self._tier.absent, read, found)
+        return found
+
+    def _begin(self, asked: _Asked) -> Future[FetchOutcome] | Refused | Diverging:
+        return self._tier.begin(
+            asked.read, read_committed=asked.read_committed, client=self._client
+        )
+
+    def _count(self, outcome: RemoteOutcome) -> None:
+        counts = self._counts
+        if isinstance(outcome, RemoteSlice):
+            counts.remote[RemoteCount.SERVED] += 1
+            counts.remote_bytes += outcome.size_bytes
+        elif isinstance(outcome, Reading):
+            counts.remote[RemoteCount.READING] += 1
+        elif isinstance(outcome, Diverging):
+            counts.remote[RemoteCount.DIVERGING] += 1
+        elif outcome.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            counts.remote[RemoteCount.OUT_OF_RANGE] += 1
+        else:
+            counts.remote[RemoteCount.STORAGE_ERROR] += 1
+
+
+def _release(outcome: RemoteOutcome) -> None:
+    if isinstance(outcome, RemoteSlice):
+        outcome.release()

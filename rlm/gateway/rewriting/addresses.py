@@ -1,0 +1,88 @@
+"""Responses that name brokers by host and port: clients are led to gateways instead.
+
+Which responses these are is read out of Kafka's schemas by a test. Node ids stay: they are what
+clients and brokers agree on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.topology import GatewayTopology
+from rlm.wire.api.describe_cluster import DescribeClusterResponse
+from rlm.wire.api.fetch import FetchResponse
+from rlm.wire.api.find_coordinator import FindCoordinatorResponse
+from rlm.wire.api.metadata import MetadataResponse
+from rlm.wire.api.produce import ProduceResponse
+from rlm.wire.api.share_acknowledge import ShareAcknowledgeResponse
+from rlm.wire.api.share_fetch import ShareFetchResponse
+
+_BROKERS = 1  # DescribeCluster's endpoint_type
+
+
+class _Placed(Protocol):
+    """A structure that gives a node's address."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+_PlacedT = TypeVar("_PlacedT", bound=_Placed)
+_LedT = TypeVar(
+    "_LedT", FetchResponse, ProduceResponse, ShareFetchResponse, ShareAcknowledgeResponse
+)
+
+
+def rewrite_metadata(response: MetadataResponse, context: GatewayContext) -> MetadataResponse:
+    """Metadata: the brokers' addresses."""
+    return replace(response, brokers=_all_placed(response.brokers, context.topology))
+
+
+def rewrite_find_coordinator(
+    response: FindCoordinatorResponse, context: GatewayContext
+) -> FindCoordinatorResponse:
+    """FindCoordinator: the one coordinator's address, from version 4 each one's."""
+    placed = _placed(response, context.topology)
+    return replace(placed, coordinators=_all_placed(response.coordinators, context.topology))
+
+
+def rewrite_describe_cluster(
+    response: DescribeClusterResponse, context: GatewayContext
+) -> DescribeClusterResponse:
+    """DescribeCluster: the brokers' addresses; controllers have no gateway."""
+    if response.endpoint_type != _BROKERS:
+        return response
+    places = ((b, context.topology.address_of(b.broker_id)) for b in response.brokers)
+    return replace(
+        response,
+        brokers=tuple(
+            broker if address is None else replace(broker, host=address.host, port=address.port)
+            for broker, address in places
+        ),
+    )
+
+
+def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
+    """Fetch, Produce, ShareFetch, ShareAcknowledge: where leader hints lead (KIP-951)."""
+    if not response.node_endpoints:
+        return response
+    endpoints = _all_placed(response.node_endpoints, context.topology)
+    return replace(response, node_endpoints=endpoints)
+
+
+def _all_placed(places: tuple[_PlacedT, ...], topology: GatewayTopology) -> tuple[_PlacedT, ...]:
+    return tuple(_placed(place, topology) for place in places)
+
+
+def _placed(place: _PlacedT, topology: GatewayTopology) -> _PlacedT:
+    """A place that names no node is an error's, and stays."""
+    address = topology.address_of(place.node_id) if place.host and place.node_id >= 0 else None
+    if address is None:
+        return place
+    return replace(place, host=address.host, port=address.port)  # type: ignore[type-var]  # all places are dataclasses

@@ -1,0 +1,110 @@
+"""DeleteRecords over both tiers: what the broker has accepted becomes a wish for the log start.
+
+The broker deletes what it has and says nothing of what is stored. So when it has accepted a
+request, that is recorded in the metadata, and the leader's process makes it the log start. The
+request is answered when the record is accepted: from then on it can't be lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.rewriting.rewrite import Exchange
+from rlm.gateway.rewriting.stored_log import answer_or_error
+from rlm.wire.api.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+)
+from rlm.wire.error_codes import ErrorCode
+from rlmm.events import LogStartRequested
+from rsm.segment.ids import TopicIdPartition
+
+HIGH_WATERMARK = -1
+
+_Exchange = Exchange[DeleteRecordsRequest, DeleteRecordsResponse]
+
+
+def delete_records_concerns(request: DeleteRecordsRequest, context: GatewayContext) -> bool:
+    """Whether any partition is tiered."""
+    return any(
+        context.topics.partition(topic.name, asked.partition_index) is not None
+        for topic in request.topics
+        for asked in topic.partitions
+    )
+
+
+def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> DeleteRecordsResponse:
+    """Record what was accepted. Blocks until it is read back from the metadata topic."""
+    asked = {
+        (topic.name, partition.partition_index): partition.offset
+        for topic in exchange.request.topics
+        for partition in topic.partitions
+    }
+    return replace(
+        exchange.response,
+        topics=tuple(
+            replace(
+                topic,
+                partitions=tuple(
+                    _recorded(
+                        context.topics.partition(topic.name, result.partition_index),
+                        result,
+                        asked.get((topic.name, result.partition_index)),
+                        context,
+                    )
+                    for result in topic.partitions
+                ),
+            )
+            for topic in exchange.response.topics
+        ),
+    )
+
+
+def _recorded(
+    tip: TopicIdPartition | None,
+    result: DeleteRecordsPartitionResult,
+    before_offset: int | None,
+    context: GatewayContext,
+) -> DeleteRecordsPartitionResult:
+    if tip is None or before_offset is None:
+        return result
+    offset = _accepted_offset(result, before_offset)
+    if offset is None:
+        return result
+    return answer_or_error(
+        context,
+        tip,
+        lambda: _request(tip, result, offset, context),
+        lambda code: DeleteRecordsPartitionResult(
+            partition_index=result.partition_index, error_code=code
+        ),
+    )
+
+
+def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -> int | None:
+    """What the leader has deleted below; None if nothing, or if that is not known.
+
+    On a timeout the leader has, and only a follower has not yet.
+    """
+    if result.error_code not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+        return None
+    if before_offset != HIGH_WATERMARK:
+        return before_offset
+    return result.low_watermark if result.error_code == ErrorCode.NONE else None
+
+
+def _request(
+    tip: TopicIdPartition,
+    result: DeleteRecordsPartitionResult,
+    offset: int,
+    context: GatewayContext,
+) -> DeleteRecordsPartitionResult:
+    """A refusal means that the log starts there already, or soon will."""
+    event = LogStartRequested(event_id=context.new_id(), topic_id_partition=tip, offset=offset)
+    context.metadata.publish(event)
+    if result.error_code != ErrorCode.NONE:
+        return result
+    first_readable = context.metadata.partition_state(tip).first_readable_offset or 0
+    return replace(result, low_watermark=max(first_readable, offset))

@@ -1,0 +1,192 @@
+"""ListOffsets over both tiers.
+
+| asked | answer |
+|---|---|
+| latest (-1), earliest local (-4) | the broker's |
+| earliest (-2) | the log start over both tiers |
+| max timestamp (-3) | the greater of both tiers', of equals the lower offset |
+| latest tiered (-5) | the last stored offset, -1 if nothing is stored |
+| earliest pending upload (-6) | the offset behind it; the log start if nothing is stored |
+| a time | the lower offset of both tiers |
+
+The broker is asked the same question first: it authorizes, checks the leader epoch and refuses
+versions; its errors stay. (Source: KIP-405, KIP-1005, KIP-1023; Kafka's UnifiedLog.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.rewriting.rewrite import Exchange
+from rlm.gateway.rewriting.stored_log import answer_or_error
+from rlm.policy.coverage import stored_end, stored_ranges
+from rlm.remote_read.locate import log_start_offset
+from rlm.remote_read.timestamps import FoundRecord
+from rlm.wire.api.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+_FIRST_VERSION_WITH_EPOCHS = 4
+_UNKNOWN = -1
+_REMOTE_QUESTIONS = (EARLIEST, MAX_TIMESTAMP, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+
+_Exchange = Exchange[ListOffsetsRequest, ListOffsetsResponse]
+
+
+def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) -> bool:
+    """Whether any partition's answer may lie in the store."""
+    return any(
+        _is_remote_question(asked.timestamp)
+        and context.topics.partition(topic.name, asked.partition_index) is not None
+        for topic in request.topics
+        for asked in topic.partitions
+    )
+
+
+def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
+    """Answer over both tiers. Blocks on the metadata topic, for times on the store too."""
+    asked = {
+        (topic.name, partition.partition_index): partition.timestamp
+        for topic in exchange.request.topics
+        for partition in topic.partitions
+    }
+    topics = tuple(
+        _topic(topic, asked, exchange.version, context) for topic in exchange.response.topics
+    )
+    return replace(exchange.response, topics=topics)
+
+
+def _topic(
+    topic: ListOffsetsTopicResponse,
+    asked: dict[tuple[str, int], int],
+    version: int,
+    context: GatewayContext,
+) -> ListOffsetsTopicResponse:
+    partitions = tuple(
+        _partition(topic.name, answer, asked.get((topic.name, answer.partition_index)), context)
+        for answer in topic.partitions
+    )
+    if version < _FIRST_VERSION_WITH_EPOCHS:
+        partitions = tuple(replace(p, leader_epoch=_UNKNOWN) for p in partitions)
+    return replace(topic, partitions=partitions)
+
+
+def _partition(
+    topic: str,
+    answer: ListOffsetsPartitionResponse,
+    question: int | None,
+    context: GatewayContext,
+) -> ListOffsetsPartitionResponse:
+    tip = context.topics.partition(topic, answer.partition_index)
+    if tip is None or question is None or answer.error_code != ErrorCode.NONE:
+        return answer
+    if not _is_remote_question(question):
+        return answer
+    return answer_or_error(
+        context,
+        tip,
+        lambda: _over_both_tiers(tip, answer, question, context),
+        lambda code: ListOffsetsPartitionResponse(
+            partition_index=answer.partition_index, error_code=code
+        ),
+    )
+
+
+def _over_both_tiers(
+    tip: TopicIdPartition,
+    local: ListOffsetsPartitionResponse,
+    question: int,
+    context: GatewayContext,
+) -> ListOffsetsPartitionResponse:
+    match question:
+        case _ if question >= 0:
+            return _first_since(tip, local, question, context)
+        case _ if question == MAX_TIMESTAMP:
+            return _max_timestamp(tip, local, context)
+        case _ if question == EARLIEST:
+            start_offset = log_start_offset(context.metadata, tip, local.offset)
+            return _placed(tip, local, start_offset, context)
+        case _ if question == LATEST_TIERED:
+            return _placed(tip, local, _stored_end(tip, context) - 1, context)
+        case _:
+            return _placed(tip, local, _first_not_stored(tip, context), context)
+
+
+def _first_since(
+    tip: TopicIdPartition,
+    local: ListOffsetsPartitionResponse,
+    timestamp_ms: int,
+    context: GatewayContext,
+) -> ListOffsetsPartitionResponse:
+    # What is stored at and above the broker's answer can't be the first.
+    below_offset = None if local.offset == _UNKNOWN else local.offset
+    found = context.timestamps.record_since(tip, timestamp_ms, below_offset=below_offset)
+    if found is None or (below_offset is not None and found.offset >= below_offset):
+        return local
+    return _found(local, found)
+
+
+def _max_timestamp(
+    tip: TopicIdPartition, local: ListOffsetsPartitionResponse, context: GatewayContext
+) -> ListOffsetsPartitionResponse:
+    """Of equal times the lower offset holds, so one as great as the broker's is looked for too."""
+    found = context.timestamps.record_of_max_timestamp(tip, above_ms=local.timestamp - 1)
+    if found is None or (-found.timestamp_ms, found.offset) > (-local.timestamp, local.offset):
+        return local
+    return _found(local, found)
+
+
+def _stored_end(tip: TopicIdPartition, context: GatewayContext) -> int:
+    """The end of what was stored of the log, also of what expired since; 0 if nothing was."""
+    state = context.metadata.partition_state(tip)
+    records = context.metadata.list_remote_log_segments(
+        tip, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+    )
+    ranges = stored_ranges(state.lineage, (record.metadata for record in records))
+    return max(stored_end(ranges) or 0, state.trimmed_offset or 0)
+
+
+def _first_not_stored(tip: TopicIdPartition, context: GatewayContext) -> int:
+    first_readable = context.metadata.partition_state(tip).first_readable_offset
+    end_offset = max(_stored_end(tip, context), first_readable or 0)
+    return end_offset if end_offset or first_readable is not None else _UNKNOWN
+
+
+def _placed(
+    tip: TopicIdPartition,
+    local: ListOffsetsPartitionResponse,
+    offset: int,
+    context: GatewayContext,
+) -> ListOffsetsPartitionResponse:
+    """An offset without a time. As with Kafka, below the log start no epoch is known any more."""
+    if offset == local.offset:
+        return local
+    state = context.metadata.partition_state(tip)
+    readable = offset >= (state.first_readable_offset or 0)
+    epoch = state.lineage.epoch_for_offset(offset) if readable else None
+    return replace(
+        local, offset=offset, timestamp=_UNKNOWN, leader_epoch=_UNKNOWN if epoch is None else epoch
+    )
+
+
+def _found(local: ListOffsetsPartitionResponse, found: FoundRecord) -> ListOffsetsPartitionResponse:
+    epoch = _UNKNOWN if found.leader_epoch is None else found.leader_epoch
+    return replace(local, offset=found.offset, timestamp=found.timestamp_ms, leader_epoch=epoch)
+
+
+def _is_remote_question(timestamp: int) -> bool:
+    return timestamp >= 0 or timestamp in _REMOTE_QUESTIONS

@@ -1,0 +1,49 @@
+"""What one API's rewrite is: the vocabulary of the table in rlm.gateway.rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
+
+from rlm.gateway.context import GatewayContext
+from rlm.wire.schema import Api, RequestT, ResponseT, Versions
+
+_ALL_VERSIONS = Versions.parse("0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRewrite(Generic[RequestT, ResponseT]):
+    """Only the response is changed, whatever was asked; the request passes as it came.
+
+    In versions outside of `versions` there is nothing to change: they pass as they are.
+    """
+
+    api: Api[RequestT, ResponseT]
+    response: Callable[[ResponseT, GatewayContext], ResponseT]
+    versions: Versions = _ALL_VERSIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange(Generic[RequestT, ResponseT]):
+    """A request as the client sent it, and the broker's response to what was sent on."""
+
+    version: int
+    request: RequestT
+    response: ResponseT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRewrite(Generic[RequestT, ResponseT]):
+    """The response depends on the request, so both are decoded.
+
+    `request` makes what is sent on; None: as it came. `concerns` tells from the client's request
+    whether there is anything to change: if not, both pass as they are. `response` may block on the
+    metadata topic and on the store: it is run off the loop. It raises nothing for what may happen
+    to either: that becomes a partition's error.
+    """
+
+    api: Api[RequestT, ResponseT]
+    concerns: Callable[[RequestT, GatewayContext], bool]
+    response: Callable[[Exchange[RequestT, ResponseT], GatewayContext], ResponseT]
+    request: Callable[[RequestT, GatewayContext], RequestT] | None = None

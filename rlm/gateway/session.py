@@ -1,0 +1,103 @@
+"""One client's connection and its connection to the broker, without their I/O.
+
+Bytes of either side in, actions out (rlm.gateway.actions), to be carried out in order. Requests
+leave in the order in which they came, with their correlation ids, and so do the answers; what need
+not be looked into passes in the pieces in which it comes. The two halves are ClientRequests and
+BrokerAnswers; what the broker owes stands between them.
+
+The client is not read further (`reads_client`) while
+
+ - a Fetch is under way of which the broker lacks a part: our own questions, behind it, are then
+   answered before anything else the client asked,
+ - the broker owes `pipelined_count` answers.
+
+The broker is not read further (`reads_broker`) while an answer waits for the store or a rewrite:
+so no answer overtakes another, and no more than one is held.
+
+The owner pauses its reading as the two say; what still comes is held. Pure; not thread-safe. After
+an action `Close` no method may be called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rlm.gateway.actions import Action, Close
+from rlm.gateway.broker_answers import BrokerAnswers
+from rlm.gateway.client_requests import ClientRequests
+from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.session_parts import SessionParts, SessionState
+from rlm.wire.schema import Message
+from rsm.segment.errors import CorruptError
+
+TakenT = TypeVar("TakenT")
+
+
+class Session:
+    """The rules of one connection; states its owner's duties in the module's docstring."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._state = SessionState(parts.limits)
+        self._requests = ClientRequests(parts, self._state)
+        self._answers = BrokerAnswers(parts, self._state)
+        self._limit_count = parts.limits.pipelined_count
+
+    @property
+    def reads_client(self) -> bool:
+        """Whether more of the client's bytes are wanted."""
+        return not self._requests.stream.stopped
+
+    @property
+    def reads_broker(self) -> bool:
+        """Whether more of the broker's bytes are wanted."""
+        return not self._answers.stream.stopped
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the broker owes nothing."""
+        return not self._state.pending
+
+    def from_client(self, data: memoryview) -> list[Action]:
+        """Take what the client sent; the buffer may be reused when the actions were carried out."""
+        return self._step(CloseReason.MALFORMED_REQUEST, self._requests.stream.feed, data)
+
+    def from_broker(self, data: memoryview) -> list[Action]:
+        """Take what the broker sent, which may be changed in place; else as `from_client`."""
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.feed, data)
+
+    def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
+        """Take an outcome for each read of the action ReadRemote, in order; they are ours now."""
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
+
+    def exchange_rewritten(self, response: Message) -> list[Action]:
+        """Take what the rewrite of the action RewriteExchange made."""
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.exchange_rewritten, response)
+
+    def _step(
+        self, malformed: CloseReason, take: Callable[[TakenT], None], taken: TakenT
+    ) -> list[Action]:
+        state = self._state
+        try:
+            take(taken)
+            # Else nothing is held that could go on: this is run for every piece that passes.
+            if self._requests.stream.stopped or self._answers.stream.stopped:
+                self._settle()
+        except ConnectionRefusedByGatewayError as error:
+            state.actions.append(Close(reason=error.reason, detail=error.detail))
+        except CorruptError as error:
+            state.actions.append(Close(reason=malformed, detail=str(error)))
+        return state.take_actions()
+
+    def _settle(self) -> None:
+        """Go on where this call has lifted what stopped a side; then say what is stopped now."""
+        answers, requests = self._answers.stream, self._requests.stream
+        answers.stopped = self._state.is_working
+        answers.go_on()
+        requests.stopped = self._must_hold_client()
+        requests.go_on()
+        requests.stopped = self._must_hold_client()
+
+    def _must_hold_client(self) -> bool:
+        return self._state.is_gathering or len(self._state.pending) >= self._limit_count

@@ -1,0 +1,57 @@
+"""What a session is given, and what its two halves share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.gateway.actions import Action, AnswerToClient
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.limits import SessionLimits
+from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.log_ends import KnownLogEnds
+from rlm.gateway.pending_answers import OwnAnswer, Pending
+from rlm.gateway.tier_facts import TierView
+from rlm.wire.schema import Buffer
+from rsm.segment.clock import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParts:
+    """`context` gives the view of this moment; `local_starts` is shared by all sessions."""
+
+    context: Callable[[], GatewayContext]
+    view: TierView
+    local_starts: LocalStarts
+    clock: Clock
+    limits: SessionLimits
+
+
+class SessionState:
+    """What the broker owes, and what is to be done.
+
+    `is_gathering`: a Fetch is under way of which the broker lacks a part. `is_working`: an answer
+    of the broker waits for work outside of the session.
+    """
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self.pending: deque[Pending] = deque()
+        self.actions: list[Action] = []
+        self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
+        self.is_gathering = False
+        self.is_working = False
+
+    def take_actions(self) -> list[Action]:
+        """What is to be done since the last call."""
+        actions, self.actions = self.actions, []
+        return actions
+
+    def answer(self, parts: list[Buffer], release: Callable[[], None] = lambda: None) -> None:
+        """Have an answer sent that is not the broker's own bytes."""
+        self.actions.append(AnswerToClient(parts=parts, release=release))
+
+    def give_own_answers(self) -> None:
+        """Give the answers for which it is time, since nothing before them is owed any more."""
+        while self.pending and isinstance(self.pending[0], OwnAnswer):
+            self.answer(self.pending.popleft().parts)  # type: ignore[union-attr]  # as just seen

@@ -1,0 +1,117 @@
+"""What one partition of a fetch gets from the store, or why it gets nothing: all that may block.
+
+A client that is told that its offset is out of range resets or skips. So it is told only what is
+proven: that the offset lies below the log start or above the log's end, by metadata that was
+followed to the topic's end after the broker had answered. All else is KAFKA_STORAGE_ERROR, upon
+which clients ask again. Must not know connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from concurrent.futures import Future
+from typing import Protocol
+
+from rlm.gateway.actions import RemoteRead
+from rlm.gateway.remote_outcome import Diverging, Refused
+from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
+from rlm.wire.error_codes import ErrorCode
+from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rsm.segment.errors import RetriableError
+
+_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+_OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+class Fetcher(Protocol):
+    """Reads the store (rlm.remote_read.fetcher.RemoteFetcher). Thread-safe."""
+
+    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+        """Batches, which the caller releases, or why none are stored."""
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone."""
+
+
+class TierReader:
+    """Thread-safe. Every method may block on the metadata topic, none on the store."""
+
+    def __init__(self, metadata: RemoteLogMetadataManager, fetcher: Fetcher) -> None:
+        self._metadata = metadata
+        self._fetcher = fetcher
+
+    def begin(
+        self, read: RemoteRead, *, read_committed: bool, client: Hashable
+    ) -> Future[FetchOutcome] | Refused | Diverging:
+        """Begin to read, where there is something to read.
+
+        Raises RetriableError if the metadata can't be followed to its end; the future raises as
+        the fetcher's does.
+        """
+        if read.above_end:
+            return self._above_end(read)
+        state = self._metadata.partition_state(read.topic_id_partition)
+        if read.offset >= max(state.trimmed_offset or 0, state.log_start_offset or 0):
+            # The broker has lost what we don't know to be lost: there may be a later history.
+            self._catch_up(read)
+            state = self._metadata.partition_state(read.topic_id_partition)
+        refused = self._compared_epoch(read, state)
+        if refused is not None:
+            return refused
+        return self._fetcher.fetch(
+            RemoteFetch(
+                topic_id_partition=read.topic_id_partition,
+                offset=read.offset,
+                max_bytes=max(read.max_bytes, 1),
+                min_one_batch=True,
+                read_committed=read_committed,
+                client=client,
+            )
+        )
+
+    def absent(self, read: RemoteRead, found: NotStored) -> Refused:
+        """What to tell of an offset that neither tier has. Raises RetriableError."""
+        if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
+            return _STORAGE_ERROR
+        self._catch_up(read)
+        again = locate(self._metadata, read.topic_id_partition, read.offset)
+        if not isinstance(again, NotStored):
+            return _STORAGE_ERROR
+        start_offset = log_start_offset(
+            self._metadata, read.topic_id_partition, read.local_start_offset
+        )
+        return _OUT_OF_RANGE if read.offset < start_offset else _STORAGE_ERROR
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone."""
+        self._fetcher.forget(client)
+
+    def _above_end(self, read: RemoteRead) -> Refused:
+        """Above the broker's end; but what is stored there is a history that should not be lost."""
+        self._catch_up(read)
+        found = locate(self._metadata, read.topic_id_partition, read.offset)
+        return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
+
+    def _compared_epoch(
+        self, read: RemoteRead, state: PartitionState
+    ) -> Refused | Diverging | None:
+        """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
+        if read.last_fetched_epoch < 0:
+            return None
+        known = [e.epoch for e in state.lineage.entries if e.epoch <= read.last_fetched_epoch]
+        if not known:
+            self._catch_up(read)
+            return _OUT_OF_RANGE
+        end_offset = state.lineage.end_offset(read.last_fetched_epoch)
+        if end_offset is None:
+            return None
+        if known[-1] < read.last_fetched_epoch or end_offset < read.offset:
+            return Diverging(epoch=known[-1], end_offset=end_offset)
+        return None
+
+    def _catch_up(self, read: RemoteRead) -> None:
+        if not self._metadata.caught_up(read.topic_id_partition):
+            raise RetriableError(
+                "metadata topic can't be followed to its end", partition=read.topic_id_partition
+            )

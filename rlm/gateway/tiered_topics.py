@@ -1,0 +1,63 @@
+"""Which topics are tiered, by name and by id: requests of older versions know names only.
+
+A topic that was deleted and created again has its name, another id, and none of the old one's
+data. So the cluster's own word on a name's id comes first; the policies decide alone only where it
+hasn't been heard. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rlmm.events import PolicyState, TopicPolicy
+from rsm.segment.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieredTopics:
+    """All topics that have a policy, whatever its state: what was stored stays readable.
+
+    `managed` are the names of those whose own retention is kept off: all but the disabled.
+    """
+
+    id_by_name: Mapping[str, UUID] = field(default_factory=dict)
+    name_by_id: Mapping[UUID, str] = field(default_factory=dict)
+    managed: frozenset[str] = frozenset()
+
+    def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
+        """The partition of a topic by name, None if the topic is not tiered."""
+        topic_id = self.id_by_name.get(topic)
+        return None if topic_id is None else _partition(topic_id, topic, partition)
+
+    def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
+        """The partition of a topic by id, None if the topic is not tiered."""
+        topic = self.name_by_id.get(topic_id)
+        return None if topic is None else _partition(topic_id, topic, partition)
+
+
+def tiered_topics(policies: Iterable[TopicPolicy], topic_ids: Mapping[str, UUID]) -> TieredTopics:
+    """Put together what the policies say and `topic_ids`, what the cluster said last."""
+    policy_by_id = {policy.topic_id: policy for policy in policies}
+    name_by_id = {topic_id: policy.topic for topic_id, policy in policy_by_id.items()}
+    ids_of: dict[str, list[UUID]] = {}
+    for topic_id, topic in name_by_id.items():
+        ids_of.setdefault(topic, []).append(topic_id)
+    id_by_name = {}
+    for topic, found in ids_of.items():
+        confirmed = topic_ids.get(topic)
+        if confirmed in found:
+            id_by_name[topic] = confirmed
+        elif confirmed is None and len(found) == 1:
+            id_by_name[topic] = found[0]
+    managed = frozenset(
+        topic
+        for topic, topic_id in id_by_name.items()
+        if policy_by_id[topic_id].state is not PolicyState.DISABLED
+    )
+    return TieredTopics(id_by_name=id_by_name, name_by_id=name_by_id, managed=managed)
+
+
+def _partition(topic_id: UUID, topic: str, partition: int) -> TopicIdPartition:
+    return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)

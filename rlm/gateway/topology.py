@@ -1,0 +1,77 @@
+"""Which gateway clients are led to for each broker.
+
+A client that is led past the gateways finds only what its broker still has: it would reset, and
+never come back. So a broker whose gateway is not live is given the address of another live one,
+which answers that it doesn't lead, until the client asks again; without any live one, it keeps the
+last address that its gateway had. Leading to the broker itself is for those who say so.
+
+Pure: registrations and the brokers' clock in, addresses out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rlm.config.values import HostPort, parse_host_port
+from rlm.policy.gateways import is_live
+from rlmm.events import ProcessRole
+from rlmm.spi import Registration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTopology:
+    """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too."""
+
+    live: Mapping[int, HostPort]
+    last_known: Mapping[int, HostPort] = field(default_factory=dict)
+    direct_if_unserved: bool = False
+
+    def address_of(self, node_id: int) -> HostPort | None:
+        """Where clients find the broker `node_id`; None: at its own address."""
+        if node_id in self.live:
+            return self.live[node_id]
+        if self.direct_if_unserved:
+            return None
+        if self.live:
+            nodes = sorted(self.live)
+            return self.live[nodes[node_id % len(nodes)]]
+        return self.last_known.get(node_id)
+
+
+def topology_of(
+    registrations: Iterable[Registration],
+    *,
+    broker_time_ms: int,
+    own: Mapping[int, HostPort],
+    fixed: Mapping[int, HostPort] | None = None,
+    direct_if_unserved: bool = False,
+) -> GatewayTopology:
+    """The topology as all registrations tell it at `broker_time_ms`, the brokers' clock.
+
+    `own` are the brokers that this process serves: it knows that it lives. `fixed` replaces what
+    registrations say of the brokers it names.
+    """
+    gateways = [r for r in registrations if r.process.role is ProcessRole.GATEWAY]
+    last_known: dict[int, HostPort] = {}
+    live: dict[int, HostPort] = {}
+    for found in sorted(gateways, key=lambda r: r.heartbeat_ms):
+        address = _address(found)
+        if address is None:
+            continue
+        last_known[found.process.broker_id] = address
+        if is_live(found, broker_time_ms):
+            live[found.process.broker_id] = address
+    return GatewayTopology(
+        live={**live, **own, **(fixed or {})},
+        last_known=last_known,
+        direct_if_unserved=direct_if_unserved,
+    )
+
+
+def _address(registration: Registration) -> HostPort | None:
+    """None for what is no address: a newer version may write what we can't read."""
+    try:
+        return parse_host_port(registration.process.gateway_address)
+    except ValueError:
+        return None

@@ -1,0 +1,125 @@
+"""The gateway while it runs: when it accepts clients, its threads, whether it is ready.
+
+    facts       what sessions know beside their bytes, every second
+    heartbeat   registers this gateway, with where it is found and what metadata it has applied
+    loop        the clients' connections
+
+No client is accepted before the metadata was followed to its end and the cluster was heard: until
+then clients wait in the socket's queue, or find another gateway. Composed by rlm.gateway_app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import Lock
+
+from rlm.broker.errors import ForeignClusterError
+from rlm.periodic import Periodic
+from rlmm.spi import Readiness
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError, TieredStorageError
+
+_FACTS_INTERVAL_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayWork:
+    """What a gateway does: the first three once, the rest over and over.
+
+    `has_ended`: serving has come to an end by itself, which only a new process mends.
+    """
+
+    confirm_cluster: Callable[[], None]
+    begin_metadata: Callable[[], None]
+    begin_serving: Callable[[], None]
+    readiness: Callable[[], Readiness]
+    refresh: Callable[[], None]
+    heartbeat: Callable[[], None]
+    has_ended: Callable[[], bool]
+
+
+class GatewayWorker:
+    """One gateway. `start` and `stop` are one thread's, everything else is thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        work: GatewayWork,
+        heartbeat_interval_ms: int,
+        failed: Callable[[str, Exception], None],
+        clock: Clock,
+        serving: ExitStack,
+        resources: ExitStack,
+    ) -> None:
+        """`serving` is closed first: the clients' connections; `resources` last."""
+        self._work = work
+        self._clock = clock
+        self._serving = serving
+        self._resources = resources
+        self._facts = Periodic("facts", self._step, interval_ms=_FACTS_INTERVAL_MS, failed=failed)
+        self._heartbeat = Periodic(
+            "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed
+        )
+        self._lock = Lock()
+        self._metadata_begun = False
+        self._serves = False
+        self._started = False
+
+    def start(self) -> None:
+        self._started = True
+        self._facts.start()
+        self._heartbeat.start()
+
+    def failure(self) -> TieredStorageError | None:
+        problem = self._facts.problem()
+        if isinstance(problem, ForeignClusterError):
+            return problem
+        if self._work.has_ended():
+            return RetriableError("the loop that serves clients has ended")
+        return None
+
+    def readiness(self) -> tuple[bool, Sequence[str]]:
+        problems = [periodic.problem() for periodic in (self._facts, self._heartbeat)]
+        reasons = [str(problem) for problem in problems if problem is not None]
+        if not reasons and not self._is_serving():
+            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
+        return not reasons, tuple(dict.fromkeys(reasons))
+
+    def stop(self, *, timeout_ms: int) -> None:
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        for periodic in (self._facts, self._heartbeat):
+            periodic.stop()
+        if self._started:
+            for periodic in (self._facts, self._heartbeat):
+                periodic.join(deadline_ms - self._clock.monotonic_ms())
+        self._serving.close()
+        self._resources.close()
+
+    def _step(self) -> None:
+        if not self._metadata_begun:
+            self._work.confirm_cluster()
+            self._work.begin_metadata()
+            self._metadata_begun = True
+        self._require_ready()
+        self._work.refresh()
+        if not self._is_serving():
+            self._work.begin_serving()
+            with self._lock:
+                self._serves = True
+
+    def _beat(self) -> None:
+        """A gateway that accepts nobody yet is not one to lead clients to."""
+        if not self._is_serving():
+            raise RetriableError("clients are not accepted yet")
+        self._work.heartbeat()
+
+    def _is_serving(self) -> bool:
+        with self._lock:
+            return self._serves
+
+    def _require_ready(self) -> None:
+        metadata = self._work.readiness()
+        if not metadata.ready:
+            raise RetriableError(metadata.reason or "metadata is not ready")

@@ -1,0 +1,39 @@
+"""Gateways as the metadata shows them: which live, and which have yet to hear of a stored segment.
+
+A gateway whose copy of the metadata lacks a segment can't serve it. So local data goes only when
+every live gateway has applied what says where it is stored. One that stays behind is waited for no
+longer than its lease: a dead gateway holds no disk space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.spi import MetadataPosition, Registration
+
+LEASE_MS = 15_000
+
+
+def is_live(registration: Registration, broker_time_ms: int) -> bool:
+    """Whether a process's lease holds; by the brokers' clock, so that no replay revives it."""
+    return registration.heartbeat_ms + LEASE_MS > broker_time_ms
+
+
+def live_gateways(
+    registrations: Iterable[Registration], broker_time_ms: int
+) -> tuple[ProcessRegistered, ...]:
+    """The gateways whose leases hold."""
+    return tuple(
+        found.process
+        for found in registrations
+        if found.process.role is ProcessRole.GATEWAY and is_live(found, broker_time_ms)
+    )
+
+
+def has_applied(gateway: ProcessRegistered, position: MetadataPosition) -> bool:
+    """Whether a gateway's last heartbeat says that it has applied the record at `position`."""
+    return any(
+        applied.partition == position.partition and applied.offset > position.offset
+        for applied in gateway.applied
+    )

@@ -1,0 +1,79 @@
+"""BatchRun: where batches that follow each other begin, and which offsets they have. Pure."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedBatch:
+    """One batch: its offsets, and the positions of its bytes in the log, both half-open."""
+
+    position: int
+    end_position: int
+    base_offset: int
+    next_offset: int
+
+
+class BatchRun:
+    """Whole batches from `position` on without a gap. Grows at its end. Not thread-safe.
+
+    Memory: 24 bytes for a batch, at most 2/5 of the batches' own.
+    """
+
+    def __init__(self, position: int) -> None:
+        self._bounds = array("q", [position])
+        self._base_offsets = array("q")
+        self._next_offsets = array("q")
+
+    def __len__(self) -> int:
+        return len(self._next_offsets)
+
+    def __getitem__(self, number: int) -> PlacedBatch:
+        return PlacedBatch(
+            position=self._bounds[number],
+            end_position=self._bounds[number + 1],
+            base_offset=self._base_offsets[number],
+            next_offset=self._next_offsets[number],
+        )
+
+    @property
+    def position(self) -> int:
+        return self._bounds[0]
+
+    @property
+    def end_position(self) -> int:
+        """Where the next batch begins."""
+        return self._bounds[-1]
+
+    @property
+    def next_offset(self) -> int | None:
+        """The first offset behind the run; None for an empty one."""
+        return self._next_offsets[-1] if self._next_offsets else None
+
+    def append(self, size_bytes: int, base_offset: int, next_offset: int) -> None:
+        """Add the batch that begins at `end_position`."""
+        self._bounds.append(self._bounds[-1] + size_bytes)
+        self._base_offsets.append(base_offset)
+        self._next_offsets.append(next_offset)
+
+    def extend(self, other: BatchRun) -> None:
+        """Add the run that begins at `end_position`."""
+        self._bounds.extend(other._bounds[1:])
+        self._base_offsets.extend(other._base_offsets)
+        self._next_offsets.extend(other._next_offsets)
+
+    def has_bound(self, position: int) -> bool:
+        """Whether a batch of the run, or the one behind it, begins there."""
+        number = bisect_left(self._bounds, position)
+        return number < len(self._bounds) and self._bounds[number] == position
+
+    def above(self, offset: int) -> int:
+        """The number of the first batch that reaches above `offset`; the length if none does."""
+        return bisect_right(self._next_offsets, offset)
+
+    def within(self, position: int) -> int:
+        """How many of the batches end at or below `position`."""
+        return bisect_right(self._bounds, position) - 1

@@ -1,0 +1,225 @@
+"""Chunks of a stored segment's log, and what whole, checked record batches are in them.
+
+A chunk begins and ends anywhere in a batch. What was checked is remembered with the chunk, so that
+a batch is checked once however many read it. A batch belongs to the chunk that it begins in, and is
+checked when all of its bytes are there. Must not know where chunks come from.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rlm.policy.coverage import StoredRange
+from rlm.remote_read.batch_checks import (
+    RunEnd,
+    append_checked,
+    checked_header,
+    require_index_agrees,
+    require_outside,
+)
+from rlm.remote_read.batch_run import BatchRun, PlacedBatch
+from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.errors import CorruptError
+from rsm.segment.indexes import OffsetIndexEntry
+
+
+class SegmentChunk:
+    """Bytes of a log from `position` on. `run` are the batches beginning in it known to be right.
+
+    `run` is used under `lock` only.
+    """
+
+    def __init__(self, content: bytes | bytearray, position: int) -> None:
+        self.content = memoryview(content)
+        self.position = position
+        self.end_position = position + len(content)
+        self.run: BatchRun | None = None
+        self.lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """Where to begin: at a batch. `entry` is the index entry that says so, None if it was read."""
+
+    position: int
+    entry: OffsetIndexEntry | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Whole batches at [position, end_position) of the log, with offsets up to `next_offset`.
+
+    Both are equal if the first batch was larger than allowed.
+    """
+
+    position: int
+    end_position: int
+    base_offset: int
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incomplete:
+    """What was asked for begins at `position` or behind it.
+
+    To say more, the bytes up to `end_position` must be there.
+    """
+
+    position: int
+    end_position: int
+
+
+class ChunkWindow:
+    """Neighbouring chunks of one segment, in order, read as one. Thread-safe.
+
+    All methods raise CorruptError with the position.
+    """
+
+    def __init__(self, stored: StoredRange, chunks: Sequence[SegmentChunk]) -> None:
+        self._stored = stored
+        self._chunks = chunks
+        self._end_position = chunks[-1].end_position
+
+    def view(self, position: int, end_position: int) -> tuple[memoryview, ...]:
+        """The bytes in between, which are there, as parts of the chunks' own."""
+        return tuple(
+            chunk.content[max(position - chunk.position, 0) : end_position - chunk.position]
+            for chunk in self._chunks
+            if chunk.position < end_position and position < chunk.end_position
+        )
+
+    def cut(
+        self, begin: Begin, offset: int, *, max_bytes: int, min_one_batch: bool
+    ) -> Cut | Incomplete | None:
+        """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
+
+        `begin` is at or below that batch. None if the readable part of the segment holds none.
+        """
+        first = self._find(begin, offset)
+        if isinstance(first, Incomplete):
+            return first
+        if first is None or not self._is_readable(first):
+            return None
+        end_position, next_offset = first.end_position, first.next_offset
+        limit_position = first.position + max_bytes
+        if end_position < limit_position:
+            end_position, next_offset = self._reach(first, limit_position)
+        elif end_position > limit_position and not min_one_batch:
+            end_position, next_offset = first.position, first.base_offset
+        return Cut(
+            position=first.position,
+            end_position=end_position,
+            base_offset=first.base_offset,
+            next_offset=next_offset,
+        )
+
+    def _find(self, begin: Begin, offset: int) -> PlacedBatch | Incomplete | None:
+        """The first batch that reaches above `offset`; None at the segment's end."""
+        position = begin.position
+        for chunk in self._chunks:
+            if position >= chunk.end_position:
+                continue
+            with chunk.lock:
+                run = self._run_from(chunk, position)
+                self._extend(chunk, run, RunEnd(offset=offset))
+                if begin.entry is not None and position == begin.position:
+                    self._require_agrees(run, begin.entry)
+                number = run.above(offset)
+                if number < len(run):
+                    return self._whole(run[number])
+                position = run.end_position
+            if position < chunk.end_position:
+                break
+        if position >= self._stored.metadata.segment_size_bytes:
+            return None
+        return Incomplete(position=position, end_position=self._batch_end(position))
+
+    def _reach(self, first: PlacedBatch, limit_position: int) -> tuple[int, int]:
+        """Go on behind the first batch for as long as batches are whole, right and readable."""
+        position, next_offset = first.end_position, first.next_offset
+        limit_position = min(limit_position, self._end_position)
+        for chunk in self._chunks:
+            if position >= chunk.end_position:
+                continue
+            # All is right up to what is corrupt; whoever asks for that batch is told.
+            with chunk.lock, suppress(CorruptError):
+                run = self._run_from(chunk, position)
+                with suppress(CorruptError):
+                    self._extend(chunk, run, RunEnd(position=limit_position))
+                count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
+                if count and run[count - 1].end_position > position:
+                    position, next_offset = run[count - 1].end_position, run[count - 1].next_offset
+            if position < chunk.end_position:
+                break
+        return position, next_offset
+
+    def _whole(self, batch: PlacedBatch) -> PlacedBatch | Incomplete:
+        """The batch, unless its end was there only when it was checked."""
+        if batch.end_position <= self._end_position:
+            return batch
+        return Incomplete(position=batch.position, end_position=batch.end_position)
+
+    def _is_readable(self, batch: PlacedBatch) -> bool:
+        if batch.next_offset <= self._stored.offsets.end_offset:
+            return True
+        require_outside(batch.base_offset, self._stored.offsets.end_offset)
+        return False
+
+    def _run_from(self, chunk: SegmentChunk, position: int) -> BatchRun:
+        """The chunk's run, grown so that the batch at `position` is of it or follows it."""
+        run = BatchRun(position) if chunk.run is None else chunk.run
+        if position < run.position:
+            run = self._begun_earlier(chunk, run, position)
+        chunk.run = run
+        self._extend(chunk, run, RunEnd(position=position))
+        if not run.has_bound(position):
+            raise CorruptError("no batch begins here", position=position)
+        return run
+
+    def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
+        """Check batch after batch, for as long as they begin in the chunk and are whole."""
+        metadata = self._stored.metadata
+        while True:
+            append_checked(run, chunk.content, chunk.position, metadata, until)
+            position = run.end_position
+            if position >= chunk.end_position or until.reached(position, run.next_offset or 0):
+                return
+            end_position = self._batch_end(position)
+            if end_position > self._end_position:
+                return
+            header = checked_header(
+                self.view(position, end_position),
+                metadata,
+                position=position,
+                at_least_offset=run.next_offset or metadata.offsets.start_offset,
+            )
+            run.append(header.length_bytes, header.base_offset, header.next_offset)
+
+    def _batch_end(self, position: int) -> int:
+        """Where a batch ends, or how much of it must be there to tell."""
+        end_position = position + PREFIX_BYTES
+        if end_position <= self._end_position:
+            prefix = b"".join(self.view(position, end_position))
+            size = batch_length_bytes(memoryview(prefix), 0, base_position=position)
+            end_position = end_position if size is None else position + size
+        if end_position > self._stored.metadata.segment_size_bytes:
+            raise CorruptError("a stored segment ends within a batch", position=position)
+        return end_position
+
+    def _begun_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
+        earlier = BatchRun(position)
+        self._extend(chunk, earlier, RunEnd(position=run.position))
+        if earlier.end_position != run.position:
+            raise CorruptError("no batch begins here", position=run.position)
+        if len(run) and run[0].base_offset < (earlier.next_offset or 0):
+            raise CorruptError("batch has other offsets", position=run.position)
+        earlier.extend(run)
+        return earlier
+
+    def _require_agrees(self, run: BatchRun, entry: OffsetIndexEntry) -> None:
+        number = run.within(entry.position)
+        if number < len(run):
+            require_index_agrees(run[number].base_offset, entry)

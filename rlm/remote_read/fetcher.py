@@ -1,0 +1,235 @@
+"""RemoteFetcher: one partition's part of a fetch, served from stored segments.
+
+The order of things: locate the segment (metadata in this process) -> where the batch begins (known
+of a reader that reads on, else the offset index: one read of the store) -> the chunk that it begins
+in (in memory, or one read) -> whole batches within the limit -> read ahead. Bytes go from the chunk
+cache to the answer without a copy. A segment without a batch at the offset or above leads to the
+next one, so an answer is never empty only because of a gap.
+
+Memory: the cache's budget for chunks and indexes, whoever holds them; what the storage manager
+holds itself; `reader_count` places. Nothing is held by fetches that wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from rlm.policy.coverage import StoredRange
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rlm.remote_read.future_steps import Steps, run_steps
+from rlm.remote_read.locate import NotStored, locate
+from rlm.remote_read.read_ahead_depth import ReadAheadDepth
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.remote_read.segment_parts import SegmentIndexes, SegmentPart, SegmentParts
+from rlm.remote_read.sequential_readers import PartitionReader, SequentialReaders
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.cache.chunk_cache import ChunkCache
+from rsm.cache.chunk_lease import ChunkLease
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import RemoteStorageManager
+
+_Lease = ChunkLease[SegmentPart]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFetchSettings:
+    """In what pieces to read, how far ahead, and for how many readers at once to know where."""
+
+    chunk_bytes: int = 4 << 20
+    read_ahead_least_bytes: int = 8 << 20
+    read_ahead_most_bytes: int = 16 << 20
+    reader_count: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not (
+            self.chunk_bytes > 0
+            and 0 <= self.read_ahead_least_bytes <= self.read_ahead_most_bytes
+            and self.reader_count > 0
+        ):
+            raise ValueError(f"not settings to fetch with: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A fetch at one segment. `offset` is above the one asked for where that lay in a gap."""
+
+    fetch: RemoteFetch
+    reader: PartitionReader
+    stored: StoredRange
+    offset: int
+
+
+class RemoteFetcher:
+    """Thread-safe. Never waits for the store: that is read on the cache's executor.
+
+    A call itself looks up metadata and checks those batches of its answer that were not before.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        storage: RemoteStorageManager,
+        cache: ChunkCache[SegmentPart],
+        anomalies: ReadAnomalies,
+        settings: RemoteFetchSettings | None = None,
+    ) -> None:
+        settings = settings or RemoteFetchSettings()
+        self._metadata = metadata
+        self._cache = cache
+        self._anomalies = anomalies
+        self._parts = SegmentParts(storage, chunk_bytes=settings.chunk_bytes)
+        self._readers = SequentialReaders(
+            metadata=metadata,
+            cache=cache,
+            parts=self._parts,
+            first_depth=ReadAheadDepth.begin(
+                least_bytes=settings.read_ahead_least_bytes,
+                most_bytes=settings.read_ahead_most_bytes,
+                chunk_bytes=settings.chunk_bytes,
+            ),
+            limit_count=settings.reader_count,
+        )
+
+    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+        """Batches, which the caller releases, or why none are stored.
+
+        A `NotStored` that is BEYOND_STORED names the offset to ask the broker for, which is above
+        the one asked for where only a gap lay between. The future raises NotFoundError (an object
+        is missing) or CorruptError, both recorded as anomalies and naming the segment;
+        RetriableError; UnsupportedError for a batch larger than the cache. Cancelling it leaves
+        nothing behind; a read of the store that has begun goes on, for the cache.
+        """
+        return run_steps(self._steps(fetch), unwanted=_release)
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone: nothing is read ahead or held for it. Idempotent."""
+        self._readers.forget(client)
+
+    def _steps(self, fetch: RemoteFetch) -> Steps[_Lease, FetchOutcome]:
+        partition, offset = fetch.topic_id_partition, fetch.offset
+        reader = PartitionReader(
+            client=fetch.client,
+            topic_id_partition=partition,
+            read_committed=fetch.read_committed,
+        )
+        self._readers.asks(reader, offset)
+        while True:
+            stored = locate(self._metadata, partition, offset)
+            if isinstance(stored, NotStored):
+                return stored
+            wanted = _Wanted(fetch=fetch, reader=reader, stored=stored, offset=offset)
+            try:
+                found = yield from self._in_segment(wanted)
+            except (NotFoundError, CorruptError) as error:
+                self._anomalies.record(stored.metadata, error)
+                raise
+            if found is not None:
+                return found
+            offset = stored.offsets.end_offset
+
+    def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
+        """Batches of one segment; None if it has none at the offset or above."""
+        begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
+        if begin is None:
+            begin = yield from self._look_up(wanted)
+        end_position = begin.position + 1
+        # No lease is held while another is waited for.
+        while begin.position < wanted.stored.metadata.segment_size_bytes:
+            reading = self._read(wanted, begin.position, end_position)
+            waited = not reading.done()
+            lease = yield reading
+            cut = self._cut(wanted, begin, lease)
+            if isinstance(cut, Cut):
+                self._readers.has_read(
+                    wanted.reader, wanted.fetch.offset, wanted.stored, cut, waited=waited
+                )
+                return _slice(wanted, cut, lease)
+            lease.release()
+            if cut is None:
+                return None
+            if cut.position > begin.position:
+                begin = Begin(position=cut.position)
+            end_position = cut.end_position
+        return None
+
+    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, Begin]:
+        """Where to begin, by the offset index."""
+        metadata = wanted.stored.metadata
+        reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
+        with (yield reading) as lease:
+            (indexes,) = _indexes(lease)
+            entry = indexes.lookup(wanted.offset, metadata.segment_size_bytes)
+        return Begin(position=entry.position, entry=entry)
+
+    def _read(self, wanted: _Wanted, position: int, end_position: int) -> Future[_Lease]:
+        """The chunks of [position, end_position), those behind that are in memory, the indexes."""
+        metadata = wanted.stored.metadata
+        first, last = map(self._parts.chunk_index, (position, end_position - 1))
+        limit_position = min(position + wanted.fetch.max_bytes, metadata.segment_size_bytes)
+        requests = [self._parts.chunk(metadata, index) for index in range(first, last + 1)]
+        if wanted.fetch.read_committed:
+            requests.insert(0, self._parts.indexes(metadata))
+        following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
+        return self._cache.read(
+            requests, reader=wanted.reader, extend=self._parts.chunk_keys(metadata, following)
+        )
+
+    def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
+        try:
+            return _window(wanted, lease).cut(
+                begin,
+                wanted.offset,
+                max_bytes=wanted.fetch.max_bytes,
+                min_one_batch=wanted.fetch.min_one_batch,
+            )
+        except CorruptError as error:
+            self._forget_corrupt(wanted, lease)
+            metadata = wanted.stored.metadata
+            raise CorruptError(
+                "a stored batch is corrupt",
+                segment_id=metadata.segment_id,
+                objects=",".join(stored.key for stored in metadata.objects),
+                offset=wanted.offset,
+                reason=error,
+            ) from error
+
+    def _forget_corrupt(self, wanted: _Wanted, lease: _Lease) -> None:
+        """What was read may be wrong only here: it is read anew when it is asked for again."""
+        positions = [part.position for part in lease.values if isinstance(part, SegmentChunk)]
+        lease.release()
+        indexes = map(self._parts.chunk_index, positions)
+        for key in self._parts.chunk_keys(wanted.stored.metadata, indexes):
+            self._cache.discard(key)
+
+
+def _window(wanted: _Wanted, lease: _Lease) -> ChunkWindow:
+    chunks = [part for part in lease.values if isinstance(part, SegmentChunk)]
+    return ChunkWindow(wanted.stored, chunks)
+
+
+def _indexes(lease: _Lease) -> list[SegmentIndexes]:
+    return [part for part in lease.values if isinstance(part, SegmentIndexes)]
+
+
+def _slice(wanted: _Wanted, cut: Cut, lease: _Lease) -> RemoteSlice:
+    offsets = OffsetRange(start_offset=cut.base_offset, end_offset=cut.next_offset)
+    return RemoteSlice(
+        segment_id=wanted.stored.metadata.segment_id,
+        base_offset=cut.base_offset,
+        next_offset=cut.next_offset,
+        buffers=_window(wanted, lease).view(cut.position, cut.end_position),
+        aborted_transactions=tuple(
+            each for indexes in _indexes(lease) for each in indexes.aborted_within(offsets)
+        ),
+        lease=lease,
+    )
+
+
+def _release(outcome: FetchOutcome) -> None:
+    if isinstance(outcome, RemoteSlice):
+        outcome.release()

@@ -1,0 +1,39 @@
+"""How far to read ahead of a reader: by whether what it asks for is there when it asks. Pure.
+
+A reader that has to wait for what was read ahead consumes faster than the store answers: one chunk
+more is under way from then on. One that never waits needs less, down to the least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+# So many chunks in a row were there in time before one less is read ahead: rare, as one that comes
+# too late costs the reader a whole answer of the store.
+_CALM_COUNT = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAheadDepth:
+    """How many chunks are to be read ahead of one reader, between a least and a most."""
+
+    least_count: int
+    most_count: int
+    chunk_count: int
+    in_time_count: int = 0
+
+    @classmethod
+    def begin(cls, *, least_bytes: int, most_bytes: int, chunk_bytes: int) -> ReadAheadDepth:
+        """Of a reader of which nothing is known; in whole chunks that cover the bytes given."""
+        least_count, most_count = (-(-size // chunk_bytes) for size in (least_bytes, most_bytes))
+        return cls(least_count=least_count, most_count=most_count, chunk_count=least_count)
+
+    def after(self, *, waited: bool) -> ReadAheadDepth:
+        """The reader has asked for the next chunk, and had to wait for it or not."""
+        if waited:
+            deeper = min(self.chunk_count + 1, self.most_count)
+            return replace(self, chunk_count=deeper, in_time_count=0)
+        if self.in_time_count + 1 < _CALM_COUNT:
+            return replace(self, in_time_count=self.in_time_count + 1)
+        shallower = max(self.chunk_count - 1, self.least_count)
+        return replace(self, chunk_count=shallower, in_time_count=0)

@@ -1,0 +1,130 @@
+"""The parts of stored segments that are read at once: chunks of the log, and what finds batches.
+
+Owns how a segment is divided for a chunk cache, and which part costs how much. Offsets and
+positions are looked up by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from rlm.remote_read.chunk_window import SegmentChunk
+from rsm.cache.chunk_lease import ChunkRequest
+from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.ids import id_to_text
+from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
+from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import ByteRange, OffsetRange
+from rsm.spi import IndexType, RemoteStorageManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentIndexes:
+    """A segment's offset index, and the aborted transactions that overlap the segment."""
+
+    offset_index: OffsetIndex
+    aborted_transactions: tuple[AbortedTransaction, ...]
+
+    def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
+        """Where to begin reading for `offset`. CorruptError if that is outside the log.
+
+        Only the entry found is checked, an index may have a quarter of a million: the object's
+        checksum was, and what is read is compared with the entry.
+        """
+        entry = self.offset_index.lookup(offset)
+        if not (0 <= entry.position < log_bytes and entry.offset <= offset):
+            raise CorruptError("index entry out of place", offset=offset, entry=entry)
+        return entry
+
+    def aborted_within(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
+        """The aborted transactions with an offset in `offsets`."""
+        return tuple(
+            each
+            for each in self.aborted_transactions
+            if each.first_offset < offsets.end_offset and each.last_offset >= offsets.start_offset
+        )
+
+
+SegmentPart = SegmentChunk | SegmentIndexes
+
+
+class SegmentParts:
+    """Requests for the parts of segments, to be read from `storage`. Thread-safe.
+
+    Their `load` raises what the storage raises, NotFoundError and CorruptError with the segment.
+    """
+
+    def __init__(self, storage: RemoteStorageManager, *, chunk_bytes: int) -> None:
+        self._storage = storage
+        self._chunk_bytes = chunk_bytes
+
+    def chunk_index(self, position: int) -> int:
+        """The chunk that has the byte at `position`."""
+        return position // self._chunk_bytes
+
+    def chunk_count(self, metadata: RemoteLogSegmentMetadata) -> int:
+        return -(-metadata.segment_size_bytes // self._chunk_bytes)
+
+    def chunk_keys(
+        self, metadata: RemoteLogSegmentMetadata, indexes: Iterable[int]
+    ) -> list[ChunkKey]:
+        name = id_to_text(metadata.segment_id.id)
+        return [ChunkKey(name=name, index=index) for index in indexes]
+
+    def chunk(self, metadata: RemoteLogSegmentMetadata, index: int) -> ChunkRequest[SegmentPart]:
+        """One chunk of the log; the last one of a segment is shorter."""
+        positions = ByteRange(
+            start_position=index * self._chunk_bytes,
+            end_position=min((index + 1) * self._chunk_bytes, metadata.segment_size_bytes),
+        )
+        return ChunkRequest(
+            key=self.chunk_keys(metadata, (index,))[0],
+            size_bytes=len(positions),
+            load=partial(self._read_chunk, metadata, positions),
+        )
+
+    def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
+        """What finds batches in the segment; costs as much as the object that holds it."""
+        companion = metadata.objects[-1]
+        return ChunkRequest(
+            key=ChunkKey(name=companion.key, index=0),
+            size_bytes=companion.length_bytes or 1,
+            load=partial(read_indexes, self._storage, metadata),
+        )
+
+    def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
+        content = read_stored(self._storage, metadata, positions)
+        return SegmentChunk(content, positions.start_position)
+
+
+def read_stored(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, positions: ByteRange
+) -> bytes:
+    """Bytes of a segment's log. Errors that are not for retrying name the segment."""
+    try:
+        return storage.fetch_log_segment(metadata, positions)
+    except (NotFoundError, CorruptError) as error:
+        raise type(error)(
+            "a stored segment can't be read",
+            segment_id=metadata.segment_id,
+            offsets=metadata.offsets,
+            positions=positions,
+            reason=error,
+        ) from error
+
+
+def read_indexes(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
+) -> SegmentIndexes:
+    """What finds batches in a segment. Raises NotFoundError, CorruptError, RetriableError."""
+    data = storage.fetch_index(metadata, IndexType.OFFSET)
+    if len(data) % OFFSET_ENTRY.size:
+        raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
+    return SegmentIndexes(
+        offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
+        aborted_transactions=storage.fetch_aborted_transactions(metadata),
+    )

@@ -1,0 +1,46 @@
+"""Which responses name brokers by host and port: a client that goes there leaves the gateway.
+
+Every such response is in one of the two tables, for every version that `BROKER_APIS` allows; a
+test reads that out of Kafka's own schemas. A broker's new version or new API is not offered until
+it stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER
+from rlm.wire.api.fetch import FETCH
+from rlm.wire.api.find_coordinator import FIND_COORDINATOR
+from rlm.wire.api.metadata import METADATA
+from rlm.wire.api.produce import PRODUCE
+from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
+from rlm.wire.api.share_fetch import SHARE_FETCH
+from rlm.wire.schema import Api
+
+# Their addresses must be replaced, by decoding; a streamed Fetch response loses them instead.
+REWRITTEN: Mapping[int, Api[Any, Any]] = MappingProxyType(
+    {
+        api.key: api
+        for api in (
+            FETCH,
+            PRODUCE,
+            METADATA,
+            FIND_COORDINATOR,
+            DESCRIBE_CLUSTER,
+            SHARE_FETCH,
+            SHARE_ACKNOWLEDGE,
+        )
+    }
+)
+
+# Their addresses are no broker's that a client would produce to or consume from: as they are.
+KEPT: Mapping[int, str] = MappingProxyType(
+    {
+        55: "DescribeQuorum: listeners of controllers, which admin tools print",
+        88: "StreamsGroupHeartbeat: endpoints that applications gave for each other",
+        89: "StreamsGroupDescribe: endpoints that applications gave for each other",
+    }
+)

@@ -1,0 +1,161 @@
+"""Fetch: record batches (KIP-74, KIP-98, KIP-227, KIP-320, KIP-392, KIP-516, KIP-951)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaState(Message):
+    """A follower names itself (KIP-903); a client has the default."""
+
+    replica_id: int = wire(WireType.INT32, "15+", default=-1)
+    replica_epoch: int = wire(WireType.INT64, "15+", default=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartition(Message):
+    """Asks for batches from the one that holds `fetch_offset` on."""
+
+    partition: int = wire(WireType.INT32, "0+")
+    current_leader_epoch: int = wire(WireType.INT32, "9+", default=-1)
+    fetch_offset: int = wire(WireType.INT64, "0+")
+    last_fetched_epoch: int = wire(WireType.INT32, "12+", default=-1)
+    log_start_offset: int = wire(WireType.INT64, "5+", default=-1)
+    partition_max_bytes: int = wire(WireType.INT32, "0+")
+    replica_directory_id: UUID = wire(WireType.UUID, "17+", tag=0)
+    high_watermark: int = wire(WireType.INT64, "18+", tag=1, default=9223372036854775807)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopic(Message):
+    """Partitions of one topic, by name or from version 13 by id."""
+
+    topic: str = wire(WireType.STRING, "0-12")
+    topic_id: UUID = wire(WireType.UUID, "13+")
+    partitions: tuple[FetchPartition, ...] = wire(ArrayOf(FetchPartition), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenTopic(Message):
+    """Partitions that leave a fetch session."""
+
+    topic: str = wire(WireType.STRING, "7-12")
+    topic_id: UUID = wire(WireType.UUID, "13+")
+    partitions: tuple[int, ...] = wire(ArrayOf(WireType.INT32), "7+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest(Message):
+    """`replica_id` -1 is a client; session id 0 with epoch -1 is a fetch without session."""
+
+    cluster_id: str | None = wire(WireType.STRING, "12+", nullable="12+", tag=0, default=None)
+    replica_id: int = wire(WireType.INT32, "0-14", default=-1)
+    replica_state: ReplicaState = wire(ReplicaState, "15+", tag=1)
+    max_wait_ms: int = wire(WireType.INT32, "0+")
+    min_bytes: int = wire(WireType.INT32, "0+")
+    max_bytes: int = wire(WireType.INT32, "3+", default=0x7FFFFFFF)
+    isolation_level: int = wire(WireType.INT8, "4+")
+    session_id: int = wire(WireType.INT32, "7+")
+    session_epoch: int = wire(WireType.INT32, "7+", default=-1)
+    topics: tuple[FetchTopic, ...] = wire(ArrayOf(FetchTopic), "0+")
+    forgotten_topics_data: tuple[ForgottenTopic, ...] = wire(ArrayOf(ForgottenTopic), "7+")
+    rack_id: str = wire(WireType.STRING, "11+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEndOffset(Message):
+    """Where the fetched epoch ended in the leader's log, if the fetcher's log diverges."""
+
+    epoch: int = wire(WireType.INT32, "12+", default=-1)
+    end_offset: int = wire(WireType.INT64, "12+", default=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderIdAndEpoch(Message):
+    """The leader that the asked broker knows of, where it isn't itself (KIP-951)."""
+
+    leader_id: int = wire(WireType.INT32, "12+", default=-1)
+    leader_epoch: int = wire(WireType.INT32, "12+", default=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotId(Message):
+    """The snapshot to load instead; of the cluster metadata topic alone."""
+
+    end_offset: int = wire(WireType.INT64, "0+", default=-1)
+    epoch: int = wire(WireType.INT32, "0+", default=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortedTransaction(Message):
+    """From `first_offset` on, the producer's records up to its abort marker are void."""
+
+    producer_id: int = wire(WireType.INT64, "4+")
+    first_offset: int = wire(WireType.INT64, "4+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionData(Message):
+    """What was found, or why nothing was.
+
+    `records` may begin below the offset asked; only the first batch is sure to be whole. With
+    most errors the offsets are -1, and there are no records.
+    """
+
+    partition_index: int = wire(WireType.INT32, "0+")
+    error_code: int = wire(WireType.INT16, "0+")
+    high_watermark: int = wire(WireType.INT64, "0+")
+    last_stable_offset: int = wire(WireType.INT64, "4+", default=-1)
+    log_start_offset: int = wire(WireType.INT64, "5+", default=-1)
+    diverging_epoch: EpochEndOffset = wire(EpochEndOffset, "12+", tag=0)
+    current_leader: LeaderIdAndEpoch = wire(LeaderIdAndEpoch, "12+", tag=1)
+    snapshot_id: SnapshotId = wire(SnapshotId, "12+", tag=2)
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = wire(
+        ArrayOf(AbortedTransaction), "4+", nullable="4+"
+    )
+    preferred_read_replica: int = wire(WireType.INT32, "11+", default=-1)
+    records: Records | None = wire(WireType.RECORDS, "0+", nullable="0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchableTopicResponse(Message):
+    """Partitions of one topic, by name or from version 13 by id."""
+
+    topic: str = wire(WireType.STRING, "0-12")
+    topic_id: UUID = wire(WireType.UUID, "13+")
+    partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEndpoint(Message):
+    """Where a leader hint leads."""
+
+    node_id: int = wire(WireType.INT32, "16+")
+    host: str = wire(WireType.STRING, "16+")
+    port: int = wire(WireType.INT32, "16+")
+    rack: str | None = wire(WireType.STRING, "16+", nullable="16+", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResponse(Message):
+    """An answer for each partition asked; `session_id` 0 is none."""
+
+    throttle_time_ms: int = wire(WireType.INT32, "1+")
+    error_code: int = wire(WireType.INT16, "7+")
+    session_id: int = wire(WireType.INT32, "7+")
+    responses: tuple[FetchableTopicResponse, ...] = wire(ArrayOf(FetchableTopicResponse), "0+")
+    node_endpoints: tuple[NodeEndpoint, ...] = wire(ArrayOf(NodeEndpoint), "16+", tag=0)
+
+
+FETCH = Api(
+    key=1,
+    name="Fetch",
+    versions=Versions.parse("4-18"),
+    flexible=Versions.parse("12+"),
+    request=FetchRequest,
+    response=FetchResponse,
+)

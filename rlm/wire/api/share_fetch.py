@@ -1,0 +1,135 @@
+"""ShareFetch (KIP-932): records that several consumers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgementBatch(Message):
+    """What became of a range of offsets; one type for all, or one for each."""
+
+    first_offset: int = wire(WireType.INT64, "0+")
+    last_offset: int = wire(WireType.INT64, "0+")
+    acknowledge_types: tuple[int, ...] = wire(ArrayOf(WireType.INT8), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartition(Message):
+    """A partition to acquire records of, with acknowledgements of earlier ones."""
+
+    partition_index: int = wire(WireType.INT32, "0+")
+    partition_max_bytes: int = wire(WireType.INT32, "0")
+    acknowledgement_batches: tuple[AcknowledgementBatch, ...] = wire(
+        ArrayOf(AcknowledgementBatch), "0+"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopic(Message):
+    """Partitions of one topic."""
+
+    topic_id: UUID = wire(WireType.UUID, "0+")
+    partitions: tuple[FetchPartition, ...] = wire(ArrayOf(FetchPartition), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenTopic(Message):
+    """Partitions that leave the share session."""
+
+    topic_id: UUID = wire(WireType.UUID, "0+")
+    partitions: tuple[int, ...] = wire(ArrayOf(WireType.INT32), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareFetchRequest(Message):
+    """Fetches and acknowledges within the member's share session."""
+
+    group_id: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
+    member_id: str | None = wire(WireType.STRING, "0+", nullable="0+")
+    share_session_epoch: int = wire(WireType.INT32, "0+")
+    max_wait_ms: int = wire(WireType.INT32, "0+")
+    min_bytes: int = wire(WireType.INT32, "0+")
+    max_bytes: int = wire(WireType.INT32, "0+", default=0x7FFFFFFF)
+    max_records: int = wire(WireType.INT32, "1+")
+    batch_size: int = wire(WireType.INT32, "1+")
+    share_acquire_mode: int = wire(WireType.INT8, "2+")
+    is_renew_ack: bool = wire(WireType.BOOLEAN, "2+")
+    topics: tuple[FetchTopic, ...] = wire(ArrayOf(FetchTopic), "0+")
+    forgotten_topics_data: tuple[ForgottenTopic, ...] = wire(ArrayOf(ForgottenTopic), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderIdAndEpoch(Message):
+    """The leader that the asked broker knows of."""
+
+    leader_id: int = wire(WireType.INT32, "0+")
+    leader_epoch: int = wire(WireType.INT32, "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcquiredRecords(Message):
+    """A range of offsets, both ends included, that the member now holds."""
+
+    first_offset: int = wire(WireType.INT64, "0+")
+    last_offset: int = wire(WireType.INT64, "0+")
+    delivery_count: int = wire(WireType.INT16, "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionData(Message):
+    """What was acquired, or why nothing was."""
+
+    partition_index: int = wire(WireType.INT32, "0+")
+    error_code: int = wire(WireType.INT16, "0+")
+    error_message: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
+    acknowledge_error_code: int = wire(WireType.INT16, "0+")
+    acknowledge_error_message: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
+    current_leader: LeaderIdAndEpoch = wire(LeaderIdAndEpoch, "0+")
+    records: Records | None = wire(WireType.RECORDS, "0+", nullable="0")
+    acquired_records: tuple[AcquiredRecords, ...] = wire(ArrayOf(AcquiredRecords), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareFetchableTopicResponse(Message):
+    """Partitions of one topic."""
+
+    topic_id: UUID = wire(WireType.UUID, "0+")
+    partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEndpoint(Message):
+    """Where a leader hint leads."""
+
+    node_id: int = wire(WireType.INT32, "0+")
+    host: str = wire(WireType.STRING, "0+")
+    port: int = wire(WireType.INT32, "0+")
+    rack: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareFetchResponse(Message):
+    """An answer for each partition asked."""
+
+    throttle_time_ms: int = wire(WireType.INT32, "0+")
+    error_code: int = wire(WireType.INT16, "0+")
+    error_message: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
+    acquisition_lock_timeout_ms: int = wire(WireType.INT32, "1+")
+    responses: tuple[ShareFetchableTopicResponse, ...] = wire(
+        ArrayOf(ShareFetchableTopicResponse), "0+"
+    )
+    node_endpoints: tuple[NodeEndpoint, ...] = wire(ArrayOf(NodeEndpoint), "0+")
+
+
+SHARE_FETCH = Api(
+    key=78,
+    name="ShareFetch",
+    versions=Versions.parse("1-2"),
+    flexible=Versions.parse("0+"),
+    request=ShareFetchRequest,
+    response=ShareFetchResponse,
+)

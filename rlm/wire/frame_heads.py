@@ -1,0 +1,108 @@
+"""The first bytes of a frame: all that relaying needs of a message it doesn't change.
+
+    request    api key, version, correlation id, nullable string client id [, tags]
+    response   correlation id [, tags]
+
+The client id's form is the same in all versions, the tags come behind it: nothing here depends on
+the API. Version 0 of the request's head, without a client id, was ControlledShutdown's alone and
+is spoken by no broker any more.
+
+Source: RequestHeader.json and ResponseHeader.json of kafka-clients, KIP-482.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from rlm.wire.api.produce import PRODUCE
+from rlm.wire.reading import read_unsigned_varint
+from rlm.wire.schema import Buffer
+from rsm.segment.errors import CorruptError
+
+_REQUEST = struct.Struct(">hhih")
+_CORRELATION_ID = struct.Struct(">i")
+_INT16 = struct.Struct(">h")
+_NULL = -1
+_MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: nobody sends more
+
+
+class RequestHead(NamedTuple):
+    """What a request says of itself; its tags, then its message begin at `end_position`."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    end_position: int
+
+
+def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
+    """Read the head of a request frame of which `data` is what was received so far.
+
+    Neither counts the frame's size field. None until enough is there, at most 128 KiB;
+    CorruptError if a frame of `frame_bytes` cannot hold the head. A client id that isn't UTF-8 is
+    read with replacements, as brokers do: it serves for counting alone.
+    """
+    if len(data) < _REQUEST.size:
+        _check_fits(_REQUEST.size, frame_bytes)
+        return None
+    api_key, api_version, correlation_id, length = _REQUEST.unpack_from(data)
+    if length == _NULL:
+        return RequestHead(api_key, api_version, correlation_id, None, _REQUEST.size)
+    end = _REQUEST.size + length
+    if length < 0:
+        raise CorruptError("client id of negative length", length_bytes=length)
+    _check_fits(end, frame_bytes)
+    if len(data) < end:
+        return None
+    client_id = str(data[_REQUEST.size : end], "utf-8", "replace")
+    return RequestHead(api_key, api_version, correlation_id, client_id, end)
+
+
+def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> int | None:
+    """Read the `acks` of a Produce request whose head was read; with 0 it has no response.
+
+    `data` and the result as in `read_request_head`.
+    """
+    flexible = head.api_version in PRODUCE.flexible
+    try:
+        position = _behind_tags(data, head.end_position) if flexible else head.end_position
+        position = _behind_nullable_string(data, position, compact=flexible)
+        (acks,) = _INT16.unpack_from(data, position)
+    except (IndexError, struct.error):
+        _check_fits(len(data) + 1, frame_bytes)
+        return None
+    return int(acks)
+
+
+def read_correlation_id(data: Buffer) -> int | None:
+    """Read what a response frame begins with; None until it is there."""
+    if len(data) < _CORRELATION_ID.size:
+        return None
+    return int(_CORRELATION_ID.unpack_from(data)[0])
+
+
+def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
+    if needed_bytes > min(frame_bytes, _MAX_HEAD_BYTES):
+        raise CorruptError("request ends within its head", frame_bytes=frame_bytes)
+
+
+def _behind_tags(data: Buffer, position: int) -> int:
+    count, position = read_unsigned_varint(data, position)
+    for _ in range(count):
+        _, position = read_unsigned_varint(data, position)
+        size_bytes, position = read_unsigned_varint(data, position)
+        position += size_bytes
+    return position
+
+
+def _behind_nullable_string(data: Buffer, position: int, *, compact: bool) -> int:
+    length: int
+    if compact:
+        length, position = read_unsigned_varint(data, position)
+        return position + max(length - 1, 0)
+    (length,) = _INT16.unpack_from(data, position)
+    if length < _NULL:
+        raise CorruptError("string of negative length", length_bytes=length)
+    return position + 2 + max(length, 0)

@@ -1,0 +1,81 @@
+"""Reading one field of data that may end within it: the units that a frame in chunks is read by.
+
+As rlm.wire.reading, where the byte forms are stated, but every function here raises Incomplete if
+the data ends before the field does, and returns the field with the position behind it. CorruptError
+is for what more data cannot mend.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from rlm.wire.reading import read_unsigned_varint
+from rsm.segment.errors import CorruptError
+
+# A chunk, or the held-back beginning of a unit with what completes it.
+Data = memoryview | bytearray
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_MAX_STRING_BYTES = 0x7FFF
+
+
+class Incomplete(Exception):  # noqa: N818 - not an error: the rest has not come yet
+    """The data ends within the unit."""
+
+
+def fixed_unit(data: Data, position: int, unit_bytes: int) -> int:
+    """The position behind a unit of fixed width."""
+    end = position + unit_bytes
+    if end > len(data):
+        raise Incomplete
+    return end
+
+
+def varint_unit(data: Data, position: int) -> tuple[int, int]:
+    """Read an unsigned varint."""
+    try:
+        return read_unsigned_varint(data, position)
+    except IndexError:
+        raise Incomplete from None
+
+
+def count_unit(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:
+    """Read the count of an array that cannot be null."""
+    count, end = _length(data, position, flexible=flexible)
+    if count < 0:
+        raise CorruptError("array of negative length", count=count)
+    return count, end
+
+
+def nullable_length_unit(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:
+    """Read the length of bytes or the count of an array, 0 for null."""
+    length, end = _length(data, position, flexible=flexible)
+    if length < -1:
+        raise CorruptError("array or bytes of negative length", length=length)
+    return max(length, 0), end
+
+
+def string_unit(data: Data, position: int, *, flexible: bool) -> tuple[str, int]:
+    """Read a string that cannot be null, of at most 32,767 bytes in either form."""
+    if flexible:
+        length, start = varint_unit(data, position)
+        length -= 1
+    else:
+        start = fixed_unit(data, position, _INT16.size)
+        (length,) = _INT16.unpack_from(data, position)
+    if not 0 <= length <= _MAX_STRING_BYTES:
+        raise CorruptError("string of impossible length", length_bytes=length)
+    end = fixed_unit(data, start, length)
+    try:
+        return str(data[start:end], "utf-8"), end
+    except UnicodeDecodeError as error:
+        raise CorruptError("string is not UTF-8") from error
+
+
+def _length(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:
+    if flexible:
+        length, end = varint_unit(data, position)
+        return length - 1, end
+    end = fixed_unit(data, position, _INT32.size)
+    return int(_INT32.unpack_from(data, position)[0]), end

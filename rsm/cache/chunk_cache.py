@@ -1,0 +1,203 @@
+"""ChunkCache: chunks of stored objects in memory, read once however many ask for them.
+
+A reader asks for one chunk or several and gets a future. Whose turn it is, rsm.cache.chunk_turns
+decides; here the reads are run, and the futures completed. A failed read fails all who wait for
+the chunk, and is not remembered.
+
+Memory: `budget_bytes` for all that is in memory, being read, or in use by somebody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Executor, Future
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Generic, TypeVar
+
+from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
+from rsm.cache.chunk_table import ChunkKey, ChunkTable
+from rsm.cache.chunk_turns import ChunkTurns, Effects, Turn, TurnCounts
+from rsm.cache.reader_shares import ReaderId, ReaderShares
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkCacheSettings:
+    """How much memory, how many reads at once, and for whom.
+
+    With `concurrent_reads` under way, as many as the executor has threads, nothing more is read
+    ahead. A reader that asks for nothing for `idle_reader_ms` loses its share of the budget.
+    """
+
+    budget_bytes: int = 256 << 20
+    concurrent_reads: int = 8
+    idle_reader_ms: int = 30_000
+
+    def __post_init__(self) -> None:
+        if min(self.budget_bytes, self.concurrent_reads, self.idle_reader_ms) < 1:
+            raise ValueError(f"not settings of a cache: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkCacheState:
+    """A snapshot: what has happened, what is held, and who waits.
+
+    `reading_count` chunks are being read, `waiting_count` turns wait for room.
+    """
+
+    counts: TurnCounts
+    evicted_count: int
+    held_bytes: int
+    reading_count: int
+    waiting_count: int
+    reader_count: int
+
+
+class ChunkCache(Generic[ValueT]):
+    """Thread-safe. `executor` runs the reads and nothing else, and stays the caller's.
+
+    Futures are completed on its threads, or before they are returned; callbacks may use the cache.
+    """
+
+    def __init__(
+        self, *, executor: Executor, clock: Clock, settings: ChunkCacheSettings | None = None
+    ) -> None:
+        settings = settings or ChunkCacheSettings()
+        self._executor = executor
+        self._clock = clock
+        self._table = ChunkTable[ValueT](settings.budget_bytes)
+        self._shares = ReaderShares(
+            budget_bytes=settings.budget_bytes, idle_ms=settings.idle_reader_ms
+        )
+        self._turns = ChunkTurns(
+            table=self._table, shares=self._shares, concurrent_reads=settings.concurrent_reads
+        )
+        # Filled where leases are lost, maybe within a call of ours: taken back by the next one.
+        self._abandoned: deque[Sequence[ChunkKey]] = deque()
+        self._lock = threading.Lock()
+
+    def read(
+        self,
+        requests: Sequence[ChunkRequest[ValueT]],
+        *,
+        reader: ReaderId,
+        extend: Sequence[ChunkKey] = (),
+    ) -> Future[ChunkLease[ValueT]]:
+        """All of `requests`, then as many of `extend` as are in memory, without a gap.
+
+        Whoever gets the lease releases it. Cancelling the future gives up the place in the queue,
+        not what is being read: others may wait for it, or will ask for it again. The future raises
+        what a `load` raised; this raises UnsupportedError if the chunks exceed the whole budget.
+        Who holds a lease while waiting for another may wait for ever.
+        """
+        self._take_back()
+        turn = Turn[ValueT](requests=requests, extend=extend)
+        with self._lock:
+            effects = self._turns.ask(turn, reader, self._clock.monotonic_ms())
+        self._carry_out(effects)
+        if not turn.future.done():
+            turn.future.add_done_callback(self._given_up)
+        return turn.future
+
+    def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
+        """Read a chunk that `reader` will ask for; False if it has no room now.
+
+        Only what no reader holds is evicted for it, and nothing while anybody waits for room.
+        """
+        with self._lock:
+            start = self._turns.ask_ahead(request, reader)
+        if start:
+            self._read(request)
+        return start is not False
+
+    def leave(self, reader: ReaderId) -> None:
+        """Nothing is held for the reader any more. Idempotent."""
+        with self._lock:
+            self._shares.forget(reader)
+
+    def discard(self, key: ChunkKey) -> None:
+        """Read the chunk anew when it is asked for next, unless it is used or being read now."""
+        with self._lock:
+            effects = self._turns.discard(key)
+        self._carry_out(effects)
+
+    def state(self) -> ChunkCacheState:
+        with self._lock:
+            return ChunkCacheState(
+                counts=replace(self._turns.counts),
+                evicted_count=self._table.evicted_count,
+                held_bytes=self._table.held_bytes,
+                reading_count=self._turns.reading_count,
+                waiting_count=self._turns.waiting_count,
+                reader_count=len(self._shares),
+            )
+
+    def _carry_out(self, effects: Effects[ValueT]) -> None:
+        """Act without the lock: reads and callbacks come back here."""
+        for request in effects.to_read:
+            self._read(request)
+        for turn in effects.ended:
+            self._complete(turn)
+
+    def _read(self, request: ChunkRequest[ValueT]) -> None:
+        try:
+            reading = self._executor.submit(request.load)
+        except RuntimeError:  # how an executor says that it was shut down
+            self._failed(request.key, RetriableError("nothing is read any more"))
+        else:
+            reading.add_done_callback(partial(self._has_read, request.key))
+
+    def _has_read(self, key: ChunkKey, reading: Future[ValueT]) -> None:
+        error = CancelledError() if reading.cancelled() else reading.exception()
+        if isinstance(error, CancelledError):
+            error = RetriableError("the read was cancelled")
+        if error is not None:
+            self._failed(key, error)
+            return
+        with self._lock:
+            effects = self._turns.read(key, reading.result())
+        self._carry_out(effects)
+
+    def _failed(self, key: ChunkKey, error: BaseException) -> None:
+        with self._lock:
+            effects = self._turns.failed(key, error)
+        self._carry_out(effects)
+
+    def _complete(self, turn: Turn[ValueT]) -> None:
+        if not turn.future.set_running_or_notify_cancel():
+            if turn.error is None:
+                self._release(turn.used)
+        elif turn.error is not None:
+            turn.future.set_exception(turn.error)
+        else:
+            lease = ChunkLease(
+                turn.values, turn.used, released=self._release, abandoned=self._abandoned.append
+            )
+            turn.values = ()
+            turn.future.set_result(lease)
+
+    def _release(self, keys: Sequence[ChunkKey]) -> None:
+        with self._lock:
+            effects = self._turns.release(keys)
+        self._carry_out(effects)
+
+    def _take_back(self) -> None:
+        while True:
+            try:
+                keys = self._abandoned.popleft()
+            except IndexError:
+                return
+            self._release(keys)
+
+    def _given_up(self, future: Future[ChunkLease[ValueT]]) -> None:
+        """A turn that does not wait any more may be what others wait behind."""
+        if future.cancelled():
+            with self._lock:
+                effects = self._turns.go_on()
+            self._carry_out(effects)

@@ -1,0 +1,232 @@
+"""ChunkTurns: whose turn it is to read which chunks. Not thread-safe; starts and completes nothing.
+
+Each request is a turn. The turns that need room get it in the order in which they came, each for
+all of its chunks at once, so that no two wait for each other. A turn that needs no room passes.
+What the methods return is to be carried out by the caller: chunks to read, turns that have ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
+from rsm.cache.chunk_table import ChunkEntry, ChunkKey, ChunkTable
+from rsm.cache.reader_shares import ReaderId, ReaderShares
+from rsm.segment.errors import UnsupportedError
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnCounts:
+    """What happened so far, in chunks asked for.
+
+    A hit was in memory, a joined one was being read already, a miss was not.
+    """
+
+    hit_count: int = 0
+    joined_count: int = 0
+    miss_count: int = 0
+    read_ahead_count: int = 0
+    read_ahead_refused_count: int = 0
+    failed_count: int = 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Turn(Generic[ValueT]):
+    """One request. `used` are kept in memory for it, `unread` of them are still being read."""
+
+    requests: Sequence[ChunkRequest[ValueT]]
+    extend: Sequence[ChunkKey] = ()
+    future: Future[ChunkLease[ValueT]] = field(default_factory=Future)
+    used: list[ChunkKey] = field(default_factory=list)
+    unread: set[ChunkKey] = field(default_factory=set)
+    values: tuple[ValueT, ...] = ()
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Effects(Generic[ValueT]):
+    """What is to be done now: chunks to be read, and turns that have their values or an error."""
+
+    to_read: list[ChunkRequest[ValueT]] = field(default_factory=list)
+    ended: list[Turn[ValueT]] = field(default_factory=list)
+
+
+class ChunkTurns(Generic[ValueT]):
+    """The queue over a table of chunks and the shares of its readers."""
+
+    def __init__(
+        self, *, table: ChunkTable[ValueT], shares: ReaderShares, concurrent_reads: int
+    ) -> None:
+        self._table = table
+        self._shares = shares
+        self._concurrent_reads = concurrent_reads
+        self._queue: deque[Turn[ValueT]] = deque()
+        self._reading: dict[ChunkKey, list[Turn[ValueT]]] = {}
+        self.counts = TurnCounts()
+
+    @property
+    def reading_count(self) -> int:
+        return len(self._reading)
+
+    @property
+    def waiting_count(self) -> int:
+        return len(self._queue)
+
+    def ask(self, turn: Turn[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
+        """Take a turn. UnsupportedError if it is larger than the whole budget."""
+        sizes = {request.key: request.size_bytes for request in turn.requests}
+        if sum(sizes.values()) > self._table.budget_bytes:
+            raise UnsupportedError(
+                "a read is larger than the memory for reads",
+                read_bytes=sum(sizes.values()),
+                budget_bytes=self._table.budget_bytes,
+            )
+        self._shares.read_now(reader, sizes, now_ms)
+        self._count(turn)
+        effects = Effects[ValueT]()
+        if all(key in self._table for key in sizes):
+            self._begin(turn, effects)
+            return effects
+        self._queue.append(turn)
+        return self.go_on()
+
+    def go_on(self) -> Effects[ValueT]:
+        """Begin the turns for which there is room."""
+        effects = Effects[ValueT]()
+        while self._queue and self._try_begin(self._queue[0], effects):
+            self._queue.popleft()
+        return effects
+
+    def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
+        """Whether a chunk is to be read ahead now; None if it is there or under way already."""
+        if request.key in self._table:
+            self._shares.read_ahead(reader, request.key, request.size_bytes)
+            return None
+        if not self._reserve_ahead(request, reader):
+            self.counts.read_ahead_refused_count += 1
+            return False
+        self._reading[request.key] = []
+        self.counts.read_ahead_count += 1
+        return True
+
+    def read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
+        """A chunk is in memory."""
+        self._entry(key).value = value
+        effects = Effects[ValueT]()
+        for turn in self._reading.pop(key):
+            turn.unread.discard(key)
+            if turn.error is None and not turn.unread:
+                self._end(turn, effects)
+        return self._and_go_on(effects)
+
+    def failed(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
+        """A chunk could not be read; all who wait for it are told, and it is forgotten."""
+        self.counts.failed_count += 1
+        effects = Effects[ValueT]()
+        for turn in self._reading.pop(key):
+            if turn.error is None:
+                turn.error = error
+                self._let_go(turn.used)
+                effects.ended.append(turn)
+        self._table.remove(key)
+        self._shares.dropped(key)
+        return self._and_go_on(effects)
+
+    def release(self, keys: Sequence[ChunkKey]) -> Effects[ValueT]:
+        """A turn's chunks are not used any more."""
+        self._let_go(keys)
+        return self.go_on()
+
+    def discard(self, key: ChunkKey) -> Effects[ValueT]:
+        """Forget a chunk unless it is used or being read."""
+        entry = self._table.get(key)
+        if entry is not None and entry.evictable:
+            self._table.remove(key)
+            self._shares.dropped(key)
+        return self.go_on()
+
+    def _try_begin(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> bool:
+        if turn.future.cancelled():
+            return True
+        needed_bytes = sum(r.size_bytes for r in turn.requests if r.key not in self._table)
+        own = {request.key for request in turn.requests}
+        if not self._evict(
+            needed_bytes,
+            lambda key: key not in own and not self._shares.is_held(key),
+            lambda key: key not in own and not self._shares.is_read_now(key),
+            lambda key: key not in own,
+        ):
+            return False
+        self._begin(turn, effects)
+        return True
+
+    def _begin(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
+        for request in turn.requests:
+            if request.key not in self._table:
+                self._table.reserve(request.key, request.size_bytes)
+                self._reading[request.key] = []
+                effects.to_read.append(request)
+            self._entry(request.key).use_count += 1
+            turn.used.append(request.key)
+            if request.key in self._reading:
+                self._reading[request.key].append(turn)
+                turn.unread.add(request.key)
+        if not turn.unread:
+            self._end(turn, effects)
+
+    def _end(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
+        """Give a turn the values of its chunks, and of those behind them that are there."""
+        for key in turn.extend:
+            entry = self._table.get(key)
+            if entry is None or entry.value is None:
+                break
+            entry.use_count += 1
+            turn.used.append(key)
+        values = (self._entry(key).value for key in turn.used)
+        turn.values = tuple(value for value in values if value is not None)
+        effects.ended.append(turn)
+
+    def _reserve_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool:
+        if self._queue or len(self._reading) >= self._concurrent_reads:
+            return False
+        if not self._shares.read_ahead(reader, request.key, request.size_bytes):
+            return False
+        if not self._evict(request.size_bytes, lambda key: not self._shares.is_held(key)):
+            self._shares.release_ahead(reader, request.key)
+            return False
+        self._table.reserve(request.key, request.size_bytes)
+        return True
+
+    def _evict(self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]) -> bool:
+        evicted = self._table.make_room(needed_bytes, *may_go)
+        for key in evicted or ():
+            self._shares.dropped(key)
+        return evicted is not None
+
+    def _let_go(self, keys: Sequence[ChunkKey]) -> None:
+        for key in keys:
+            self._entry(key).use_count -= 1
+
+    def _and_go_on(self, effects: Effects[ValueT]) -> Effects[ValueT]:
+        more = self.go_on()
+        return Effects(effects.to_read + more.to_read, effects.ended + more.ended)
+
+    def _entry(self, key: ChunkKey) -> ChunkEntry[ValueT]:
+        entry = self._table.get(key)
+        assert entry is not None
+        return entry
+
+    def _count(self, turn: Turn[ValueT]) -> None:
+        for request in turn.requests:
+            if request.key in self._reading:
+                self.counts.joined_count += 1
+            elif request.key in self._table:
+                self.counts.hit_count += 1
+            else:
+                self.counts.miss_count += 1

@@ -1,0 +1,29 @@
+"""A store whose reads wait until they are let go."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from rsm.segment.ranges import ByteRange
+from rsm.storage.filesystem import FilesystemChunkStorage
+
+_DEADLINE_S = 30.0
+
+
+class HeldStorage(FilesystemChunkStorage):
+    """`reads` counts those that were begun."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads = 0
+        self._go = threading.Event()
+
+    def let_go(self) -> None:
+        """From now on nothing waits."""
+        self._go.set()
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        self.reads += 1
+        assert self._go.wait(_DEADLINE_S)
+        return super().read_range(name, positions)

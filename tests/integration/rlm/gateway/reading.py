@@ -1,0 +1,76 @@
+"""Reading with plain consumers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+_DEADLINE_S = 60.0
+
+
+def consumer(bootstrap_servers: str, settings: Mapping[str, str | int] | None = None) -> Consumer:
+    """A consumer without a group's memory, which fails where it would be reset."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            **(settings or {}),
+        }
+    )
+
+
+def assigned(
+    bootstrap_servers: str,
+    topic: str,
+    *,
+    offset: int = 0,
+    partitions: int = 1,
+    settings: Mapping[str, str | int] | None = None,
+) -> Consumer:
+    """A consumer that will begin at `offset` of each partition."""
+    reader = consumer(bootstrap_servers, settings)
+    reader.assign([TopicPartition(topic, each, offset) for each in range(partitions)])
+    return reader
+
+
+def read_from(
+    bootstrap_servers: str,
+    topic: str,
+    *,
+    offset: int = 0,
+    partitions: int = 1,
+    settings: Mapping[str, str | int] | None = None,
+) -> list[Message]:
+    """All messages of a topic from `offset` on, to the end of each partition, as they come."""
+    reader = assigned(
+        bootstrap_servers, topic, offset=offset, partitions=partitions, settings=settings
+    )
+    try:
+        return to_the_end(reader, partitions)
+    finally:
+        reader.close()
+
+
+def to_the_end(reader: Consumer, partitions: int) -> list[Message]:
+    """What a consumer reads until it stands at the end of so many partitions."""
+    read: list[Message] = []
+    ended: set[int] = set()
+    deadline = time.monotonic() + _DEADLINE_S
+    while len(ended) < partitions:
+        assert time.monotonic() < deadline, f"read {len(read)}, ended {ended}"
+        message = reader.poll(0.2)
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            read.append(message)
+        elif error.name() == "_PARTITION_EOF":
+            ended.add(message.partition() or 0)
+        else:
+            raise AssertionError(f"{error.name()}: {error.str()}")
+    return read

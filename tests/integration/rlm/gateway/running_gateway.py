@@ -1,0 +1,152 @@
+"""A gateway of this process before a real broker, over a host's metadata topic and store."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+from rlm.config.values import HostPort
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.counts import GatewayCounts
+from rlm.gateway.limits import SessionLimits
+from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.server import GatewayParts, GatewayServer, ServerLimits
+from rlm.gateway.session_parts import SessionParts
+from rlm.gateway.tier_facts import MetadataTierView
+from rlm.gateway.tier_reader import TierReader
+from rlm.gateway.tiered_topics import tiered_topics
+from rlm.gateway.topology import GatewayTopology
+from rlm.outside import storage_manager
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.fetcher import RemoteFetcher
+from rlm.remote_read.reader import RemoteLogReader
+from rlm.remote_read.segment_parts import SegmentPart
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rlm.system_clock import SystemClock
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.spi import RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.filesystem import FilesystemChunkStorage
+from tests.e2e.broker_host import BrokerHost
+from tests.services.kafka import KafkaBroker
+
+_START_DEADLINE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningGateway:
+    """What a test sees of it."""
+
+    bootstrap_servers: str
+    counts: GatewayCounts
+    local_starts: LocalStarts
+    anomalies: ReadAnomalies
+    cache: ChunkCache[SegmentPart]
+    metadata: RemoteLogMetadataManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tier:
+    fetcher: RemoteFetcher
+    timestamps: RemoteTimestamps
+    anomalies: ReadAnomalies
+    cache: ChunkCache[SegmentPart]
+
+
+@contextmanager
+def running_gateway(
+    host: BrokerHost,
+    *,
+    broker: KafkaBroker | None = None,
+    storage: ChunkStorage | None = None,
+    session_limits: SessionLimits | None = None,
+    server_limits: ServerLimits | None = None,
+) -> Iterator[RunningGateway]:
+    """Serve until the block ends. `storage` replaces the host's store."""
+    broker = broker or host.cluster.broker
+    own = storage is None
+    storage = storage or FilesystemChunkStorage(host.store)
+    with host.metadata() as metadata, ThreadPoolExecutor(8) as pool, ThreadPoolExecutor(8) as reads:
+        manager = storage_manager(host.config.storage, storage)
+        tier = _tier(metadata, manager, reads)
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
+        session = SessionParts(
+            context=lambda: _context(broker.node_id, address, metadata, tier.timestamps),
+            view=MetadataTierView(metadata, SystemClock()),
+            local_starts=LocalStarts(),
+            clock=SystemClock(),
+            limits=session_limits or SessionLimits(),
+        )
+        parts = GatewayParts(
+            session=session,
+            tier=TierReader(metadata, tier.fetcher),
+            pool=pool,
+            upstream=lambda: HostPort(host="127.0.0.1", port=broker.port),
+            limits=server_limits or ServerLimits(),
+        )
+        with _serving(GatewayServer(parts), listener):
+            yield RunningGateway(
+                bootstrap_servers=str(address),
+                counts=parts.counts,
+                local_starts=session.local_starts,
+                anomalies=tier.anomalies,
+                cache=tier.cache,
+                metadata=metadata,
+            )
+        if own:
+            storage.close()
+
+
+def _tier(
+    metadata: RemoteLogMetadataManager, storage: RemoteStorageManager, reads: ThreadPoolExecutor
+) -> _Tier:
+    anomalies = ReadAnomalies()
+    cache = ChunkCache[SegmentPart](
+        executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=256 << 20)
+    )
+    reader = RemoteLogReader(metadata, storage, reads)
+    return _Tier(
+        fetcher=RemoteFetcher(metadata=metadata, storage=storage, cache=cache, anomalies=anomalies),
+        timestamps=RemoteTimestamps(metadata, storage, reader),
+        anomalies=anomalies,
+        cache=cache,
+    )
+
+
+def _context(
+    node_id: int,
+    address: HostPort,
+    metadata: RemoteLogMetadataManager,
+    timestamps: RemoteTimestamps,
+) -> GatewayContext:
+    return GatewayContext(
+        node_id=node_id,
+        topology=GatewayTopology(live={node_id: address}),
+        topics=tiered_topics(metadata.topic_policies(), {}),
+        metadata=metadata,
+        timestamps=timestamps,
+        new_id=uuid4,
+    )
+
+
+@contextmanager
+def _serving(server: GatewayServer, listener: socket.socket) -> Iterator[None]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="gateway")
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(listener), loop).result(_START_DEADLINE_S)
+        yield
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(_START_DEADLINE_S)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_START_DEADLINE_S)
+        loop.close()

@@ -1,0 +1,139 @@
+"""Through a gateway: log starts that moved, stored objects that are damaged, missing or slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from rlm.gateway.counts import RemoteCount
+from rlm.remote_read.anomalies import AnomalyKind
+from rlmm.events import LogStartAdvanced
+from rsm.segment.metadata import SegmentState
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.held_storage import HeldStorage
+from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end
+from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.services.kafka import KafkaCluster
+from tests.services.waiting import wait_until
+
+
+def test_consumer_when_its_offset_is_below_the_log_start_then_it_is_out_of_range(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 47, R15, R17: what lies above the log start is read as before."""
+    topic = TieredTopic(kafka, topic_name)
+    topic.produce(3)
+    topic.tier(host)
+    with running_gateway(host) as gateway:
+        partition = topic.partition()
+        owner = gateway.metadata.partition_state(partition).owner
+        assert owner is not None
+        moved = LogStartAdvanced(
+            event_id=uuid4(),
+            topic_id_partition=partition,
+            writer=owner,
+            offset=50,
+            reason="a test",
+        )
+        assert gateway.metadata.publish(moved).accepted
+        with pytest.raises(AssertionError, match="_AUTO_OFFSET_RESET"):
+            read_from(gateway.bootstrap_servers, topic.name, offset=49)
+        read = read_from(gateway.bootstrap_servers, topic.name, offset=50)
+    assert [message.value() for message in read] == topic.values[0][50:]
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "anomaly"),
+    [
+        pytest.param(_flip, AnomalyKind.CORRUPT, id="corrupt"),
+        pytest.param(lambda path: path.unlink(), AnomalyKind.MISSING, id="missing"),
+    ],
+)
+def test_consumer_when_an_object_is_damaged_then_only_its_partition_stands_still(
+    kafka: KafkaCluster,
+    host: BrokerHost,
+    topic_name: str,
+    damage: Callable[[Path], None],
+    anomaly: AnomalyKind,
+) -> None:
+    """Scenarios 62, 63: no offset is skipped, no wrong byte served, the other partition read."""
+    topic = TieredTopic(kafka, topic_name, partitions=2)
+    topic.produce(3, partition=0)
+    topic.produce(3, partition=1)
+    topic.tier(host)
+    with running_gateway(host) as gateway:
+        damage(_first_object(host, gateway, topic))
+        reader = assigned(gateway.bootstrap_servers, topic.name, partitions=2)
+        read = to_the_end(reader, 1)
+        wait_until(lambda: gateway.anomalies.counts().get(anomaly, 0) > 0)
+        reader.close()
+    whole = [message.value() for message in read if message.partition() == 1]
+    cut = [message.value() for message in read if message.partition() == 0]
+    assert whole == topic.values[1]
+    assert len(cut) < len(topic.values[0])
+    assert cut == topic.values[0][: len(cut)]
+    assert gateway.counts.remote[RemoteCount.STORAGE_ERROR] > 0
+    assert gateway.counts.remote[RemoteCount.OUT_OF_RANGE] == 0
+
+
+def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_goes_on(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 58: empty answers in time, one read of the store, and then the records."""
+    topic = TieredTopic(kafka, topic_name)
+    topic.produce(3)
+    topic.tier(host)
+    store = HeldStorage(host.store)
+    with running_gateway(host, storage=store) as gateway:
+        reader = assigned(gateway.bootstrap_servers, topic.name, settings={"fetch.wait.max.ms": 50})
+        wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 2)
+        begun = store.reads
+        wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 8)
+        assert store.reads == begun
+        assert reader.poll(0) is None
+        store.let_go()
+        read = to_the_end(reader, 1)
+        reader.close()
+    store.close()
+    assert [message.value() for message in read] == topic.values[0]
+    assert gateway.counts.remote[RemoteCount.STORAGE_ERROR] == 0
+
+
+def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 59: the read ends for the cache, from which the next client is served."""
+    topic = TieredTopic(kafka, topic_name)
+    topic.produce(3)
+    topic.tier(host)
+    store = HeldStorage(host.store)
+    with running_gateway(host, storage=store) as gateway:
+        reader = assigned(gateway.bootstrap_servers, topic.name)
+        wait_until(lambda: store.reads > 0)
+        reader.close()
+        wait_until(lambda: gateway.counts.connections == 0)
+        store.let_go()
+        wait_until(lambda: gateway.cache.state().reading_count == 0)
+        assert gateway.cache.state().waiting_count == 0
+        read = read_from(gateway.bootstrap_servers, topic.name)
+    store.close()
+    assert [message.value() for message in read] == topic.values[0]
+
+
+def _first_object(host: BrokerHost, gateway: RunningGateway, topic: TieredTopic) -> Path:
+    """The `.log` object of partition 0's first segment."""
+    records = gateway.metadata.list_remote_log_segments(
+        topic.partition(0), states=(SegmentState.COPY_SEGMENT_FINISHED,)
+    )
+    objects = next(records).metadata.objects
+    return host.store / next(each.key for each in objects if each.key.endswith(".log"))

@@ -1,0 +1,106 @@
+"""A topic of small segments whose older ones are in the store alone, and what was written to it."""
+
+from __future__ import annotations
+
+import random
+from uuid import UUID, uuid4
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
+
+from rlm.source.logdir import LogDirSource
+from rlm.system_clock import SystemClock
+from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.ids import TopicIdPartition
+from tests.e2e.broker_host import BrokerHost
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
+
+SEGMENT_BYTES = 1 << 20
+VALUE_BYTES = 16_000
+VALUES_PER_SEGMENT = SEGMENT_BYTES // VALUE_BYTES
+_DEADLINE_S = 60.0
+
+
+class TieredTopic:
+    """`values` holds by partition what `produce` wrote; then a value's index is its offset."""
+
+    def __init__(self, cluster: KafkaCluster, name: str, *, partitions: int = 1) -> None:
+        self.name = name
+        self._cluster = cluster
+        self.partition_count = partitions
+        self.values: dict[int, list[bytes]] = {each: [] for each in range(partitions)}
+        config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
+        cluster.create_topic(name, partitions=partitions, config=config)
+        wait_until(
+            lambda: len(self._found()) == partitions, describe="the broker has made the logs"
+        )
+
+    def produce(self, segments: int, *, partition: int = 0) -> None:
+        """Write at least that many segments to one partition, in batches of a few records."""
+        settings: dict[str, str | int] = {"linger.ms": 5, "batch.num.messages": 5}
+        producer = Producer({"bootstrap.servers": self._cluster.bootstrap_servers, **settings})
+        for _ in range(segments * VALUES_PER_SEGMENT + 1):
+            value = random.SystemRandom().randbytes(VALUE_BYTES)
+            self.values[partition].append(value)
+            producer.produce(self.name, value=value, partition=partition)
+        assert producer.flush(30.0) == 0
+
+    def partition(self, number: int = 0) -> TopicIdPartition:
+        """Its identity, from the broker's own files."""
+        return self._found()[number]
+
+    def tier(self, host: BrokerHost) -> None:
+        """Have it tiered, and the broker trimmed as far as that goes."""
+        with host.running() as _:
+            host.wait_ready()
+            with host.metadata() as metadata:
+                self._set_policy(metadata, self.partition().topic_id)
+                wait_until(
+                    lambda: not self._untrimmed(metadata),
+                    _DEADLINE_S,
+                    lambda: self._untrimmed(metadata),
+                )
+
+    def local_start_offset(self, number: int = 0) -> int:
+        """Where the broker's log starts, as it says itself."""
+        admin = admin_client(self._cluster.bootstrap_servers)
+        asked = TopicPartition(self.name, number)
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
+        offset: int = admin.list_offsets({asked: earliest})[asked].result(30.0).offset
+        return offset
+
+    def _found(self) -> dict[int, TopicIdPartition]:
+        source = LogDirSource(self._cluster.broker.log_dirs, clock=SystemClock())
+        return {each.partition: each for each in source.partitions() if each.topic == self.name}
+
+    def _base_offsets(self, number: int) -> list[int]:
+        for log_dir in self._cluster.broker.log_dirs:
+            found = (log_dir / f"{self.name}-{number}").glob("*.log")
+            if bases := sorted(int(path.stem) for path in found):
+                return bases
+        return []
+
+    def _untrimmed(self, metadata: RemoteLogMetadataManager) -> str:
+        """What is still to be done; empty if nothing is."""
+        for number, partition in self._found().items():
+            bases = self._base_offsets(number)
+            if len(bases) > 1 and self.local_start_offset(number) == 0:
+                return f"{partition} is not trimmed"
+            trimmed = metadata.partition_state(partition).trimmed_offset or 0
+            newest_rolled = bases[-2] if len(bases) > 1 else 0
+            if trimmed < newest_rolled or self.local_start_offset(number) < trimmed:
+                return f"{partition} is trimmed to {trimmed}, newest rolled at {newest_rolled}"
+        return ""
+
+    def _set_policy(self, metadata: RemoteLogMetadataManager, topic_id: UUID) -> None:
+        policy = TopicPolicy(
+            topic=self.name,
+            topic_id=topic_id,
+            state=PolicyState.ACTIVE,
+            retention_ms=UNLIMITED,
+            retention_bytes=UNLIMITED,
+            local_retention_ms=1,
+        )
+        assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted

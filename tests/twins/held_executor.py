@@ -1,0 +1,42 @@
+"""An executor that runs what it was given when a test says so, and in the order it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import Any
+
+
+class HeldExecutor(Executor):
+    """Jobs wait until `run` lets them go. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.submitted_count = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.submitted_count += 1
+        self.waiting.append(partial(self._carry_out, future, partial(fn, *args, **kwargs)))
+        return future
+
+    def run(self, number: int = 0) -> None:
+        """Run one of the jobs that wait, the oldest unless told otherwise."""
+        self.waiting.pop(number)()
+
+    def run_all(self) -> None:
+        """Run all jobs, with those that they lead to."""
+        while self.waiting:
+            self.run()
+
+    @staticmethod
+    def _carry_out(future: Future[Any], job: Callable[[], Any]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            value = job()
+        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
+            future.set_exception(error)
+        else:
+            future.set_result(value)

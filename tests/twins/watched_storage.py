@@ -1,0 +1,51 @@
+"""A store in memory that writes down what is read from it, can be slow, and can fail."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from rsm.segment.ranges import ByteRange
+from rsm.storage.memory import MemoryChunkStorage
+
+
+class WatchedStorage(MemoryChunkStorage):
+    """`reads` are the requests so far, with errors; `most_at_once` how many ever ran together.
+
+    The next reads raise what is in `errors`. With `hold` every read waits until `let_go`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(wall_ms=lambda: 0)
+        self.reads: list[tuple[str, ByteRange]] = []
+        self.errors: deque[Exception] = deque()
+        self.most_at_once = 0
+        self._at_once = 0
+        self._watch_lock = threading.Lock()
+        self._gate = threading.Event()
+        self._gate.set()
+
+    def hold(self) -> None:
+        self._gate.clear()
+
+    def let_go(self) -> None:
+        self._gate.set()
+
+    def reads_of(self, suffix: str) -> list[ByteRange]:
+        """The ranges read of objects whose name ends so."""
+        return [positions for name, positions in self.reads if name.endswith(suffix)]
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        with self._watch_lock:
+            self.reads.append((name, positions))
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            error = self.errors.popleft() if self.errors else None
+        try:
+            assert self._gate.wait(30)
+            if error is not None:
+                raise error
+            return super().read_range(name, positions)
+        finally:
+            with self._watch_lock:
+                self._at_once -= 1

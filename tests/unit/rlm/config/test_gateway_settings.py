@@ -1,0 +1,38 @@
+"""The gateway's settings."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from rlm.config.sections import GatewayConfig
+from rlm.config.values import HostPort
+
+
+def _config(key: str, value: str) -> GatewayConfig:
+    return GatewayConfig.model_validate({key: value})
+
+
+def test_gateway_when_nothing_is_set_then_serves_this_host() -> None:
+    config = GatewayConfig()
+
+    assert config.listener == HostPort(host="127.0.0.1", port=19092)
+    assert not config.direct_if_unserved
+    assert (config.heartbeat_interval_ms, config.fetch_max_wait_ms) == (5_000, 500)
+    assert config.reader_thread_count == 10
+
+
+def test_gateway_when_its_listener_is_empty_then_there_is_none() -> None:
+    assert _config("gateway.listener", "").listener is None
+
+
+def test_gateway_when_addresses_are_fixed_then_are_read_by_node() -> None:
+    found = _config("gateway.node.addresses", "1=a:1, 2=[::1]:2").node_addresses
+
+    assert found == {1: HostPort(host="a", port=1), 2: HostPort(host="::1", port=2)}
+
+
+@pytest.mark.parametrize("text", ["a:1", "1=a", "x=a:1", "1=a:1,1=b:2", "1=a:99999"])
+def test_gateway_when_addresses_are_malformed_then_they_are_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        _config("gateway.node.addresses", text)

@@ -1,0 +1,101 @@
+"""Where an epoch ends, told from the stored lineage."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
+from rlm.gateway.rewriting.rewrite import Exchange
+from rlm.wire.api.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    OffsetForLeaderTopicResult,
+)
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.epochs import Lineage
+from tests.unit.rlm.gateway.gateway_world import GatewayWorld
+from tests.unit.rlm.remote_read.remote_world import TIP
+
+LINEAGE = Lineage.of((0, 0), (2, 100), (3, 200), (5, 300))
+
+
+def request(epoch: int, topic: str = TIP.topic) -> OffsetForLeaderEpochRequest:
+    partition = OffsetForLeaderPartition(partition=TIP.partition, leader_epoch=epoch)
+    return OffsetForLeaderEpochRequest(
+        topics=(OffsetForLeaderTopic(topic=topic, partitions=(partition,)),)
+    )
+
+
+def ask(world: GatewayWorld, epoch: int, broker: EpochEndOffset) -> EpochEndOffset:
+    result = OffsetForLeaderTopicResult(topic=TIP.topic, partitions=(broker,))
+    exchange = Exchange(
+        version=4,
+        request=request(epoch),
+        response=OffsetForLeaderEpochResponse(topics=(result,)),
+    )
+    return rewrite_leader_epochs(exchange, world.context()).topics[0].partitions[0]
+
+
+def said(epoch: int, end_offset: int, error_code: int = 0) -> EpochEndOffset:
+    return EpochEndOffset(
+        partition=TIP.partition, leader_epoch=epoch, end_offset=end_offset, error_code=error_code
+    )
+
+
+@pytest.fixture
+def world() -> GatewayWorld:
+    """The local log begins in epoch 3, at 250."""
+    world = GatewayWorld()
+    world.remote.claim(LINEAGE)
+    world.trim(250, LINEAGE)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("epoch", "broker", "expected"),
+    [
+        (0, said(0, 250), said(0, 100)),
+        (1, said(1, 250), said(0, 100)),
+        (2, said(2, 250), said(2, 200)),
+        (3, said(3, 300), said(3, 300)),
+        (4, said(3, 290), said(3, 290)),
+        (5, said(5, 400), said(5, 400)),
+        (9, said(-1, -1), said(-1, -1)),
+        (-1, said(-1, -1), said(-1, -1)),
+    ],
+)
+def test_end_when_of_an_epoch_that_was_trimmed_then_is_the_stored_lineages(
+    world: GatewayWorld, epoch: int, broker: EpochEndOffset, expected: EpochEndOffset
+) -> None:
+    """R18, scenario 48: the broker answers wrongly and without an error, its own epochs apart."""
+    assert ask(world, epoch, broker) == expected
+
+
+def test_end_when_nothing_was_trimmed_then_is_the_brokers() -> None:
+    """After an unclean election the broker is right before the next claim says so."""
+    world = GatewayWorld()
+    world.remote.claim(LINEAGE)
+
+    assert ask(world, 2, said(2, 150)) == said(2, 150)
+
+
+def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
+    """Scenario 49."""
+    fenced = said(-1, -1, ErrorCode.FENCED_LEADER_EPOCH)
+
+    assert ask(world, 0, fenced) == fenced
+
+
+def test_end_when_the_metadata_can_not_be_followed_then_is_an_error(world: GatewayWorld) -> None:
+    """R15."""
+    world.topic.is_cut = True
+
+    assert ask(world, 0, said(0, 250)) == said(-1, -1, ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def test_request_when_of_other_topics_then_passes(world: GatewayWorld) -> None:
+    assert leader_epochs_concern(request(0), world.context())
+    assert not leader_epochs_concern(request(0, "other"), world.context())

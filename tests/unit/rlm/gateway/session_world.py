@@ -1,0 +1,163 @@
+"""A session between a client and a scripted broker, all of them in memory.
+
+What either side sends may be cut into any chunks; what a side got is cut into frames again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from rlm.config.values import HostPort
+from rlm.gateway.actions import (
+    Action,
+    AnswerToClient,
+    Close,
+    ReadRemote,
+    RewriteExchange,
+    ToBroker,
+    ToClient,
+)
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.limits import SessionLimits
+from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.session import Session
+from rlm.gateway.session_parts import SessionParts
+from rlm.gateway.tier_facts import TierFacts
+from rlm.gateway.tiered_topics import TieredTopics
+from rlm.gateway.topology import GatewayTopology
+from rlm.wire.frames import FrameBuffer, request_frame, response_parts
+from rlm.wire.schema import Api, Message
+from rsm.segment.ids import TopicIdPartition
+from tests.log_dir_builder import ManualClock
+
+TOPIC_ID = UUID(int=7)
+TIERED = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
+GATEWAY = HostPort(host="gateway", port=19092)
+_MAX_FRAME_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class FixedView:
+    """The same facts of every partition that is not named."""
+
+    facts_of: Mapping[TopicIdPartition, TierFacts] = field(default_factory=dict)
+
+    def facts(self, partition: TopicIdPartition) -> TierFacts:
+        return self.facts_of.get(partition, TierFacts())
+
+
+class SessionWorld:
+    """`reads` and `rewrites` are what was asked for; `closed` is the last action, if it ended."""
+
+    def __init__(
+        self,
+        *,
+        facts: Mapping[TopicIdPartition, TierFacts] | None = None,
+        limits: SessionLimits | None = None,
+    ) -> None:
+        self.clock = ManualClock()
+        self.local_starts = LocalStarts()
+        self.session = Session(
+            SessionParts(
+                context=lambda: _CONTEXT,
+                view=FixedView(facts or {}),
+                local_starts=self.local_starts,
+                clock=self.clock,
+                limits=limits or SessionLimits(),
+            )
+        )
+        self._broker_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
+        self._client_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
+        self.sent_to_client = bytearray()
+        self.reads: list[ReadRemote] = []
+        self.rewrites: list[RewriteExchange] = []
+        self.closed: Close | None = None
+
+    def client_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
+        """Hand over what the client sends, cut at these positions."""
+        self._hand_over(self.session.from_client, data, chunks)
+
+    def broker_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
+        """Hand over what the broker sends, cut at these positions."""
+        self._hand_over(self.session.from_broker, data, chunks)
+
+    def store_answers(self, *outcomes: RemoteOutcome) -> None:
+        """Hand over what was read."""
+        self._carry_out(self.session.remote_read(outcomes))
+
+    def rewritten(self, response: Message) -> None:
+        """Hand over what a rewrite made."""
+        self._carry_out(self.session.exchange_rewritten(response))
+
+    def at_broker(self) -> list[bytes]:
+        """The requests that the broker got since the last call."""
+        return list(_frames(self._broker_frames))
+
+    def at_client(self) -> list[bytes]:
+        """The answers that the client got since the last call."""
+        return list(_frames(self._client_frames))
+
+    def _hand_over(
+        self, take: Callable[[memoryview], list[Action]], data: bytes, chunks: Sequence[int]
+    ) -> None:
+        bounds = [0, *sorted({each for each in chunks if 0 < each < len(data)}), len(data)]
+        buffer = bytearray(max(len(data), 1))
+        for start, end in pairwise(bounds):
+            if self.closed is not None:
+                return
+            # The same memory each time, as the connections of a loop receive.
+            view = memoryview(buffer)[: end - start]
+            view[:] = data[start:end]
+            self._carry_out(take(view))
+
+    def _carry_out(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case ToBroker(data):
+                    self._broker_frames.add(bytes(data))
+                case ToClient(data):
+                    self._to_client(data)
+                case AnswerToClient():
+                    for part in action.parts:
+                        self._to_client(part)
+                    action.release()
+                case ReadRemote():
+                    self.reads.append(action)
+                case RewriteExchange():
+                    self.rewrites.append(action)
+                case Close():
+                    self.closed = action
+
+    def _to_client(self, data: bytes | memoryview) -> None:
+        self.sent_to_client += data
+        self._client_frames.add(bytes(data))
+
+
+def request(api: Api[Any, Any], version: int, message: Message, correlation_id: int = 1) -> bytes:
+    """A request as a client sends it."""
+    return request_frame(api, version, message, correlation_id=correlation_id, client_id="client")
+
+
+def response(api: Api[Any, Any], version: int, message: Message, correlation_id: int = 1) -> bytes:
+    """A response as a broker sends it."""
+    return b"".join(response_parts(api, version, message, correlation_id=correlation_id))
+
+
+def _frames(buffer: FrameBuffer) -> Iterable[bytes]:
+    while (frame := buffer.next_frame()) is not None:
+        yield frame
+
+
+_CONTEXT = GatewayContext(
+    node_id=1,
+    topology=GatewayTopology(live={1: GATEWAY}),
+    topics=TieredTopics(id_by_name={"orders": TOPIC_ID}, name_by_id={TOPIC_ID: "orders"}),
+    metadata=None,  # type: ignore[arg-type]  # what blocks is not run here
+    timestamps=None,  # type: ignore[arg-type]  # the same
+    new_id=lambda: UUID(int=1),
+)

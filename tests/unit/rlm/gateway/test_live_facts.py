@@ -1,0 +1,125 @@
+"""What a gateway's sessions know, kept up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.cluster import BrokerAddress, ClusterView, TopicView
+from rlm.config.values import HostPort
+from rlm.gateway.live_facts import LiveFacts, Place
+from rlmm.events import PolicyState, TopicPolicy, TopicPolicyChanged
+from rsm.segment.errors import RetriableError
+from tests.unit.rlm.gateway.gateway_world import OWN, GatewayWorld
+from tests.unit.rlm.remote_read.remote_world import TIP
+
+BROKER = HostPort(host="broker", port=9092)
+MINUTE_MS = 60_000
+
+
+@dataclass
+class Cluster:
+    """One broker that knows the topic by some id."""
+
+    topic_id: UUID = TIP.topic_id
+    is_down: bool = False
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def view(self, topics: tuple[str, ...]) -> ClusterView:
+        if self.is_down:
+            raise RetriableError("down")
+        self.asked.append(topics)
+        found = TopicView(topic=TIP.topic, topic_id=self.topic_id, is_internal=False, partitions=())
+        return ClusterView(
+            cluster_id="c",
+            controller_id=None,
+            brokers={1: BrokerAddress(node_id=1, host=BROKER.host, port=BROKER.port)},
+            topics={TIP.topic: found} if TIP.topic in topics else {},
+            refused={},
+        )
+
+
+class Given:
+    def __init__(self) -> None:
+        self.world = GatewayWorld()
+        self.cluster = Cluster()
+        context = self.world.context()
+        self.facts = LiveFacts(
+            Place(node_id=1, own=OWN),
+            cluster=self.cluster,
+            metadata=context.metadata,
+            timestamps=context.timestamps,
+            new_id=context.new_id,
+            clock=self.world.remote.clock,
+        )
+
+    def tier(self) -> None:
+        policy = TopicPolicy(
+            topic=TIP.topic,
+            topic_id=TIP.topic_id,
+            state=PolicyState.ACTIVE,
+            retention_ms=-1,
+            retention_bytes=-1,
+        )
+        event = TopicPolicyChanged(event_id=UUID(int=9), policy=policy)
+        assert self.world.metadata.publish(event).accepted
+
+
+def test_facts_when_the_cluster_was_never_heard_then_there_is_nothing_to_serve_by() -> None:
+    given = Given()
+    given.cluster.is_down = True
+
+    with pytest.raises(RetriableError):
+        given.facts.refresh()
+    with pytest.raises(RetriableError):
+        given.facts.context()
+    with pytest.raises(RetriableError):
+        given.facts.upstream()
+
+
+def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> None:
+    given = Given()
+    given.tier()
+
+    given.facts.refresh()
+
+    context = given.facts.context()
+    assert given.facts.upstream() == BROKER
+    assert context.topics.partition(TIP.topic, TIP.partition) == TIP
+    assert context.topology.address_of(1) == OWN
+
+
+def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None:
+    """Scenario 34: reads from the cache go on."""
+    given = Given()
+    given.facts.refresh()
+    given.cluster.is_down = True
+    given.world.remote.clock.now_ms += MINUTE_MS
+
+    given.facts.refresh()
+
+    assert given.facts.upstream() == BROKER
+
+
+def test_facts_when_asked_often_then_the_cluster_is_asked_seldom_but_of_each_new_topic() -> None:
+    given = Given()
+    given.facts.refresh()
+    given.facts.refresh()
+    given.tier()
+    given.facts.refresh()
+    given.facts.refresh()
+
+    assert given.cluster.asked == [(), (TIP.topic,)]
+
+
+def test_facts_when_the_topic_was_created_again_then_its_name_leads_to_nothing_stored() -> None:
+    """Scenario 38."""
+    given = Given()
+    given.cluster.topic_id = UUID(int=1234)
+    given.tier()
+
+    given.facts.refresh()
+
+    assert given.facts.context().topics.partition(TIP.topic, 0) is None

@@ -1,0 +1,281 @@
+"""A session's fetches: streamed, or put together with what the store has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
+from rlm.gateway.tier_facts import TierFacts
+from rlm.wire.api.fetch import (
+    FETCH,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from rlm.wire.api.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frames import read_request, read_response
+from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
+
+_OTHER_ID = UUID(int=9)
+_TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
+_VERSIONS = st.sampled_from(range(4, 19))
+_CHUNKS = st.lists(st.integers(min_value=1, max_value=600), max_size=40)
+
+
+def _fetch(version: int, *offsets: int, topic_id: UUID = TOPIC_ID) -> FetchRequest:
+    name = "orders" if topic_id == TOPIC_ID else "other"
+    return FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        topics=(
+            FetchTopic(
+                **({"topic_id": topic_id} if version >= 13 else {"topic": name}),
+                partitions=tuple(
+                    FetchPartition(partition=p, fetch_offset=o, partition_max_bytes=1 << 19)
+                    for p, o in enumerate(offsets)
+                ),
+            ),
+        ),
+    )
+
+
+def _found(version: int, *rows: PartitionData, topic_id: UUID = TOPIC_ID) -> FetchResponse:
+    name = "orders" if topic_id == TOPIC_ID else "other"
+    topic = {"topic_id": topic_id} if version >= 13 else {"topic": name}
+    return FetchResponse(responses=(FetchableTopicResponse(**topic, partitions=rows),))
+
+
+def _local(
+    partition: int, records: bytes = b"records", start: int = 100, version: int = 12
+) -> PartitionData:
+    return PartitionData(
+        partition_index=partition,
+        high_watermark=500,
+        last_stable_offset=490,
+        log_start_offset=start if version >= 5 else -1,
+        records=records,
+    )
+
+
+def _out_of_range(partition: int) -> PartitionData:
+    return PartitionData(
+        partition_index=partition,
+        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
+        high_watermark=-1,
+        records=b"",
+    )
+
+
+def _ends(offset: int, correlation_id: int = -1, *, error_code: int = 0) -> bytes:
+    row = ListOffsetsPartitionResponse(partition_index=0, offset=offset, error_code=error_code)
+    topic = ListOffsetsTopicResponse(name="orders", partitions=(row,))
+    return response(LIST_OFFSETS, 4, ListOffsetsResponse(topics=(topic,)), correlation_id)
+
+
+_ALL_ENDS = _ends(100) + _ends(490) + _ends(500)
+
+
+def _bytes(row: PartitionData) -> bytes:
+    assert not isinstance(row.records, tuple)
+    return bytes(row.records or b"")
+
+
+def _answered(world: SessionWorld, version: int) -> tuple[PartitionData, ...]:
+    (frame,) = world.at_client()
+    _, answer = read_response(FETCH, version, frame)
+    assert answer.session_id == 0
+    return answer.responses[0].partitions
+
+
+@given(version=_VERSIONS, chunks=_CHUNKS)
+def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_is_cut(
+    version: int, chunks: list[int]
+) -> None:
+    """R17: sent without a session; the log start is that of both tiers."""
+    world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=5)})
+    asked = _fetch(version, 200)
+    if version >= 7:
+        asked = replace(asked, session_epoch=0)
+    world.client_sends(request(FETCH, version, asked), chunks=chunks)
+    (sent,) = world.at_broker()
+    assert read_request(FETCH, version, sent)[1] == _fetch(version, 200)
+    found = _found(version, _local(0, b"x" * 400, version=version))
+    if version >= 7:
+        found = replace(found, session_id=77)
+    world.broker_sends(response(FETCH, version, found), chunks=chunks)
+    (row,) = _answered(world, version)
+    assert _bytes(row) == b"x" * 400
+    assert row.log_start_offset == (5 if version >= 5 else -1)
+
+
+@given(version=_VERSIONS)
+def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_the_next_time(
+    version: int,
+) -> None:
+    """R15: nothing is proven yet."""
+    world = SessionWorld()
+    world.client_sends(request(FETCH, version, _fetch(version, 50)))
+    world.broker_sends(response(FETCH, version, _found(version, _out_of_range(0))))
+    (row,) = _answered(world, version)
+    assert row.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    world.at_broker()
+    world.client_sends(request(FETCH, version, _fetch(version, 50), 2))
+    assert len(world.at_broker()) == 4
+
+
+def test_fetch_of_another_topic_when_out_of_range_then_that_is_the_answer() -> None:
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, 13, _fetch(13, 50, topic_id=_OTHER_ID)))
+    found = _found(13, _out_of_range(0), topic_id=_OTHER_ID)
+    world.broker_sends(response(FETCH, 13, found))
+    (row,) = _answered(world, 13)
+    assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@given(version=_VERSIONS, chunks=_CHUNKS)
+def test_fetch_when_below_the_trimmed_offset_then_asks_the_ends_first_and_the_store_after(
+    version: int, chunks: list[int]
+) -> None:
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, version, _fetch(version, 50, 300), 7), chunks=chunks)
+    assert len(world.at_broker()) == 4
+    world.broker_sends(_ALL_ENDS, chunks=chunks)
+    found = _found(version, _out_of_range(0), _local(1, version=version))
+    world.broker_sends(response(FETCH, version, found, 7), chunks=chunks)
+    assert world.at_client() == []
+    (wanted,) = world.reads
+    assert [(each.topic_id_partition, each.offset) for each in wanted.reads] == [(TIERED, 50)]
+    world.store_answers(Reading())
+    remote, local = _answered(world, version)
+    assert (remote.error_code, remote.high_watermark) == (ErrorCode.NONE, 500)
+    assert remote.last_stable_offset == 490
+    assert remote.log_start_offset == (0 if version >= 5 else -1)
+    assert _bytes(local) == b"records"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error_code"),
+    [
+        (Refused(ErrorCode.OFFSET_OUT_OF_RANGE), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (Refused(ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.KAFKA_STORAGE_ERROR),
+        (Reading(), ErrorCode.NONE),
+        (Diverging(epoch=3, end_offset=40), ErrorCode.NONE),
+    ],
+)
+def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
+    outcome: RemoteOutcome, error_code: ErrorCode
+) -> None:
+    world = _asked_for_remote()
+    world.store_answers(outcome)
+    (row,) = _answered(world, 12)
+    assert row.error_code == error_code
+    assert row.diverging_epoch.epoch == (3 if isinstance(outcome, Diverging) else -1)
+
+
+def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_answer() -> None:
+    """R15: what was asked before the answer does not prove that the offset lies above the end."""
+    world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
+    world.client_sends(request(FETCH, 12, _fetch(12, 600)))
+    world.at_broker()
+    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))))
+    assert len(world.at_broker()) == 3
+    assert world.reads == []
+    world.broker_sends(_ALL_ENDS)
+    assert world.reads[0].reads[0].above_end
+
+
+def test_fetch_when_the_ends_cannot_be_told_then_gets_the_brokers_error() -> None:
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    deposed = _ends(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.broker_sends(deposed * 3 + response(FETCH, 12, _found(12, _out_of_range(0))))
+    world.broker_sends(deposed * 3)
+    (row,) = _answered(world, 12)
+    assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
+    world = _asked_for_remote()
+    world.store_answers(Reading())
+    world.at_client()
+    world.at_broker()
+    world.client_sends(request(FETCH, 12, _fetch(12, 60), 2))
+    assert len(world.at_broker()) == 1
+    world.broker_sends(response(FETCH, 12, _found(12, _out_of_range(0)), 2))
+    assert len(world.reads) == 2
+
+
+def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_too() -> None:
+    world = _asked_for_remote()
+    world.at_broker()
+    world.client_sends(request(FETCH, 12, _fetch(12, 300), 2))
+    assert world.at_broker() == []
+    assert not world.session.reads_client
+    world.store_answers(Reading())
+    assert len(world.at_broker()) == 1
+    assert world.session.reads_client
+
+
+def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_answer() -> None:
+    """A trim is published before the broker trims."""
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.broker_sends(_ends(0) + _ends(490) + _ends(500))
+    world.broker_sends(response(FETCH, 12, _found(12, _local(0, start=0))))
+    (row,) = _answered(world, 12)
+    assert _bytes(row) == b"records"
+    assert world.reads == []
+
+
+def test_fetch_when_below_the_log_start_then_the_brokers_records_are_not_served() -> None:
+    """R17."""
+    world = SessionWorld(facts={TIERED: TierFacts(recorded_start_offset=80)})
+    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.broker_sends(_ends(0) + _ends(490) + _ends(500))
+    world.broker_sends(response(FETCH, 12, _found(12, _local(0, start=0))))
+    (wanted,) = world.reads
+    assert wanted.reads[0].offset == 50
+    world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
+    (row,) = _answered(world, 12)
+    assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_fetch_when_it_is_a_followers_then_the_connection_ends() -> None:
+    world = SessionWorld()
+    world.client_sends(request(FETCH, 12, replace(_fetch(12, 0), replica_id=1)))
+    assert world.closed is not None
+    assert world.closed.reason is CloseReason.REPLICA_FETCH
+
+
+def test_fetch_when_it_names_a_session_then_is_told_that_there_is_none() -> None:
+    world = SessionWorld()
+    asked = replace(_fetch(12, 0), session_id=5, session_epoch=3)
+    world.client_sends(request(FETCH, 12, asked))
+    (frame,) = world.at_client()
+    assert read_response(FETCH, 12, frame)[1].error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert world.at_broker() == []
+
+
+def _asked_for_remote() -> SessionWorld:
+    """A world whose session waits for the store, for one partition from offset 50 on."""
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))))
+    assert len(world.reads) == 1
+    return world

@@ -1,0 +1,176 @@
+"""What is proven before a client is told that its offset is out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from concurrent.futures import Future
+
+import pytest
+
+from rlm.gateway.actions import RemoteRead
+from rlm.gateway.remote_outcome import Diverging, Refused
+from rlm.gateway.tier_reader import TierReader
+from rlm.remote_read.locate import NotStored, locate
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import RetriableError
+from tests.unit.rlm.gateway.gateway_world import GatewayWorld
+from tests.unit.rlm.remote_read.remote_world import TIP, segment_of
+
+_OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+class _Fetcher:
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[RemoteFetch] = []
+
+    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+        self.asked.append(fetch)
+        return Future()
+
+    def forget(self, client: Hashable) -> None:
+        """Nothing is kept."""
+
+
+@pytest.fixture
+def world() -> GatewayWorld:
+    """Offsets 0 to 200 are stored, and trimmed to 200; epoch 1 began at 150."""
+    world = GatewayWorld()
+    lineage = Lineage.of((0, 0), (1, 150))
+    world.remote.claim(lineage)
+    for base in (0, 100):
+        world.remote.store(segment_of(base))
+    world.trim(200, lineage)
+    return world
+
+
+def _read(
+    offset: int, *, local_start: int = 200, last_epoch: int = -1, above_end: bool = False
+) -> RemoteRead:
+    return RemoteRead(
+        topic_id_partition=TIP,
+        offset=offset,
+        max_bytes=1_000,
+        local_start_offset=local_start,
+        last_fetched_epoch=last_epoch,
+        above_end=above_end,
+    )
+
+
+def _begin(
+    world: GatewayWorld, read: RemoteRead, fetcher: _Fetcher | None = None
+) -> Future[FetchOutcome] | Refused | Diverging:
+    reader = TierReader(world.metadata, fetcher or _Fetcher())
+    return reader.begin(read, read_committed=True, client=1)
+
+
+def _absent(world: GatewayWorld, read: RemoteRead) -> Refused:
+    found = locate(world.metadata, TIP, read.offset)
+    assert isinstance(found, NotStored)
+    return TierReader(world.metadata, _Fetcher()).absent(read, found)
+
+
+def test_begin_when_the_offset_was_trimmed_then_it_is_fetched_without_asking_the_topic(
+    world: GatewayWorld,
+) -> None:
+    assert world.metadata.caught_up(TIP)
+    world.topic.is_cut = True
+    fetcher = _Fetcher()
+
+    _begin(world, _read(50), fetcher)
+
+    assert [(each.offset, each.max_bytes, each.client) for each in fetcher.asked] == [(50, 1000, 1)]
+
+
+def test_begin_when_the_broker_lost_what_is_not_known_to_be_trimmed_then_asks_the_topic_first(
+    world: GatewayWorld,
+) -> None:
+    """R15: there may be a later history."""
+    world.topic.is_cut = True
+
+    with pytest.raises(RetriableError):
+        _begin(world, _read(200))
+
+
+def test_begin_when_above_the_end_of_both_tiers_then_it_is_out_of_range(
+    world: GatewayWorld,
+) -> None:
+    """Scenario 47."""
+    assert _begin(world, _read(900, above_end=True)) == _OUT_OF_RANGE
+
+
+def test_begin_when_above_the_brokers_end_but_stored_then_it_is_not_out_of_range(
+    world: GatewayWorld,
+) -> None:
+    """R5: the broker's log ends below what is stored."""
+    assert _begin(world, _read(120, above_end=True)) == _STORAGE_ERROR
+
+
+def test_begin_when_above_the_end_but_the_topic_is_out_of_reach_then_nothing_is_said(
+    world: GatewayWorld,
+) -> None:
+    """R15."""
+    world.topic.is_cut = True
+
+    with pytest.raises(RetriableError):
+        _begin(world, _read(900, above_end=True))
+
+
+@pytest.mark.parametrize(("offset", "last_epoch"), [(160, 0), (199, 0)])
+def test_begin_when_the_reader_comes_from_a_history_cut_off_then_is_told_where_it_ended(
+    world: GatewayWorld, offset: int, last_epoch: int
+) -> None:
+    """Scenario 49: epoch 0 ended at 150."""
+    found = _begin(world, _read(offset, last_epoch=last_epoch))
+
+    assert found == Diverging(epoch=0, end_offset=150)
+
+
+@pytest.mark.parametrize(("offset", "last_epoch"), [(150, 0), (160, 1), (40, 0)])
+def test_begin_when_the_readers_epoch_is_of_this_history_then_it_is_fetched(
+    world: GatewayWorld, offset: int, last_epoch: int
+) -> None:
+    assert isinstance(_begin(world, _read(offset, last_epoch=last_epoch)), Future)
+
+
+def test_absent_when_below_the_log_start_then_it_is_out_of_range(world: GatewayWorld) -> None:
+    """Scenario 47."""
+    world.remote.advance_log_start(120)
+    assert world.metadata.caught_up(TIP)
+
+    assert _absent(world, _read(50)) == _OUT_OF_RANGE
+
+
+def test_absent_when_the_topic_is_out_of_reach_then_nothing_is_said(world: GatewayWorld) -> None:
+    """R15."""
+    world.remote.advance_log_start(120)
+    assert world.metadata.caught_up(TIP)
+    world.topic.is_cut = True
+
+    with pytest.raises(RetriableError):
+        _absent(world, _read(50))
+
+
+def test_absent_when_in_a_hole_between_the_tiers_then_it_is_not_out_of_range(
+    world: GatewayWorld,
+) -> None:
+    """R6: it would make readers skip, or loop."""
+    assert _absent(world, _read(250, local_start=300)) == _STORAGE_ERROR
+
+
+def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
+    world: GatewayWorld,
+) -> None:
+    """Scenario 111."""
+    read = _read(250, local_start=300)
+    found = locate(world.metadata, TIP, read.offset)
+    assert isinstance(found, NotStored)
+    world.remote.store(segment_of(200))
+
+    refused = TierReader(world.metadata, _Fetcher()).absent(read, found)
+
+    assert refused == _STORAGE_ERROR

@@ -1,0 +1,84 @@
+"""Where clients are led for each broker."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from rlm.config.values import HostPort
+from rlm.gateway.topology import GatewayTopology, topology_of
+from rlm.policy.gateways import LEASE_MS
+from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.spi import Registration
+
+OWN = HostPort(host="own", port=1)
+NOW_MS = 100_000
+
+
+def registered(
+    node_id: int,
+    *,
+    address: str = "",
+    heartbeat_ms: int = NOW_MS,
+    role: ProcessRole = ProcessRole.GATEWAY,
+) -> Registration:
+    process = ProcessRegistered(
+        event_id=UUID(int=1),
+        process_id=UUID(int=node_id),
+        role=role,
+        broker_id=node_id,
+        http_address="",
+        heartbeat_interval_ms=5_000,
+        version="1",
+        gateway_address=address or f"gw-{node_id}:19092",
+    )
+    return Registration(process=process, heartbeat_ms=heartbeat_ms)
+
+
+def topology(*registrations: Registration, **settings: object) -> GatewayTopology:
+    return topology_of(registrations, broker_time_ms=NOW_MS, own={1: OWN}, **settings)  # type: ignore[arg-type]  # passed through
+
+
+def test_address_when_the_brokers_gateway_lives_then_is_that_gateways() -> None:
+    found = topology(registered(2), registered(3, role=ProcessRole.MANAGER))
+
+    assert (found.address_of(1), found.address_of(2)) == (OWN, HostPort(host="gw-2", port=19092))
+
+
+def test_address_when_the_lease_is_over_then_is_another_live_gateways() -> None:
+    """R16: by the brokers' clock; not past the gateways."""
+    found = topology(registered(2, heartbeat_ms=NOW_MS - LEASE_MS))
+
+    assert found.address_of(2) == OWN
+
+
+def test_address_when_a_replay_brings_an_old_heartbeat_then_does_not_revive() -> None:
+    """R14: a registration's age is that of its record, not of its arrival."""
+    found = topology(registered(2, heartbeat_ms=1))
+
+    assert 2 not in found.live
+
+
+def test_address_when_no_gateway_lives_then_is_the_last_known() -> None:
+    """R16."""
+    last = HostPort(host="last", port=2)
+
+    assert GatewayTopology(live={}, last_known={2: last}).address_of(2) == last
+
+
+def test_address_when_unserved_and_direct_is_allowed_then_is_the_brokers() -> None:
+    """R16: a setting, off by default."""
+    assert topology(direct_if_unserved=True).address_of(2) is None
+    assert topology().address_of(2) == OWN
+
+
+def test_address_when_mapped_by_setting_then_no_registration_matters() -> None:
+    fixed = HostPort(host="fixed", port=3)
+
+    assert topology(registered(2), fixed={2: fixed}).address_of(2) == fixed
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:99999"])
+def test_address_when_registered_as_something_else_then_is_passed_over(address: str) -> None:
+    assert topology(registered(2, address=address)).address_of(2) == OWN

@@ -1,0 +1,116 @@
+"""Whole, checked batches in chunks that begin and end anywhere."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from rlm.policy.coverage import StoredRange
+from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import CorruptError
+from rsm.segment.indexes import OffsetIndexEntry
+from tests.segment_builder import BuiltSegment
+from tests.unit.rlm.remote_read.remote_world import RemoteWorld, positions_of, segment_of
+
+SEGMENT = segment_of(0)
+BOUNDS = positions_of(SEGMENT)
+START = Begin(position=0)
+
+
+def stored(segment: BuiltSegment = SEGMENT) -> StoredRange:
+    metadata = RemoteWorld()._planned(segment, segment.offsets.end_offset, Lineage.of((0, 0)))
+    return StoredRange(metadata=metadata, offsets=segment.offsets)
+
+
+def chunks_at(*cuts: int) -> list[SegmentChunk]:
+    """The segment's log cut there; its content can be written to."""
+    bounds = [0, *cuts, len(SEGMENT.log)]
+    return [
+        SegmentChunk(bytearray(SEGMENT.log[begin:end]), begin) for begin, end in pairwise(bounds)
+    ]
+
+
+def cut(
+    chunks: list[SegmentChunk], begin: Begin = START, offset: int = 0, max_bytes: int = 1 << 20
+) -> Cut | Incomplete | None:
+    window = ChunkWindow(stored(), chunks)
+    return window.cut(begin, offset, max_bytes=max_bytes, min_one_batch=True)
+
+
+def test_cut_when_a_batch_was_checked_then_it_is_not_checked_again() -> None:
+    """Fifty readers of one chunk pay for one check of each batch."""
+    chunks = chunks_at(BOUNDS[5] + 100)
+    checked = cut(chunks)
+    chunks[0].content[BOUNDS[2] + 200] ^= 1
+
+    again = cut(chunks)
+
+    assert again == checked
+
+
+def test_cut_when_batch_was_checked_with_its_end_and_that_is_gone_then_incomplete() -> None:
+    first, second = chunks_at(BOUNDS[5] + 100)
+    cut([first, second])
+
+    found = cut([first], offset=50)
+
+    assert found == Incomplete(position=BOUNDS[5], end_position=BOUNDS[6])
+
+
+def test_cut_when_begun_earlier_than_before_then_joined_to_what_was_checked() -> None:
+    chunks = chunks_at()
+    cut(chunks, Begin(position=BOUNDS[4]), 40)
+    run = chunks[0].run
+    assert run is not None
+    assert run.position == BOUNDS[4]
+
+    found = cut(chunks, Begin(position=BOUNDS[2]), 20)
+
+    assert found == Cut(
+        position=BOUNDS[2], end_position=BOUNDS[10], base_offset=20, next_offset=100
+    )
+    assert chunks[0].run is not None
+    assert [batch.position for batch in map(chunks[0].run.__getitem__, range(8))] == BOUNDS[2:10]
+
+
+def test_cut_when_prefix_of_a_batch_is_split_then_told_how_much_is_needed() -> None:
+    first, second = chunks_at(BOUNDS[3] + 5)
+
+    found = cut([first], offset=30)
+
+    assert found == Incomplete(position=BOUNDS[3], end_position=BOUNDS[3] + 17)
+    assert isinstance(cut([first, second], offset=30), Cut)
+
+
+def test_cut_when_index_leads_into_a_batch_then_corrupt() -> None:
+    """Scenario 17: an index that is wrong can't make a reader serve garbage."""
+    with pytest.raises(CorruptError):
+        cut(chunks_at(), Begin(position=BOUNDS[3] + 1), 30)
+
+
+def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> None:
+    chunks = chunks_at()
+    cut(chunks)
+
+    with pytest.raises(CorruptError, match="no batch begins here"):
+        cut(chunks, Begin(position=BOUNDS[3] + 1), 30)
+
+
+def test_cut_when_index_leads_behind_what_it_names_then_corrupt() -> None:
+    """Scenario 17: an index that is wrong can't make a reader skip a batch."""
+    entry = OffsetIndexEntry(offset=15, position=BOUNDS[2])
+
+    with pytest.raises(CorruptError, match="index does not agree"):
+        cut(chunks_at(), Begin(position=BOUNDS[2], entry=entry), 15)
+
+
+def test_view_when_over_chunks_then_parts_of_them_without_a_copy() -> None:
+    chunks = chunks_at(BOUNDS[1] + 7, BOUNDS[1] + 9)
+    window = ChunkWindow(stored(), chunks)
+
+    parts = window.view(BOUNDS[1], BOUNDS[2])
+
+    assert b"".join(parts) == SEGMENT.log[BOUNDS[1] : BOUNDS[2]]
+    assert [part.obj for part in parts] == [chunk.content.obj for chunk in chunks]

@@ -1,0 +1,93 @@
+"""When a gateway accepts clients, and what it says until then."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from rlm.broker.errors import ForeignClusterError
+from rlm.gateway_worker import GatewayWork, GatewayWorker
+from rlm.system_clock import SystemClock
+from rlmm.spi import Readiness
+from tests.services.waiting import wait_until
+
+FAST_MS = 1
+
+
+class Gateway:
+    """A worker whose work is written down."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.metadata = Readiness(ready=False, reason="reading the metadata topic")
+        self.has_ended = False
+        self.is_foreign = False
+        serving, resources = ExitStack(), ExitStack()
+        serving.callback(self.done.append, "connections ended")
+        resources.callback(self.done.append, "resources closed")
+        self.worker = GatewayWorker(
+            work=GatewayWork(
+                confirm_cluster=self._confirm,
+                begin_metadata=lambda: self.done.append("metadata"),
+                begin_serving=lambda: self.done.append("serving"),
+                readiness=lambda: self.metadata,
+                refresh=lambda: None,
+                heartbeat=lambda: self.done.append("heartbeat"),
+                has_ended=lambda: self.has_ended,
+            ),
+            heartbeat_interval_ms=FAST_MS,
+            failed=lambda _task, _error: None,
+            clock=SystemClock(),
+            serving=serving,
+            resources=resources,
+        )
+
+    def _confirm(self) -> None:
+        if self.is_foreign:
+            raise ForeignClusterError("another cluster")
+        self.done.append("confirmed")
+
+
+def test_gateway_when_the_metadata_is_behind_then_accepts_nobody_and_registers_nowhere() -> None:
+    """R15, scenario 33: nobody is led to a gateway that doesn't know what is stored."""
+    gateway = Gateway()
+    gateway.worker.start()
+    wait_until(lambda: not gateway.worker.readiness()[0] and bool(gateway.done), describe="it runs")
+    wait_until(
+        lambda: "reading the metadata topic" in gateway.worker.readiness()[1],
+        describe="it says what it waits for",
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done == ["confirmed", "metadata", "connections ended", "resources closed"]
+
+
+def test_gateway_when_the_metadata_is_read_then_serves_and_then_registers() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.worker.start()
+    wait_until(lambda: gateway.worker.readiness() == (True, ()), describe="ready")
+    wait_until(lambda: "heartbeat" in gateway.done, describe="registered")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done[:4] == ["confirmed", "metadata", "serving", "heartbeat"]
+    assert gateway.done[-2:] == ["connections ended", "resources closed"]
+
+
+def test_gateway_when_the_cluster_is_a_foreign_one_then_fails_for_good() -> None:
+    gateway = Gateway()
+    gateway.is_foreign = True
+    gateway.worker.start()
+    wait_until(lambda: gateway.worker.failure() is not None, describe="failed")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert isinstance(gateway.worker.failure(), ForeignClusterError)
+    assert "metadata" not in gateway.done
+
+
+def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again() -> None:
+    gateway = Gateway()
+    assert gateway.worker.failure() is None
+
+    gateway.has_ended = True
+
+    assert gateway.worker.failure() is not None
