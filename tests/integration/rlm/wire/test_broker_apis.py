@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rlm.wire.addresses import KEPT, REWRITTEN
 from rlm.wire.broker_apis import BROKER_APIS
 from rlm.wire.schema import Versions
+from tests.broker_addresses import KEPT, REWRITTEN
 from tests.integration.rlm.wire.kafka_schemas import Schema, schemas
 from tests.unit.rlm.wire.message_strategies import ALL_APIS
 

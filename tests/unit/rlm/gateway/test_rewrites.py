@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rlm.gateway.rewrites import REWRITES
 from rlm.gateway.rewriting.rewrite import AnswerRewrite
-from rlm.wire.addresses import REWRITTEN
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.broker_apis import BROKER_APIS
+from tests.broker_addresses import REWRITTEN
 
 
 def test_rewrites_when_a_response_names_brokers_then_it_is_there() -> None:

@@ -13,7 +13,6 @@ from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.delete_records import DELETE_RECORDS
 from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER
 from rlm.wire.api.describe_configs import DESCRIBE_CONFIGS
-from rlm.wire.api.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.find_coordinator import FIND_COORDINATOR
 from rlm.wire.api.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
@@ -26,6 +25,7 @@ from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
 from rlm.wire.api.share_fetch import SHARE_FETCH
 from rlm.wire.schema import Api, ArrayOf, FieldSchema, Message, WireType, fields_of
+from tests.unit.rlm.wire.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
 
 ALL_APIS: tuple[Api[Any, Any], ...] = (
     ALTER_CONFIGS,

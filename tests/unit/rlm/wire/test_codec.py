@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from rlm.wire.api.api_versions import ApiVersionsResponse
 from rlm.wire.api.delete_records import DeleteRecordsRequest
-from rlm.wire.api.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartition,
@@ -22,6 +21,7 @@ from rlm.wire.api.share_fetch import PartitionData as SharedPartitionData
 from rlm.wire.codec import decode, encode, encode_parts
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError, UnsupportedError
+from tests.unit.rlm.wire.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from tests.unit.rlm.wire.message_strategies import ALL_MESSAGES, messages
 
 _EACH = pytest.mark.parametrize(
