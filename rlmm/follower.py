@@ -2,11 +2,13 @@
 
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
-         └── topic unreachable at the start, recreated, cut, of a wrong shape ─┘
+         └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
+                                              cache can't be written ──────────┘
 
 It becomes ready when all that was in the topic at the time of connecting is applied. While the
 topic can't be reached later it stays ready, for what it holds is still true; nothing can be
-published then. Who runs it calls `step` in a loop and pauses as the step says.
+published then. While its cache can't be written it is not ready, for what it holds falls behind.
+Who runs it calls `step` in a loop and pauses as the step says.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rlmm.applier import Applier
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.checkpoint import is_stale, newest_append_time_ms, rebuild_reason
+from rlmm.continuation import Continuation
 from rlmm.metrics import MetadataMetrics
-from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.positions import TopicIdentity
 from rlmm.progress import Progress
 from rlmm.spi import Readiness
 from rlmm.topic.event_topic import EventTopic
@@ -67,6 +70,7 @@ class Follower:
         self._clock = clock
         self._settings = settings
         self._applier = Applier(topic, cache, progress)
+        self._continuation = Continuation(topic, cache, settings.delete_retention_ms)
         self._connected = False
         self._assigned = False
         self._fed_ms = 0
@@ -97,10 +101,14 @@ class Follower:
             self._disconnect(error)
             return self._failed(error)
         except RetriableError as error:
-            if not self._connected:
+            if reason := self._cache.failure():
+                self._lose_cache(reason)
+            elif not self._connected:
                 self._set_readiness(str(error))
             return self._failed(error)
-        self._failures_in_row = 0
+        # Connecting alone proves little: a full disk lets a cache be opened, and then refuses.
+        if self.readiness.ready:
+            self._failures_in_row = 0
         return 0
 
     def metrics(self) -> MetadataMetrics:
@@ -118,31 +126,21 @@ class Follower:
         )
 
     def _connect(self) -> None:
-        identity = self._topic.ensure()
-        ends = self._topic.end_offsets(range(identity.partition_count))
-        stored = self._cache.identity()
-        positions = self._cache.positions() if stored == identity else {}
-        reason = rebuild_reason(stored, identity, positions, ends)
-        self._fed_ms = newest_append_time_ms(positions)
-        if not reason and self._too_old(self._clock.wall_ms()):
-            reason = "the checkpoint is too old: tombstones may have been missed"
-        if reason:
-            self._rebuild(identity, reason, counted=stored is not None)
-            positions = {}
-        start = ReadPosition(offset=0)
-        positions = {p: positions.get(p, start) for p in range(identity.partition_count)}
-        self._progress.restart(positions, self._fed_ms)
+        found = self._continuation.connect(self._clock.wall_ms())
+        self._counts["rebuilds"] += found.rebuilt
+        self._fed_ms = found.fed_ms
+        self._progress.restart(found.positions, found.fed_ms)
         self._assigned = False
-        self._ready_ends = self._known_ends = ends
+        self._ready_ends = self._known_ends = found.end_offsets
         self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
-        self.identity = identity
+        self.identity = found.identity
         self._connected = True
         self._update_readiness()
 
     def _check(self) -> None:
         """Look whether the topic is still the same and still of the right shape."""
         self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
-        identity = self._topic.ensure()
+        identity = self._continuation.find_topic()
         if identity != self.identity:
             raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
         self._known_ends = self._topic.end_offsets(range(identity.partition_count))
@@ -163,21 +161,13 @@ class Follower:
         if self.readiness.ready:
             return
         # The topic itself may show how much time has passed where this host's clock does not.
-        if self.identity and self._too_old(counts.newest_append_time_ms):
-            self._rebuild(self.identity, "records are too far from the checkpoint", counted=True)
+        too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
+        if self.identity and too_old:
+            self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
+            self._counts["rebuilds"] += 1
             self._connected = False
             return
         self._update_readiness()
-
-    def _too_old(self, now_ms: int) -> bool:
-        return is_stale(self._fed_ms, now_ms, self._settings.delete_retention_ms)
-
-    def _rebuild(self, identity: TopicIdentity, reason: str, *, counted: bool) -> None:
-        self._cache.reset(identity)
-        self._fed_ms = 0
-        if counted:
-            self._counts["rebuilds"] += 1
-            logger.warning("metadata cache is rebuilt from the topic reason=%s", reason)
 
     def _update_readiness(self) -> None:
         missing = self._progress.behind_count(self._ready_ends)
@@ -186,6 +176,15 @@ class Follower:
     def _disconnect(self, error: TieredStorageError) -> None:
         self._connected = False
         self._set_readiness(str(error))
+
+    def _lose_cache(self, reason: str) -> None:
+        """Not ready at once; how far behind the cache is stays known meanwhile."""
+        self._connected = False
+        self._set_readiness(f"the cache can't be written: {reason}")
+        if self.identity is None:
+            return
+        with suppress(TieredStorageError):
+            self._known_ends = self._topic.end_offsets(range(self.identity.partition_count))
 
     def _set_readiness(self, reason: str) -> None:
         before = self.readiness
@@ -197,7 +196,7 @@ class Follower:
     def _failed(self, error: TieredStorageError) -> int:
         self._counts["failures"] += 1
         if self._failures_in_row == 0:
-            logger.warning("metadata topic can't be followed, trying again error=%s", error)
+            logger.warning("metadata can't be followed, trying again error=%s", error)
         settings = self._settings
         pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
         self._failures_in_row += 1

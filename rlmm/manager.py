@@ -102,9 +102,7 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         self._progress.expect(event_id)
         try:
             written = self._topic.publish(partition, record.key, record.value)
-            self._wait(
-                lambda: self._progress.result(event_id) is not None, self._settings.consume_wait_ms
-            )
+            self._wait_applied(lambda: self._progress.result(event_id) is not None)
             result = self._progress.result(event_id)
         finally:
             self._progress.forget(event_id)
@@ -144,7 +142,7 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         except RetriableError as error:
             logger.info("end of the metadata topic can't be asked error=%s", error)
             return False
-        return self._wait(lambda: self._progress.reached(ends), self._settings.consume_wait_ms)
+        return self._wait_applied(lambda: self._progress.reached(ends))
 
     def broker_time_ms(self) -> int:
         return self._progress.broker_time_ms
@@ -228,6 +226,14 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
                 self._topic.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
             logger.info("superseded records stay until the next time error=%s", error)
+
+    def _wait_applied(self, predicate: Callable[[], bool]) -> bool:
+        """False if not in time, or if nothing can be applied any more for now."""
+        self._wait(
+            lambda: predicate() or not self._follower.readiness.ready,
+            self._settings.consume_wait_ms,
+        )
+        return predicate()
 
     def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
         if self._thread is not None:

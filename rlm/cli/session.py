@@ -79,7 +79,7 @@ def open_session(
             ManagerSettings(consume_wait_ms=min(config.metadata.consume_wait_ms, timeout_ms)),
         )
         try:
-            _until(clock, deadline_ms, topic.ensure)
+            _until(clock, deadline_ms, lambda: topic.ensure(create=create_metadata_topic))
             _read_to_end(metadata, deadline_ms - clock.monotonic_ms())
         except BaseException:
             metadata.close()
@@ -127,11 +127,14 @@ def _event_topic(
 
 
 def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
-    """The answer; RetriableError of the last attempt when the deadline has passed."""
+    """The answer; RetriableError when the deadline has passed.
+
+    What is not found is asked for again: not all brokers know at once what was just created.
+    """
     while True:
         try:
             return ask()
-        except RetriableError:
+        except (RetriableError, NotFoundError) as error:
             if clock.monotonic_ms() >= deadline_ms:
-                raise
+                raise RetriableError(error.message, **error.context) from error
         clock.sleep_ms(_RETRY_PAUSE_MS)

@@ -107,5 +107,16 @@ class MemoryStore(OrderedStore):
         with self._lock:
             yield _MemoryReader({table: self._tables[table] for table in tables})
 
+    def failure(self) -> str:
+        return ""
+
+    def reopen(self) -> None:
+        """Nothing can fail."""
+
+    def set_aside(self, topic_id: str) -> str:
+        with self._lock:
+            self._tables = {table: _SortedTable() for table in Table}
+        return ""
+
     def close(self) -> None:
         """Nothing is held."""

@@ -36,7 +36,7 @@ _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED
 
 
 class MetadataCache:
-    """Thread-safe for reading; `overlay`, `reset` and what an overlay writes are one thread's.
+    """Thread-safe for reading; what changes it, an overlay's writes included, is one thread's.
 
     Raises CorruptError where the store is damaged, RetriableError where its disk refuses.
     """
@@ -64,6 +64,19 @@ class MetadataCache:
         batch.clear_tables()
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
         self._store.write(batch)
+
+    def set_aside(self, stored: TopicIdentity) -> str:
+        """Forget everything, as if new. Returns where it is kept; empty if it is not kept."""
+        return self._store.set_aside(stored.topic_id)
+
+    def failure(self) -> str:
+        """Why the cache can't be written, until `recover` succeeds; empty while it can."""
+        return self._store.failure()
+
+    def recover(self) -> None:
+        """Open the store again if it failed; what was written is kept. RetriableError."""
+        if self._store.failure():
+            self._store.reopen()
 
     def overlay(self) -> Overlay:
         """A view for folding a batch of records into this cache."""

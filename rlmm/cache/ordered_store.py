@@ -75,5 +75,23 @@ class OrderedStore(ABC):
         """A consistent view of these tables as of now. Writers may wait for it: close it soon."""
 
     @abstractmethod
+    def failure(self) -> str:
+        """Why the store can't be written, until `reopen` succeeds; empty while it can."""
+
+    @abstractmethod
+    def reopen(self) -> None:
+        """Close and open again, with all that was written: a failure lasts until then.
+
+        Whoever reads meanwhile gets RetriableError.
+        """
+
+    @abstractmethod
+    def set_aside(self, topic_id: str) -> str:
+        """Begin anew, empty. Returns under which name what was there is kept; empty if it is not.
+
+        At most one is kept: the last. `topic_id`, which the name ends with, is as Kafka prints it.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Release everything; idempotent. No call may follow."""

@@ -2,7 +2,8 @@
 
 A directory that RocksDB calls corrupt is removed and begun anew, for the topic holds all that was
 in it; one that is locked or that the disk refuses is left alone. What is found corrupt while
-running leaves a mark, and the next start begins anew.
+running leaves a mark, and the next start begins anew. After a failed write RocksDB refuses all
+further ones, also when there is space again, until the directory is opened anew.
 
 Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
 (index and filter blocks are in the block cache).
@@ -11,6 +12,7 @@ Memory: block cache + write buffers, both settings, + about 1 MiB for open files
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,7 +34,7 @@ from rocksdict import (
 )
 
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, StoreReader, Table
-from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ _DAMAGE_MARK = "DAMAGED"
 _ALL_KEYS_END = b"\xff" * 128
 _CORRUPT_WORDS = ("Corruption", "No such file or directory", "No such column family")
 _BLOOM_BITS_PER_KEY = 10
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +86,11 @@ class _ErrorMap:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception) or isinstance(error, TieredStorageError):
             return
         text = str(error)
-        if isinstance(error, DbClosedError):
+        # A table that is missing is one of a store that another thread is just opening again.
+        if isinstance(error, DbClosedError | KeyError):
             raise RetriableError("the cache is closed") from error
         if not any(words in text for words in _CORRUPT_WORDS):
             raise RetriableError("the cache can't be used", reason=text) from error
@@ -143,14 +147,12 @@ class RocksDbStore(OrderedStore):
         self._settings = settings or RocksDbSettings()
         self._write_lock = Lock()
         self._errors = _ErrorMap(directory)
+        self._failure = ""
+        self._families: dict[Table, Rdict] = {}
+        self._handles: dict[Table, ColumnFamily] = {}
+        self._db: Rdict | None = None
         self.damage = ""
-        if (directory / _DAMAGE_MARK).exists():
-            self._begin_anew("found damaged while it was in use")
-        try:
-            self._open()
-        except CorruptError as error:
-            self._begin_anew(str(error))
-            self._open()
+        self._open_or_begin_anew()
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         with self._errors:
@@ -162,7 +164,9 @@ class RocksDbStore(OrderedStore):
 
     def write(self, batch: StoreBatch) -> None:
         assert isinstance(batch, _RocksDbBatch), "a batch of another store"
-        with self._errors, self._write_lock:
+        with self._failing_until_opened(), self._write_lock:
+            if self._db is None:
+                raise RetriableError("the cache is closed")
             self._db.write(batch.changes)
 
     @contextmanager
@@ -172,15 +176,70 @@ class RocksDbStore(OrderedStore):
             iterators = {table: self._families[table].iter() for table in tables}
         yield _RocksDbReader(iterators, self._errors)
 
+    def failure(self) -> str:
+        return self._failure
+
+    def reopen(self) -> None:
+        with self._failing_until_opened(), self._write_lock:
+            self._close()
+            self._open_or_begin_anew()
+            self._failure = ""
+
+    def set_aside(self, topic_id: str) -> str:
+        kept = self._directory.with_name(f"{self._directory.name}.{topic_id}")
+        with self._failing_until_opened(), self._write_lock:
+            self._close()
+            if kept.exists():
+                shutil.rmtree(kept)
+            self._directory.rename(kept)
+            self._open_or_begin_anew()
+            self._failure = ""
+            self._remove_kept_but(kept)
+        return str(kept)
+
     def close(self) -> None:
-        if not self._families:
-            return
+        with self._write_lock:
+            self._close()
+
+    @contextmanager
+    def _failing_until_opened(self) -> Iterator[None]:
+        try:
+            with self._errors:
+                yield
+        except (CorruptError, RetriableError) as error:
+            self._failure = str(error.context.get("reason", error))
+            raise
+
+    def _close(self) -> None:
         # RocksDB keeps its lock while any of these is referred to.
         self._handles.clear()
-        for family in self._families.values():
-            family.close()
+        closing = [*self._families.values(), *([self._db] if self._db is not None else [])]
         self._families.clear()
-        self._db.close()
+        self._db = None
+        errors = []
+        for each in closing:
+            try:
+                each.close()
+            except Exception as error:  # noqa: BLE001 - the others must be closed too
+                errors.append(error)
+        if errors:
+            logger.info("cache was closed without a flush error=%s", errors[0])
+
+    def _remove_kept_but(self, kept: Path) -> None:
+        """Only what was set aside here: what the user moved has another name."""
+        prefix = f"{self._directory.name}."
+        for other in self._directory.parent.glob(f"{prefix}*"):
+            if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def _open_or_begin_anew(self) -> None:
+        if (self._directory / _DAMAGE_MARK).exists():
+            self._begin_anew("found damaged while it was in use")
+        try:
+            self._open()
+        except CorruptError as error:
+            self._begin_anew(str(error))
+            self._open()
 
     def _open(self) -> None:
         cache = Cache(self._settings.block_cache_bytes)
@@ -188,9 +247,10 @@ class RocksDbStore(OrderedStore):
         options = _database_options(self._settings, cache)
         with self._errors:
             self._directory.mkdir(parents=True, exist_ok=True)
-            self._db = Rdict(str(self._directory), options, column_families=families)
-        self._families = {table: self._db.get_column_family(table.value) for table in Table}
-        self._handles = {table: self._db.get_column_family_handle(table.value) for table in Table}
+            db = Rdict(str(self._directory), options, column_families=families)
+            self._families = {table: db.get_column_family(table.value) for table in Table}
+            self._handles = {table: db.get_column_family_handle(table.value) for table in Table}
+            self._db = db
 
     def _begin_anew(self, reason: str) -> None:
         logger.warning("cache directory is damaged and begun anew reason=%s", reason)

@@ -36,11 +36,12 @@ class EventTopic(ABC):
     """One metadata topic. `publish` is thread-safe; reading (`assign`, `poll`) is one thread's."""
 
     @abstractmethod
-    def ensure(self) -> TopicIdentity:
-        """Create the topic if it is not there, and check its shape.
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        """Check the topic's shape; `create` it first if it is not there.
 
-        Raises InvalidConfigError naming the setting where partition count, replication factor,
-        cleanup policy or timestamp type are wrong; RetriableError if the cluster can't be asked.
+        Raises NotFoundError if it is not there and is not to be created; InvalidConfigError naming
+        the setting where partition count, replication factor, cleanup policy or timestamp type are
+        wrong; RetriableError if the cluster can't be asked.
         """
 
     @abstractmethod

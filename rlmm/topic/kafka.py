@@ -75,8 +75,8 @@ class KafkaTopic(EventTopic):
         self._read_error: TieredStorageError | None = None
         self._closed = False
 
-    def ensure(self) -> TopicIdentity:
-        identity = self._admin.ensure()
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        identity = self._admin.ensure(create=create)
         # What is assigned is read at once if the leaders are known; librdkafka would look for them
         # only half a second later.
         with suppress(KafkaException):

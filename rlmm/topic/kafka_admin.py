@@ -59,13 +59,15 @@ class KafkaTopicAdmin:
         self._timeout_s = request_timeout_ms / 1000
         self._admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
 
-    def ensure(self) -> TopicIdentity:
+    def ensure(self, *, create: bool) -> TopicIdentity:
         """See EventTopic.ensure."""
         cluster = self._ask(
             self._admin.describe_cluster(request_timeout=self._timeout_s), "cluster"
         )
         description = self._describe()
         if description is None:
+            if not create:
+                raise NotFoundError("the metadata topic is not there", topic=self._name)
             self._create(cluster)
             description = self._describe()
         if description is None or not description.partitions:

@@ -13,7 +13,7 @@ from threading import Condition
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.topic.event_topic import EventTopic, Published, TopicRecord
 from rsm.segment.clock import Clock
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, RetriableError
 
 
 class MemoryLog:
@@ -33,9 +33,16 @@ class MemoryLog:
         self.changed = Condition()
         self.recreate(topic_id)
 
+    def delete(self) -> None:
+        """Delete the topic with all its records."""
+        with self.changed:
+            self.deleted = True
+            self.changed.notify_all()
+
     def recreate(self, topic_id: str) -> None:
         """Delete the topic and create it again, empty, with another id."""
         with self.changed:
+            self.deleted = False
             self.identity = TopicIdentity(
                 cluster_id=self._cluster_id,
                 topic_id=topic_id,
@@ -45,8 +52,10 @@ class MemoryLog:
             self._ends = [0] * self._partition_count
 
     def append(self, partition: int, key: bytes, value: bytes | None) -> Published:
-        """Append a record as of now."""
+        """Append a record as of now. RetriableError while the topic is deleted."""
         with self.changed:
+            if self.deleted:
+                raise RetriableError("the topic is not there")
             offset = self._ends[partition]
             self._ends[partition] = offset + 1
             record = TopicRecord(
@@ -101,7 +110,12 @@ class MemoryTopic(EventTopic):
         self._log = log
         self._positions: dict[int, int] = {}
 
-    def ensure(self) -> TopicIdentity:
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        with self._log.changed:
+            if self._log.deleted and not create:
+                raise NotFoundError("the topic is not there")
+            if self._log.deleted:
+                self._log.recreate(f"{self._log.identity.topic_id}+")
         return self._log.identity
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
@@ -133,6 +147,8 @@ class MemoryTopic(EventTopic):
         """Nothing is held."""
 
     def _has_more(self) -> bool:
+        if self._log.deleted:
+            raise NotFoundError("the topic is not there")
         more = False
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)

@@ -1,9 +1,15 @@
-"""What every EventTopic must do. A binding's test module gives the fixture `open_topic`."""
+"""What every EventTopic must do.
+
+A binding's test module gives the fixtures `open_topic`, and `missing_topic`: a client of a topic
+that is not there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from rlmm.positions import ReadPosition
 from rlmm.topic.event_topic import EventTopic, TopicRecord
@@ -21,12 +27,22 @@ class EventTopicContract:
     def test_ensure_when_called_by_two_clients_then_names_the_same_topic(
         self, open_topic: OpenTopic
     ) -> None:
-        first, second = open_topic().ensure(), open_topic().ensure()
+        first, second = open_topic().ensure(create=True), open_topic().ensure(create=False)
 
         assert first == second
         assert first.partition_count == PARTITION_COUNT
         assert first.cluster_id
         assert first.topic_id
+
+    def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_told(
+        self, missing_topic: EventTopic
+    ) -> None:
+        """Scenario 37: a topic that is gone is never silently made anew."""
+        with pytest.raises(NotFoundError):
+            missing_topic.ensure(create=False)
+
+        with pytest.raises(NotFoundError):
+            missing_topic.ensure(create=False)
 
     def test_record_when_published_then_every_reader_gets_it(self, open_topic: OpenTopic) -> None:
         written = open_topic().publish(1, b"key", b"value")

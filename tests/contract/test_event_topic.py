@@ -13,6 +13,12 @@ class TestMemoryTopic(EventTopicContract):
         log = MemoryLog(ManualClock(), partition_count=PARTITION_COUNT)
         return lambda: MemoryTopic(log)
 
+    @pytest.fixture
+    def missing_topic(self) -> MemoryTopic:
+        log = MemoryLog(ManualClock())
+        log.delete()
+        return MemoryTopic(log)
+
 
 def test_log_when_compacted_then_only_the_last_record_of_a_key_is_left() -> None:
     log = MemoryLog(ManualClock())

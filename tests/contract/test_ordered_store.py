@@ -94,6 +94,24 @@ def test_range_when_walked_either_way_then_is_in_key_order(
     assert descending == expected[::-1]
 
 
+def test_store_when_opened_again_then_holds_what_was_written(store: OrderedStore) -> None:
+    put(store, {b"k": b"v"})
+
+    store.reopen()
+
+    assert (store.get(SEGMENTS, b"k"), store.failure()) == (b"v", "")
+
+
+def test_store_when_set_aside_then_is_empty_and_takes_new_rows(store: OrderedStore) -> None:
+    put(store, {b"old": b"1"})
+
+    store.set_aside("A" * 22)
+
+    put(store, {b"new": b"2"})
+    with store.read(SEGMENTS) as reader:
+        assert list(reader.ascending(SEGMENTS, b"", b"\xff" * 64)) == [(b"new", b"2")]
+
+
 def test_store_when_closed_twice_then_nothing_happens(store: OrderedStore) -> None:
     store.close()
     store.close()

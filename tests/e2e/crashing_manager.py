@@ -57,8 +57,8 @@ class CrashingTopic(EventTopic):
         self._inner = inner
         self._effects = effects
 
-    def ensure(self) -> TopicIdentity:
-        return self._inner.ensure()
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        return self._inner.ensure(create=create)
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         published = self._inner.publish(partition, key, value)

@@ -64,8 +64,8 @@ class SeamTopic(EventTopic):
         self._effects = effects
         self._clock = clock
 
-    def ensure(self) -> TopicIdentity:
-        return self._effects.ask("ensure", self._inner.ensure)
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        return self._effects.ask("ensure", lambda: self._inner.ensure(create=create))
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         event = None if value is None else codec.decode(key, value)

@@ -33,3 +33,11 @@ def open_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[O
     yield open_topic
     for topic in opened:
         topic.close()
+
+
+@pytest.fixture
+def missing_topic(kafka: KafkaCluster, topic_settings: TopicSettings) -> Iterator[KafkaTopic]:
+    """A client of a topic that nobody has created."""
+    topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, topic_settings)
+    yield topic
+    topic.close()

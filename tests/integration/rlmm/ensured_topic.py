@@ -13,7 +13,7 @@ def ensured(topic: EventTopic) -> TopicIdentity:
 
     def identity() -> TopicIdentity | None:
         try:
-            return topic.ensure()
+            return topic.ensure(create=True)
         except RetriableError:
             return None
 

@@ -13,9 +13,11 @@ from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
+from rsm.segment.errors import NotFoundError
 from tests.contract.event_topic_contract import OpenTopic
 from tests.contract.metadata_caches import SMALL
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.integration.rlmm.ensured_topic import ensured
 from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
@@ -84,29 +86,35 @@ def test_cache_when_opened_again_then_reads_only_what_is_new(open_manager: OpenM
 
 
 def test_cache_when_the_topic_was_recreated_meanwhile_then_is_rebuilt(
-    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+    open_manager: OpenManager,
+    kafka: KafkaCluster,
+    topic_settings: TopicSettings,
+    tmp_path: Path,
 ) -> None:
-    """Scenario 37: detected by the topic's id; nothing is merged."""
+    """Scenario 37: detected by the topic's id; nothing is merged, and the old cache is kept."""
     first = open_manager()
     first.publish(step(segment_metadata(1), FINISHED))
     first.close()
     delete_topic(kafka, topic_settings)
+    create_topic(kafka, topic_settings)
 
     again = open_manager()
 
     assert again.metrics().rebuilds_count == 1
     assert list(again.list_remote_log_segments(ORDERS)) == []
     assert again.publish(step(segment_metadata(2), FINISHED)).accepted
+    assert len(list(tmp_path.glob("one.*"))) == 1
 
 
 def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
-    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings, tmp_path: Path
 ) -> None:
     """Scenario 37, while running."""
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
 
     delete_topic(kafka, topic_settings)
+    create_topic(kafka, topic_settings)
 
     wait_until(
         lambda: manager.metrics().rebuilds_count and manager.readiness().ready,
@@ -114,6 +122,30 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
         lambda: f"a rebuilt cache: {manager.readiness()}, {manager.metrics()}",
     )
     assert list(manager.list_remote_log_segments(ORDERS)) == []
+    assert len(list(tmp_path.glob("one.*"))) == 1
+
+
+def test_topic_when_deleted_under_a_manager_then_is_not_made_anew_and_the_cache_stays(
+    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 37: an empty topic in its place would be taken for the truth by everyone."""
+    manager = open_manager()
+    manager.publish(step(segment_metadata(1), FINISHED))
+
+    delete_topic(kafka, topic_settings)
+
+    wait_until(
+        lambda: "gone: restore it" in manager.readiness().reason,
+        60.0,
+        lambda: f"the reason: {manager.readiness()}",
+    )
+    failures_count = manager.metrics().failures_count
+    wait_until(
+        lambda: manager.metrics().failures_count >= failures_count + 3, 30.0, "further attempts"
+    )
+    topics = admin_client(kafka.bootstrap_servers).list_topics(timeout=30.0).topics
+    assert topic_settings.name not in topics
+    assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
 
 
 def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
@@ -144,3 +176,21 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
 def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
     admin = admin_client(kafka.bootstrap_servers)
     admin.delete_topics([settings.name])[settings.name].result(30.0)
+
+
+def create_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
+    """Anew, once its deletion is known everywhere."""
+    topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
+    try:
+        wait_until(lambda: _is_missing(topic), 30.0, "the end of the old topic")
+        ensured(topic)
+    finally:
+        topic.close()
+
+
+def _is_missing(topic: KafkaTopic) -> bool:
+    try:
+        topic.ensure(create=False)
+    except NotFoundError:
+        return True
+    return False

@@ -75,7 +75,7 @@ def test_topic_when_nobody_listens_then_is_retriable() -> None:
     topic = KafkaTopic({"bootstrap.servers": f"127.0.0.1:{port}"}, TopicSettings(), timeouts)
 
     with pytest.raises(RetriableError):
-        topic.ensure()
+        topic.ensure(create=True)
 
     with pytest.raises(RetriableError):
         topic.publish(0, b"key", b"value")

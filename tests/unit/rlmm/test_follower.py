@@ -1,73 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from rlmm.cache.memory import MemoryStore
-from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
-from rlmm.events import Event
-from rlmm.follower import DELETE_RETENTION_MS, Follower, FollowerSettings
-from rlmm.positions import TopicIdentity
-from rlmm.progress import Progress
-from rlmm.topic.event_topic import TopicRecord
-from rlmm.topic.memory import MemoryLog, MemoryTopic
-from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
-from tests.folding import append
-from tests.log_dir_builder import ManualClock
+from rlmm.follower import DELETE_RETENTION_MS
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from tests.follower_world import SETTINGS, World
 from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
 
 SEGMENT = segment_metadata()
-SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000)
-
-
-class FaultyTopic(MemoryTopic):
-    """Fails on command: when asked for its shape, or when read."""
-
-    ensure_error: TieredStorageError | None = None
-    poll_error: TieredStorageError | None = None
-
-    def ensure(self) -> TopicIdentity:
-        if self.ensure_error:
-            raise self.ensure_error
-        return super().ensure()
-
-    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        records = super().poll(max_records=max_records, timeout_ms=timeout_ms)
-        if self.poll_error:
-            raise self.poll_error  # what was read is lost to the reader, as in a real client
-        return records
-
-
-class World:
-    """A follower that is stepped by hand."""
-
-    def __init__(self) -> None:
-        self.clock = ManualClock()
-        self.log = MemoryLog(self.clock)
-        self.store = MemoryStore()
-        self.restart()
-
-    def restart(self) -> None:
-        """A new process with the old cache."""
-        self.topic = FaultyTopic(self.log)
-        self.cache = MetadataCache(self.store)
-        self.follower = Follower(self.topic, self.cache, Progress(), self.clock, SETTINGS)
-
-    def write(self, *events: Event) -> None:
-        for event in events:
-            append(self.log, event)
-
-    def step(self, count: int = 1) -> list[int]:
-        return [self.follower.step() for _ in range(count)]
-
-    @property
-    def ready(self) -> bool:
-        return self.follower.readiness.ready
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        metrics = self.follower.metrics()
-        return {"applied": metrics.applied_events_count, "rebuilds": metrics.rebuilds_count}
 
 
 def test_follower_when_new_then_is_ready_once_all_that_was_there_is_applied() -> None:
@@ -154,6 +93,7 @@ def test_follower_when_the_topic_was_recreated_meanwhile_then_rebuilds() -> None
     world.step(2)
 
     assert world.counts == {"applied": 1, "rebuilds": 1}
+    assert world.store.kept == ["topic-1"]
     assert [r.metadata.segment_id for r in world.cache.segments(ORDERS)] == [other.segment_id]
 
 

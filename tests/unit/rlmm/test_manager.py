@@ -8,6 +8,7 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
+from tests.follower_world import FaultyStore
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     FINISHED,
@@ -113,6 +114,26 @@ def test_retirement_when_it_fails_half_way_then_the_next_one_ends_it() -> None:
 
     assert manager.caught_up(ORDERS)
     assert manager._cache.segment_entry(SEGMENT.segment_id) is None
+
+
+def test_publish_when_the_cache_cannot_be_written_then_fails_at_once() -> None:
+    store, clock = FaultyStore(), ManualClock()
+    log = MemoryLog(clock)
+    settings = ManagerSettings(consume_wait_ms=600_000)
+    manager = TopicBasedRemoteLogMetadataManager(
+        MemoryTopic(log), MetadataCache(store), clock, settings
+    )
+    manager.wait_ready(1_000)
+    begun_ms = clock.monotonic_ms()
+    store.disk_full = True
+    with pytest.raises(RetriableError, match="read back"):
+        manager.publish(claim())
+
+    with pytest.raises(RetriableError, match=r"not ready.*can't be written"):
+        manager.publish(claim())
+
+    assert log.end_offset(0) == 1
+    assert clock.monotonic_ms() - begun_ms < 1_000
 
 
 def test_caught_up_when_not_ready_then_says_no() -> None:

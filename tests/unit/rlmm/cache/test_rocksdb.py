@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,56 @@ def test_store_when_closed_then_releases_its_lock(tmp_path: Path) -> None:
     second = RocksDbStore(tmp_path / "cache")
 
     second.close()
+
+
+@contextmanager
+def no_file_larger_than(limit_bytes: int) -> Iterator[None]:
+    """What a full disk does to a file that grows: the system refuses the write."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def put(store: RocksDbStore, key: bytes, value: bytes) -> None:
+    batch = store.batch()
+    batch.put(Table.SEGMENTS, key, value)
+    store.write(batch)
+
+
+def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_anew(
+    tmp_path: Path,
+) -> None:
+    """RocksDB goes on refusing when there is space again; nothing written before is lost."""
+    store = RocksDbStore(written(tmp_path / "cache"))
+    with no_file_larger_than(1 << 16), pytest.raises(RetriableError):
+        put(store, b"large", bytes(1 << 20))
+    assert store.failure()
+
+    store.reopen()
+
+    put(store, b"after", b"value")
+    assert store.failure() == ""
+    assert (store.get(*ROW), store.get(Table.SEGMENTS, b"after")) == (b"value", b"value")
+    store.close()
+
+
+def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: Path) -> None:
+    """Scenario 37: bounded; what the user moved aside is not touched."""
+    first, second = "A" * 22, "B" * 22
+    (tmp_path / "cache.mine").mkdir()
+    store = RocksDbStore(written(tmp_path / "cache"))
+    store.set_aside(first)
+    put(store, b"second", b"value")
+
+    kept = store.set_aside(second)
+
+    assert kept == str(tmp_path / f"cache.{second}")
+    assert store.get(Table.SEGMENTS, b"second") is None
+    store.close()
+    assert {each.name for each in tmp_path.iterdir()} == {"cache", "cache.mine", f"cache.{second}"}
+    old = RocksDbStore(tmp_path / f"cache.{second}")
+    assert old.get(Table.SEGMENTS, b"second") == b"value"
+    old.close()

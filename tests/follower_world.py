@@ -1,0 +1,103 @@
+"""A follower stepped by hand, over a topic and a store that fail on command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import StoreBatch
+from rlmm.events import Event
+from rlmm.follower import Follower, FollowerSettings
+from rlmm.positions import TopicIdentity
+from rlmm.progress import Progress
+from rlmm.topic.event_topic import TopicRecord
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import RetriableError, TieredStorageError
+from tests.folding import append
+from tests.log_dir_builder import ManualClock
+
+SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000)
+
+
+class FaultyTopic(MemoryTopic):
+    """Fails on command: when asked for its shape, or when read."""
+
+    ensure_error: TieredStorageError | None = None
+    poll_error: TieredStorageError | None = None
+
+    def ensure(self, *, create: bool) -> TopicIdentity:
+        if self.ensure_error:
+            raise self.ensure_error
+        return super().ensure(create=create)
+
+    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
+        records = super().poll(max_records=max_records, timeout_ms=timeout_ms)
+        if self.poll_error:
+            raise self.poll_error  # what was read is lost to the reader, as in a real client
+        return records
+
+
+class FaultyStore(MemoryStore):
+    """Refuses writes on command, and from the first refused one on until it is opened again.
+
+    `kept` are the topic ids of what it was asked to set aside.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk_full = False
+        self.reopened_count = 0
+        self.kept: list[str] = []
+        self._reason = ""
+
+    def write(self, batch: StoreBatch) -> None:
+        if self.disk_full:
+            self._reason = "no space left"
+        if self._reason:
+            raise RetriableError("the cache can't be used", reason=self._reason)
+        super().write(batch)
+
+    def failure(self) -> str:
+        return self._reason
+
+    def reopen(self) -> None:
+        """Opens on a full disk too, as RocksDB may."""
+        self.reopened_count += 1
+        self._reason = ""
+
+    def set_aside(self, topic_id: str) -> str:
+        self.kept.append(topic_id)
+        return super().set_aside(topic_id)
+
+
+class World:
+    """A follower that is stepped by hand."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.log = MemoryLog(self.clock)
+        self.store = FaultyStore()
+        self.restart()
+
+    def restart(self) -> None:
+        """A new process with the old cache."""
+        self.topic = FaultyTopic(self.log)
+        self.cache = MetadataCache(self.store)
+        self.follower = Follower(self.topic, self.cache, Progress(), self.clock, SETTINGS)
+
+    def write(self, *events: Event) -> None:
+        for event in events:
+            append(self.log, event)
+
+    def step(self, count: int = 1) -> list[int]:
+        return [self.follower.step() for _ in range(count)]
+
+    @property
+    def ready(self) -> bool:
+        return self.follower.readiness.ready
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        metrics = self.follower.metrics()
+        return {"applied": metrics.applied_events_count, "rebuilds": metrics.rebuilds_count}

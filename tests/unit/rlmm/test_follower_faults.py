@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from rlmm.positions import TopicIdentity
+from tests.follower_world import SETTINGS, World
+from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
+
+SEGMENT = segment_metadata()
+
+
+def following() -> World:
+    """A ready follower with one segment in its cache."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.step(2)
+    assert world.ready
+    return world
+
+
+def test_topic_when_deleted_under_the_follower_then_is_not_made_anew() -> None:
+    """Scenario 37: an empty topic would be taken for the truth by everyone."""
+    world = following()
+    world.log.delete()
+
+    world.step(5)
+
+    assert "gone: restore it" in world.follower.readiness.reason
+    assert world.log.deleted
+    assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_topic_when_deleted_before_the_start_then_is_not_made_anew() -> None:
+    """Scenario 37."""
+    world = following()
+    world.log.delete()
+
+    world.restart()
+    world.step(5)
+
+    assert "gone: restore it" in world.follower.readiness.reason
+    assert world.log.deleted
+    assert world.store.kept == []
+
+
+def test_topic_when_never_followed_then_is_created() -> None:
+    world = World()
+    world.log.delete()
+
+    world.step(2)
+
+    assert world.ready
+    assert not world.log.deleted
+
+
+def test_topic_when_it_comes_back_with_another_id_then_the_old_cache_is_set_aside() -> None:
+    """Scenario 37: rebuilt, not merged; what was known before is kept."""
+    world = following()
+    world.log.delete()
+    world.step(3)
+    world.log.recreate("topic-2")
+
+    world.step(3)
+
+    assert world.ready
+    assert world.store.kept == ["topic-1"]
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_cache_when_of_another_cluster_then_is_set_aside() -> None:
+    """Scenario 38."""
+    world = World()
+    world.cache.reset(TopicIdentity(cluster_id="other", topic_id="theirs", partition_count=1))
+
+    world.step(2)
+
+    assert world.ready
+    assert world.store.kept == ["theirs"]
+
+
+def test_cache_when_it_cannot_be_written_then_is_not_ready_and_tells_how_far_behind() -> None:
+    world = following()
+    world.store.disk_full = True
+    world.write(registration(), step(segment_metadata(2), FINISHED))
+
+    world.step()
+
+    assert world.follower.readiness.reason == "the cache can't be written: no space left"
+    assert world.follower.metrics().lag_events_count == 2
+
+
+def test_cache_when_it_cannot_be_written_for_long_then_the_lag_grows_and_pauses_too() -> None:
+    world = following()
+    world.store.disk_full = True
+    world.write(registration())
+    pauses = world.step(30)
+    world.write(step(segment_metadata(2), FINISHED))
+
+    world.step(3)
+
+    assert not world.ready
+    assert max(pauses) == SETTINGS.retry_backoff_max_ms
+    assert world.follower.metrics().lag_events_count == 2
+
+
+def test_cache_when_there_is_space_again_then_recovers_by_itself() -> None:
+    world = following()
+    world.store.disk_full = True
+    world.write(step(segment_metadata(2), FINISHED))
+    world.step(5)
+    world.store.disk_full = False
+
+    world.step(3)
+
+    assert world.ready
+    assert world.store.reopened_count >= 1
+    assert len(world.cache.segments(ORDERS)) == 2
+    assert world.counts == {"applied": 2, "rebuilds": 0}
