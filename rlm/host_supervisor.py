@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from rlm.broker.client_check import check_client
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
 from rlm.log_lines import configure_logging
@@ -24,7 +25,7 @@ from rlm.process.host_check import check_host
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
-from rlm.process.state_dir import locked_state_dir
+from rlm.process.state_dir import has_lock, locked_state_dir
 from rlm.process.supervisor import ProcessEvent, Supervisor
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
@@ -51,15 +52,21 @@ def supervise_host(config_path: Path) -> int:
     InvalidConfigError if files or addresses show that it can't work: then nothing was changed.
     Main thread only.
     """
-    config = load_config(config_path)
+    config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     check_host(config)
+    state_dir = config.host.state_dir
     with ExitStack() as stack:
+        # Where one runs already, it is this that is wrong, not that it has the addresses, too.
+        is_locked = has_lock(state_dir)
+        if is_locked:
+            stack.enter_context(locked_state_dir(state_dir))
         rest = bind_listener(config.process.rest_listener, key="rest.listener")
         stack.enter_context(closing(rest))
         metrics = _bind_metrics(config, stack)
         gateway = _bind_gateway(config, stack)
-        stack.enter_context(locked_state_dir(config.host.state_dir))
+        if not is_locked:
+            stack.enter_context(locked_state_dir(state_dir))
         specs = [_manager_spec(config_path, rest)]
         if gateway is not None:
             specs.append(_gateway_spec(config_path, gateway))
@@ -96,7 +103,7 @@ def _manager_spec(config_path: Path, rest: socket.socket) -> ChildSpec:
     options = ("--config", str(config_path), "--rest-fd", str(rest.fileno()), "--supervised")
     return ChildSpec(
         name="manager",
-        command=(sys.executable, "-m", "rlm", "manager", *options),
+        command=(sys.executable, "-m", "rlm.cli.manager", *options),
         inherited_fds=(rest.fileno(),),
         http_address=str(local_address(rest)),
     )

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rlm.broker.client_check import check_client
 from rlm.cli.options import ConfigOption
 from rlm.config.load import Config, load_config
 from rlm.gateway_app import build_gateway
@@ -41,6 +42,6 @@ def _gateway(
 
 
 def _load(path: Path) -> Config:
-    config = load_config(path)
+    config = load_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     return config

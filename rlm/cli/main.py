@@ -1,47 +1,29 @@
-"""The command `rlm`: its subcommands, and what an error becomes.
-
-    exit code 0  done
-              1  failed
-              2  the command line, the configuration or the cluster's address is wrong
-            130  ended by Ctrl-C
-
-An error of ours is one line on standard error; a stack trace is a bug.
-"""
+"""The command `rlm`: its subcommands. How they end is rlm.cli.ending's matter."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from typing import Annotated
 
 import typer
 
-from rlm.cli import gateway, manager, read, run, status, topic
-from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rlm.cli import gateway, read, run, status, topic
+from rlm.cli.ending import run_app
+from rlm.cli.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run, gateway, topic, status, read, manager)
+_COMMANDS = (run, gateway, topic, status, read)
 
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    try:
-        build_app()(prog_name="rlm")
-    except TieredStorageError as error:
-        sys.stderr.write(f"rlm: {_one_line(error)}\n")
-        sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-def exit_code(error: TieredStorageError) -> int:
-    """The code that a command ends with for an error."""
-    return 2 if isinstance(error, InvalidConfigError) else 1
+    run_app(build_app())
 
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"rlm {importlib.metadata.version(_DISTRIBUTION)}")
+        with printing():
+            typer.echo(f"rlm {importlib.metadata.version(_DISTRIBUTION)}")
         raise typer.Exit
 
 
@@ -72,7 +54,3 @@ def _root(
     ] = False,
 ) -> None:
     """Tiered storage for any Apache Kafka cluster, from outside the broker."""
-
-
-def _one_line(error: TieredStorageError) -> str:
-    return " ".join(str(error).split())

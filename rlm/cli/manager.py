@@ -1,4 +1,7 @@
-"""`rlm manager`: what the supervisor starts; not for users."""
+"""`python -m rlm.cli.manager`: the process that the supervisor starts; not for users.
+
+A program of its own, so that the commands need not load what only a manager is made of.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,19 @@ from typing import Annotated
 import typer
 
 from rlm.app import build_manager
+from rlm.broker.client_check import check_client
+from rlm.cli.ending import run_app
 from rlm.cli.options import ConfigOption
 from rlm.config.load import Config, load_config
 from rlm.log_lines import configure_logging
 from rlm.manager_process import run_manager
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command, hidden from the help."""
-    app.command("manager", hidden=True)(_manager)
+def main() -> None:
+    """Run the manager's command line in this process and exit."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(_manager)
+    run_app(app)
 
 
 def _manager(
@@ -30,6 +37,10 @@ def _manager(
 
 
 def _load(path: Path) -> Config:
-    config = load_config(path)
+    config = load_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     return config
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from rlm.broker.client_check import check_client
+from rlm.cli.command_start import less_start_up
 from rlm.config.load import CommandConfig, client_command_config, load_command_config
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
@@ -34,7 +36,13 @@ CommandConfigOption = Annotated[
     ),
 ]
 TimeoutOption = Annotated[
-    float, typer.Option(min=0.1, metavar="SECONDS", help="How long to wait for the cluster.")
+    float,
+    typer.Option(
+        min=0.1,
+        metavar="SECONDS",
+        help="How long to wait for the cluster.",
+        callback=less_start_up,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -52,8 +60,8 @@ def command_config(
     if config is not None:
         if command_config_file is not None:
             raise InvalidConfigError("--command-config goes with --bootstrap-server")
-        return load_command_config(config)
-    return client_command_config(str(bootstrap_server), command_config_file)
+        return load_command_config(config, check_client)
+    return client_command_config(str(bootstrap_server), command_config_file, check_client)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import typer
 from rlm.broker.cluster import ClusterView
 from rlm.broker.partition_reader import PartitionReader, ReaderSettings
 from rlm.cli.log_bounds import Bound, PartitionName
+from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
     DEFAULT_TIMEOUT_S,
     BootstrapServerOption,
@@ -25,6 +25,7 @@ from rlm.cli.options import (
     command_config,
     reaching_cluster,
 )
+from rlm.cli.output import printing
 from rlm.cli.record_lines import human_line, json_line
 from rlm.cli.session import Session, open_session
 from rlm.outside import client_properties, open_chunk_storage, storage_manager
@@ -36,7 +37,6 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
 _FETCH_THREADS = 2
-_STDOUT_FD = 1
 
 _Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
 _From = Annotated[
@@ -111,11 +111,7 @@ def _read(  # noqa: PLR0913 - each is an option of the command
 def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
     if name.partition is None:
         raise InvalidConfigError("which partition?", found=name.topic, expected="TOPIC:PARTITION")
-    topic = view.topic(name.topic)
-    if all(each.partition != name.partition for each in topic.partitions):
-        raise NotFoundError(
-            "the topic has no such partition", topic=name.topic, partition=name.partition
-        )
+    topic = find_partition(view, name)
     return TopicIdPartition(topic_id=topic.topic_id, topic=name.topic, partition=name.partition)
 
 
@@ -182,17 +178,11 @@ def _print(
     log: TieredLog, partition: TopicIdPartition, offsets: OffsetRange, *, as_json: bool
 ) -> None:
     """Write a line per record; ends quietly when nobody reads any more."""
-    try:
-        for found in log.read(offsets.start_offset, offsets.end_offset):
-            lines = (
-                [json_line(partition, found.tier, record) for record in found.records]
-                if as_json
-                else [human_line(found.tier, record) for record in found.records]
-            )
+    for found in log.read(offsets.start_offset, offsets.end_offset):
+        lines = (
+            [json_line(partition, found.tier, record) for record in found.records]
+            if as_json
+            else [human_line(found.tier, record) for record in found.records]
+        )
+        with printing():
             sys.stdout.write("\n".join(lines) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python would complain of what it can't flush at exit.
-        with open(os.devnull, "wb") as devnull:  # noqa: PTH123 - a device
-            os.dup2(devnull.fileno(), _STDOUT_FD)
-        raise typer.Exit from None

@@ -16,6 +16,7 @@ from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
 from rlm.cli.manager_words import ask_managers
+from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
     DEFAULT_TIMEOUT_S,
     BootstrapServerOption,
@@ -26,6 +27,7 @@ from rlm.cli.options import (
     command_config,
     reaching_cluster,
 )
+from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.policy.cluster_status import (
     LedPartition,
@@ -35,7 +37,6 @@ from rlm.policy.cluster_status import (
     partition_status,
     status_as_json,
 )
-from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 
 _ASK_THREADS = 8
@@ -70,14 +71,16 @@ def _status(
     with open_session(settings, timeout_ms=round(timeout * 1000)) as session:
         with reaching_cluster(settings):
             view = session.bootstrap.view(_topics(session, named))
-        _require_known(view, named)
+        if named is not None:
+            find_partition(view, named)
         rows = _rows(session, view, named)
-    if as_json:
-        partitions = [status_as_json(row) for row in rows]
-        document = {"cluster_id": session.cluster_id, "partitions": partitions}
-        typer.echo(json.dumps(document, indent=2))
-    else:
-        Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(rows))
+    with printing():
+        if as_json:
+            partitions = [status_as_json(row) for row in rows]
+            document = {"cluster_id": session.cluster_id, "partitions": partitions}
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(rows))
 
 
 def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
@@ -85,17 +88,6 @@ def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
     if named is not None:
         return (named.topic,)
     return sorted({policy.topic for policy in session.metadata.topic_policies()})
-
-
-def _require_known(view: ClusterView, named: PartitionName | None) -> None:
-    """NotFoundError if the user named what the cluster does not have."""
-    if named is None:
-        return
-    known = {each.partition for each in view.topic(named.topic).partitions}
-    if named.partition is not None and named.partition not in known:
-        raise NotFoundError(
-            "the topic has no such partition", topic=named.topic, partition=named.partition
-        )
 
 
 def _rows(

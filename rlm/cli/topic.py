@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlm.cli.managers import ManagerLags
+from rlm.cli.named_topic import await_topic
 from rlm.cli.options import (
     DEFAULT_TIMEOUT_S,
     BootstrapServerOption,
@@ -21,7 +22,9 @@ from rlm.cli.options import (
     JsonOption,
     TimeoutOption,
     command_config,
+    reaching_cluster,
 )
+from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.outside import own_topics
 from rlm.policy.topic_policy import RetentionFlags
@@ -83,9 +86,10 @@ def _set(  # noqa: PLR0913 - each is an option of the command
         local_retention_bytes=local_retention_bytes,
     )
     with open_session(settings, timeout_ms=_in_ms(timeout), create_metadata_topic=True) as session:
-        tiering = _tiering(session)
-        policy = tiering.enable(topic, flags, timeout_ms=session.remaining_ms())
-    typer.echo(_line(policy))
+        _await(session, topic)
+        policy = _tiering(session).enable(topic, flags, timeout_ms=session.remaining_ms())
+    with printing():
+        typer.echo(_line(policy))
 
 
 def _list(
@@ -100,11 +104,12 @@ def _list(
     settings = command_config(config, bootstrap_server, command_config_file)
     with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
         policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
-    if as_json:
-        typer.echo(json.dumps({"topics": [_as_json(policy) for policy in policies]}, indent=2))
-    else:
-        console = Console(width=None if sys.stdout.isatty() else _WIDE)
-        console.print(_table(policies))
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"topics": [_as_json(policy) for policy in policies]}, indent=2))
+        else:
+            console = Console(width=None if sys.stdout.isatty() else _WIDE)
+            console.print(_table(policies))
 
 
 def _disable(
@@ -130,6 +135,7 @@ def _disable(
     """
     settings = command_config(config, bootstrap_server, command_config_file)
     with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
+        _await(session, topic)
         client = ManagerClient()
         try:
             ending = _tiering_end(session, client)
@@ -145,7 +151,8 @@ def _disable(
             )
         finally:
             client.close()
-    typer.echo(_line(policy))
+    with printing():
+        typer.echo(_line(policy))
 
 
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
@@ -154,11 +161,16 @@ def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
         f"{each.name}={'(no override)' if each.value is None else each.value}"
         for each in policy.originals
     )
-    typer.echo(f"{policy.topic}: {policy.state.name}; would restore {restored}")
-    for risk in risks:
-        typer.echo(f"at risk: {risk}")
-    if not risks:
-        typer.echo("at risk: nothing")
+    with printing():
+        typer.echo(f"{policy.topic}: {policy.state.name}; would restore {restored}")
+        for risk in risks or ("nothing",):
+            typer.echo(f"at risk: {risk}")
+
+
+def _await(session: Session, topic: str) -> None:
+    timeout_ms = session.remaining_ms()
+    with reaching_cluster(session.config):
+        await_topic(session.topics, session.clock, topic, timeout_ms=timeout_ms)
 
 
 def _tiering(session: Session) -> Tiering:

@@ -6,6 +6,7 @@ An unknown key is an error, because a misspelt one would silently leave its defa
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +35,14 @@ _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _STORE_KEY = "rsm.config.storage.filesystem.root"
 
 S = TypeVar("S", bound=Section)
+
+ClientCheck = Callable[[Mapping[str, str]], None]
+"""Is given the Kafka client's settings without prefix, secrets in clear. Raises InvalidConfigError,
+whose context's `key` is the setting to blame, if one is known."""
+
+
+def _take_any(_client: Mapping[str, str]) -> None:
+    """The check of whoever opens no Kafka client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +74,14 @@ class CommandConfig:
         return self.storage
 
 
-def load_config(path: Path) -> Config:
-    """The configuration of `rlm run`. InvalidConfigError; nothing but the file is looked at."""
+def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
+    """The configuration of `rlm run`. InvalidConfigError.
+
+    Nothing is looked at but the file, and what `check_client` looks at.
+    """
     properties = read_properties(path)
     _refuse_unknown_keys(properties)
+    _check_client(properties, check_client)
     return Config(
         cluster=_parse(ClusterConfig, properties),
         host=_parse(HostConfig, properties),
@@ -80,14 +93,14 @@ def load_config(path: Path) -> Config:
     )
 
 
-def load_command_config(path: Path) -> CommandConfig:
+def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
     """The part of `rlm run`'s file that commands need. InvalidConfigError."""
-    properties = read_properties(path)
-    _refuse_unknown_keys(properties)
-    return _command_config(properties)
+    return _command_config(read_properties(path), check_client)
 
 
-def client_command_config(bootstrap_server: str, path: Path | None) -> CommandConfig:
+def client_command_config(
+    bootstrap_server: str, path: Path | None, check_client: ClientCheck = _take_any
+) -> CommandConfig:
     """The configuration of a command that was told its cluster on the command line.
 
     `path`: properties of the Kafka client without a prefix, as Kafka's own tools take them; the
@@ -97,12 +110,12 @@ def client_command_config(bootstrap_server: str, path: Path | None) -> CommandCo
     given = {} if path is None else read_properties(path).entries
     entries = {_prefixed(key): entry for key, entry in given.items()}
     entries["bootstrap.servers"] = Property(value=bootstrap_server)
-    properties = Properties(source=source, entries=entries)
+    return _command_config(Properties(source=source, entries=entries), check_client)
+
+
+def _command_config(properties: Properties, check_client: ClientCheck) -> CommandConfig:
     _refuse_unknown_keys(properties)
-    return _command_config(properties)
-
-
-def _command_config(properties: Properties) -> CommandConfig:
+    _check_client(properties, check_client)
     has_store = properties.get(_STORE_KEY) is not None
     return CommandConfig(
         cluster=_parse(ClusterConfig, properties),
@@ -148,6 +161,15 @@ def _client_properties(properties: Properties) -> ClientProperties:
             if key.startswith(PREFIX)
         }
     )
+
+
+def _check_client(properties: Properties, check_client: ClientCheck) -> None:
+    try:
+        check_client(_client_properties(properties).librdkafka())
+    except InvalidConfigError as error:
+        context = dict(error.context)
+        key = PREFIX + str(context.pop("key", "*"))
+        raise properties.invalid(error.message, key, **context) from error
 
 
 def _invalid(details: ErrorDetails, properties: Properties) -> InvalidConfigError:

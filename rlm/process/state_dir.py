@@ -13,6 +13,11 @@ from rsm.segment.errors import InvalidConfigError
 _LOCK = "lock"
 
 
+def has_lock(path: Path) -> bool:
+    """Whether the directory has a lock to take, held or not: then taking it creates nothing."""
+    return (path / _LOCK).is_file()
+
+
 @contextmanager
 def locked_state_dir(path: Path) -> Iterator[Path]:
     """Create the directory if it is not there and hold its lock until the context ends.
@@ -39,5 +44,5 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise InvalidConfigError(
-            "state directory is in use by another process", key="state.dir", found=path
+            "another rlm run uses this state.dir", key="state.dir", found=path
         ) from error

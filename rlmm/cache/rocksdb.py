@@ -174,7 +174,10 @@ class RocksDbStore(OrderedStore):
         # Made between two batches, all iterators see the same ones.
         with self._errors, self._write_lock:
             iterators = {table: self._families[table].iter() for table in tables}
-        yield _RocksDbReader(iterators, self._errors)
+        try:
+            yield _RocksDbReader(iterators, self._errors)
+        finally:
+            iterators.clear()  # one that is left would hold RocksDB's lock
 
     def failure(self) -> str:
         return self._failure

@@ -78,9 +78,9 @@ class BrokerHost:
         self.config_path.write_text("\n".join(lines) + "\n")
 
     @contextmanager
-    def running(self, command: str = "run") -> Iterator[ServiceProcess]:
-        """`rlm run`, or `rlm manager` without a supervisor; ends with the block, cleanly."""
-        with self.started("-m", "rlm", command, "--config", str(self.config_path)) as process:
+    def running(self) -> Iterator[ServiceProcess]:
+        """`rlm run`; ends with the block, cleanly."""
+        with self.started("-m", "rlm", "run", "--config", str(self.config_path)) as process:
             yield process
             assert process.terminate(deadline_s=20.0) == 0, process.log_tail()
 

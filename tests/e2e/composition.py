@@ -18,7 +18,7 @@ from rlm.system_clock import SystemClock
 
 
 def run_changed_manager(config_path: Path, change: Callable[[Outside], Outside]) -> None:
-    """Run as `rlm manager --config` does, with what `change` makes of the real outside."""
+    """Run as `rlm.cli.manager --config` does, with what `change` makes of the real outside."""
 
     def build(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
         outside = change(open_outside(config, SystemClock()))

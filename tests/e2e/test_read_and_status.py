@@ -239,7 +239,7 @@ def test_command_when_topic_is_unknown_then_one_line_and_exit_code_1(
     done = tiered.rlm(command, "no-such-topic:0")
 
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
+    assert done.stderr == "rlm: no topic of this name (topic=no-such-topic)\n"
 
 
 @pytest.mark.parametrize("command", [("read", "orders:0"), ("status",)])

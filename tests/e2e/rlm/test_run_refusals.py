@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,9 @@ def _refusal(host: Path) -> str:
         ("log.dirs=/no/such/logs", "/no/such/logs"),
         ("rsm.config.storage.filesystem.root=/no/such/store", "/no/such/store"),
         ("metrics.listener=192.0.2.1:9400", "key=metrics.listener"),
+        ("client.nonsense=1", "line=5, key=client.nonsense"),
+        ("client.socket.timeout.ms=abc", "line=5, key=client.socket.timeout.ms"),
+        ("client.ssl.ca.location=/no/such/ca", "line=5, key=client.ssl.ca.location"),
     ],
 )
 def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
@@ -67,8 +71,11 @@ def test_run_when_a_setting_is_wrong_then_refuses_and_touches_nothing(
 
 
 def test_run_when_another_one_runs_then_refuses(host: Path) -> None:
-    with locked_state_dir(host / "state"):
-        assert "in use" in _refusal(host)
+    """It is said before that it has the addresses, too."""
+    with locked_state_dir(host / "state"), socket.create_server(("127.0.0.1", 0)) as server:
+        _append(host, f"metrics.listener=127.0.0.1:{server.getsockname()[1]}")
+
+        assert "another rlm run uses this state.dir" in _refusal(host)
 
 
 def test_rlm_when_asked_its_version_then_prints_it() -> None:

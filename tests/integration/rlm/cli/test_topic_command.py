@@ -253,3 +253,13 @@ def produce_old_records(kafka: KafkaCluster, topic: str, *, count: int) -> None:
     for number in range(count):
         producer.produce(topic, value=b"%d" % number, partition=0, timestamp=978_307_200_000)
     assert producer.flush(30.0) == 0
+
+
+@pytest.mark.parametrize("command", ["set", "disable"])
+def test_topic_command_when_there_is_no_such_topic_then_says_so_before_the_timeout(
+    rlm: Rlm, command: str
+) -> None:
+    done = rlm(command, "never-was", "--timeout", "300")
+
+    assert done.returncode == 1
+    assert done.stderr == "rlm: no topic of this name (topic=never-was)\n"

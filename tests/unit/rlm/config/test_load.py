@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,19 @@ def test_load_config_when_client_key_is_ours_then_refuses(tmp_path: Path, key: s
 
     with pytest.raises(InvalidConfigError, match=f"key=client.{key}"):
         load_config(path)
+
+
+def test_load_config_when_the_client_refuses_a_key_then_names_its_place(tmp_path: Path) -> None:
+    path = _file(tmp_path, **{"client.nonsense": "1"})
+
+    def refuse(client: Mapping[str, str]) -> None:
+        raise InvalidConfigError("not taken", key=next(iter(client)), reason="none such")
+
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(path, refuse)
+
+    expected = {"file": str(path), "line": 6, "key": "client.nonsense", "reason": "none such"}
+    assert raised.value.context == expected
 
 
 def test_load_config_when_file_is_absent_then_says_so(tmp_path: Path) -> None:

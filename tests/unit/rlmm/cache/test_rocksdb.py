@@ -169,6 +169,19 @@ def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_anew(
     store.close()
 
 
+def test_store_when_a_view_was_used_before_then_can_be_opened_anew(tmp_path: Path) -> None:
+    """A thread that still names an ended view doesn't hold RocksDB's lock."""
+    store = RocksDbStore(written(tmp_path / "cache"))
+    with store.read(Table.SEGMENTS) as reader:
+        assert list(reader.ascending(Table.SEGMENTS, b"", b"z")) == [(b"key", b"value")]
+
+    store.reopen()
+
+    assert reader is not None
+    assert store.get(*ROW) == b"value"
+    store.close()
+
+
 def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: Path) -> None:
     """Scenario 37: bounded; what the user moved aside is not touched."""
     first, second = "A" * 22, "B" * 22

@@ -1,0 +1,57 @@
+"""Whether the Kafka client takes its settings, found out before anything is opened or asked.
+
+Clients are constructed as the product constructs them, but without a server, so that they connect
+to nothing. Values that look like a secret are in no error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from contextlib import closing
+
+from confluent_kafka import Consumer, KafkaException, Producer
+
+from rlm.config.client_properties import is_secret
+from rlm.wire.security import security_of
+from rsm.segment.errors import InvalidConfigError
+
+_FILE_KEYS = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
+_PREAMBLE = re.compile(r"^Failed to create \w+: ")
+_CONSUMER = {"group.id": "check", "enable.auto.commit": False}
+_PRODUCER = {"acks": "all", "enable.idempotence": True}
+
+
+def check_client(client: Mapping[str, str]) -> None:
+    """Return if clients with these settings (librdkafka's keys, without prefix) can be made.
+
+    Raises InvalidConfigError; its context's `key` is the setting to blame, if one is known.
+    """
+    for key in _FILE_KEYS:
+        if key in client:
+            _require_readable(key, client[key])
+    security_of(client)
+    silent = logging.Logger("client-check", logging.CRITICAL)  # noqa: LOG001 - nobody else's
+    try:
+        Producer({**client, **_PRODUCER}, logger=silent)
+        with closing(Consumer({**client, **_CONSUMER}, logger=silent)):
+            pass
+    except KafkaException as error:
+        raise _refused(client, error.args[0].str()) from error
+    except (AttributeError, TypeError, ValueError) as error:  # keys that take Python's objects
+        raise _refused(client, str(error)) from error
+
+
+def _require_readable(key: str, path: str) -> None:
+    if not os.access(path, os.R_OK):
+        raise InvalidConfigError("no such file, or not readable", key=key, found=path)
+
+
+def _refused(client: Mapping[str, str], text: str) -> InvalidConfigError:
+    blamed = max((key for key in client if key in text), key=len, default=None)
+    context = {} if blamed is None else {"key": blamed}
+    shows_secret = any(value and value in text for key, value in client.items() if is_secret(key))
+    reason = "(not shown)" if shows_secret else _PREAMBLE.sub("", text).strip()
+    return InvalidConfigError("the Kafka client does not take a setting", **context, reason=reason)

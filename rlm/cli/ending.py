@@ -1,0 +1,40 @@
+"""How a command ends: its exit code, and the one line that an error becomes.
+
+exit code 0  done
+          1  failed
+          2  the command line, the configuration or the cluster's address is wrong
+        130  ended by Ctrl-C
+
+An error of ours is one line on standard error; a stack trace is a bug.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import typer
+
+from rlm.cli.command_start import CommandStart
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+
+def run_app(app: typer.Typer) -> None:
+    """Run the command line of this process with `app` and exit."""
+    start = CommandStart(monotonic_s=time.monotonic() - time.process_time())
+    try:
+        app(prog_name="rlm", obj=start)
+    except TieredStorageError as error:
+        sys.stderr.write(f"rlm: {_one_line(error)}\n")
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def exit_code(error: TieredStorageError) -> int:
+    """The code that a command ends with for an error."""
+    return 2 if isinstance(error, InvalidConfigError) else 1
+
+
+def _one_line(error: TieredStorageError) -> str:
+    return " ".join(str(error).split())
