@@ -89,7 +89,8 @@ class OrderedStore(ABC):
     def set_aside(self, topic_id: str) -> str:
         """Begin anew, empty. Returns under which name what was there is kept; empty if it is not.
 
-        At most one is kept: the last. `topic_id`, which the name ends with, is as Kafka prints it.
+        At most one is kept: the last. Its name ends with `topic_id`, 22 characters of either of
+        base64's alphabets, in that of file names.
         """
 
     @abstractmethod

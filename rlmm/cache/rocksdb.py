@@ -189,7 +189,9 @@ class RocksDbStore(OrderedStore):
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
-        kept = self._directory.with_name(f"{self._directory.name}.{topic_id}")
+        # Kafka's tools print ids so; the client gives them with characters no name may have.
+        name = topic_id.replace("+", "-").replace("/", "_")
+        kept = self._directory.with_name(f"{self._directory.name}.{name}")
         with self._failing_until_opened(), self._write_lock:
             self._close()
             if kept.exists():

@@ -184,7 +184,7 @@ def test_store_when_a_view_was_used_before_then_can_be_opened_anew(tmp_path: Pat
 
 def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: Path) -> None:
     """Scenario 37: bounded; what the user moved aside is not touched."""
-    first, second = "A" * 22, "B" * 22
+    first, second = "A/" * 11, "B" * 22
     (tmp_path / "cache.mine").mkdir()
     store = RocksDbStore(written(tmp_path / "cache"))
     store.set_aside(first)
