@@ -64,15 +64,15 @@ class ExpiryLanes:
                 reason=action.reason,
             )
         )
-        _log.info(
-            "log start",
-            extra={
-                "topic_partition": lead.topic_id_partition,
-                "offset": action.offset,
-                "reason": action.reason,
-                "refusal": result.refusal,
-            },
-        )
+        moved = {
+            "topic_partition": lead.topic_id_partition,
+            "offset": action.offset,
+            "reason": action.reason,
+        }
+        if result.accepted:
+            _log.info("moved the log start", extra=moved)
+        else:
+            _log.warning("log start refused", extra={**moved, "refusal": result.refusal})
 
     def _delete(self, lead: PartitionLead, plan: Plan) -> None:
         """One after the other; a lead that was lost between two ends it."""
