@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class Leadership:
-    """The partitions that this run of the process leads. Thread-safe."""
+    """The partitions that this run of the process leads.
+
+    Claims and drops are one thread's, everything else is thread-safe.
+    """
 
     def __init__(self, ports: Ports, *, incarnation: UUID, alone: Callable[[], bool]) -> None:
         """`alone`: whether no other live manager is known beside our broker."""
@@ -40,13 +43,15 @@ class Leadership:
 
     def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
         """Drop the leads that the broker has lost; the claims that are missing, in no order."""
+        # The metadata is asked without the lock: copies ask `still_leads` between any two pieces.
+        held = {
+            lead.topic_id_partition: lead
+            for lead in self.leads()
+            if leader_epochs.get(lead.topic_id_partition) == lead.writer.leader_epoch
+            and not self._abandoned(lead)
+        }
         with self._lock:
-            self._leads = {
-                tip: lead
-                for tip, lead in self._leads.items()
-                if leader_epochs.get(tip) == lead.writer.leader_epoch and not self._abandoned(lead)
-            }
-            held = set(self._leads)
+            self._leads = held
         return tuple(
             PartitionLead(
                 topic_id_partition=tip,
