@@ -62,6 +62,10 @@ class Ledger:
             return len(self._fingerprints[partition])
         return sum(map(len, self._fingerprints))
 
+    def count_below(self, partition: int, offset: int) -> int:
+        """Records of one partition that lie below an offset."""
+        return sum(each < offset for each in self._fingerprints[partition])
+
     def digest(self, partition: int) -> str:
         """The digest of what was produced to a partition."""
         noted = self._fingerprints[partition]

@@ -1,4 +1,4 @@
-"""What the demo runs: a broker, `rlm run` beside it, and a directory as the store.
+"""What the demo runs: a broker, `rlm run` with its gateway beside it, a directory as the store.
 
 Everything lies in one directory. Stops in the order of use, and leaves no process behind whatever
 happens to the demo itself.
@@ -44,7 +44,7 @@ def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
         if not keep_files:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         cluster = KafkaCluster(directory / "kafka")
-        rlm = RlmRun(directory, cluster)
+        rlm = RlmRun(directory, cluster, gateway=True)
         try:
             stack.enter_context(cluster)
             stack.callback(rlm.stop)

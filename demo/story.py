@@ -8,13 +8,13 @@ what the files of the broker and of the store are.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from demo.consuming import consume
 from demo.disk import LocalFiles, local_files, stored_log_sizes
 from demo.failure import DemoFailedError
 from demo.ledger import Ledger, Seen
@@ -60,7 +60,10 @@ class Story:
         before = self._wait_stored()
         after = self._trim(before)
         status = self._checked_status(after)
-        read = [self._read(partition) for partition in self._partitions()]
+        read = [
+            self._read(partition, status[partition]["local_start_offset"])
+            for partition in self._partitions()
+        ]
         return Outcome(
             produced=produced,
             partitions=tuple(
@@ -160,15 +163,16 @@ class Story:
         _require_equal("stored bytes", remote_bytes, sum(sizes))
         return status
 
-    def _read(self, partition: int) -> ReadBack:
-        """Read a partition with `rlm read` and compare record by record."""
+    def _read(self, partition: int, local_start_offset: int) -> ReadBack:
+        """Read a partition through the gateway and compare record by record."""
         total = self._ledger.count(partition)
-        with self._narrator.step(f"reading {TOPIC}:{partition} from offset 0") as report:
-            tiers: Counter[str] = Counter()
-            records = self._commands.read(TOPIC, partition, tiers)
-            digest = self._ledger.compare(partition, _reported(records, total, report))
+        gateway = self._stage.rlm.gateway_address
+        with self._narrator.step(f"a plain consumer reads {TOPIC}:{partition}") as report:
+            records = _reported(consume(gateway, TOPIC, partition), total, report)
+            digest = self._ledger.compare(partition, records)
         _require_equal(f"digest of {partition}", digest, self._ledger.digest(partition))
-        return ReadBack(remote=tiers["remote"], local=tiers["local"], digest=digest)
+        remote = self._ledger.count_below(partition, local_start_offset)
+        return ReadBack(remote=remote, local=total - remote, digest=digest)
 
     def _remote_segments(self) -> list[int]:
         """How many segments the manager says are stored, by partition."""

@@ -39,7 +39,7 @@ def _read_all(bootstrap: str, topic: str) -> list[int]:
         consumer.assign([TopicPartition(topic, 0, low)])
         offsets: list[int] = []
         while not offsets or offsets[-1] + 1 < high:
-            for message in consumer.consume(500, timeout=30.0):
+            for message in consumer.consume(500, timeout=0.5):
                 assert message.error() is None, message.error()
                 offsets.append(message.offset())  # type: ignore[arg-type]  # it has no error
     return offsets

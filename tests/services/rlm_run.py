@@ -30,7 +30,7 @@ class RlmRun:
     """One `rlm run`. Not thread-safe.
 
     `settings` win over those for tests: short intervals, few partitions of the metadata topic, no
-    minimal age of what is trimmed.
+    minimal age of what is trimmed. Without `gateway` none is started, and its address is empty.
     """
 
     def __init__(
@@ -40,11 +40,13 @@ class RlmRun:
         *,
         broker: KafkaBroker | None = None,
         settings: Mapping[str, str] | None = None,
+        gateway: bool = False,
     ) -> None:
         self.configuration = directory / "rlm.properties"
         self.log_path = directory / "rlm.log"
         self.store = directory / "store"
-        metrics_port, rest_port = free_ports(2)
+        metrics_port, rest_port, gateway_port = free_ports(3)
+        self.gateway_address = f"127.0.0.1:{gateway_port}" if gateway else ""
         self.metrics_url = f"http://127.0.0.1:{metrics_port}"
         self.rest_url = f"http://127.0.0.1:{rest_port}"
         self._process: ServiceProcess | None = None
@@ -57,7 +59,7 @@ class RlmRun:
             "rsm.config.storage.filesystem.root": str(self.store),
             "rlmm.config.remote.log.metadata.topic.num.partitions": "4",
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
-            "gateway.listener": "",
+            "gateway.listener": self.gateway_address,
             "metrics.listener": f"127.0.0.1:{metrics_port}",
             "rest.listener": f"127.0.0.1:{rest_port}",
             "remote.log.manager.task.interval.ms": "500",
