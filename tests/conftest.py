@@ -34,6 +34,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three brokers for the whole session; who takes one away uses `KafkaCluster.without`.
+
+    Leaders move only when a broker goes, or a test says so.
+    """
+    properties = {"auto.leader.rebalance.enable": "false", "broker.session.timeout.ms": "2000"}
+    directory = tmp_path_factory.mktemp("kafka-of-three")
+    with KafkaCluster(directory, brokers=3, properties=properties) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def topic_name(request: pytest.FixtureRequest) -> str:
     """A name for a topic that no other test uses; the topic is not created."""

@@ -21,7 +21,7 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
-from tests.services.kafka import KafkaCluster
+from tests.services.kafka import KafkaBroker, KafkaCluster
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
@@ -31,7 +31,11 @@ _READY_DEADLINE_S = 30.0
 
 
 class BrokerHost:
-    """The host of a cluster's first broker. `settings` win over the short times of tests."""
+    """The host of one of a cluster's brokers, the first by default.
+
+    `settings` win over the short times of tests. Hosts of one cluster share `store`, by default a
+    directory of its own.
+    """
 
     def __init__(
         self,
@@ -40,17 +44,20 @@ class BrokerHost:
         *,
         metadata_topic: str,
         settings: Mapping[str, str] | None = None,
+        broker: KafkaBroker | None = None,
+        store: Path | None = None,
     ) -> None:
         self.cluster = cluster
-        self.store = directory / "store"
+        self.store = store or directory / "store"
         self.state_dir = directory / "state"
         self.log_path = directory / "rlm.log"
         self.config_path = directory / "rlm.properties"
         self._metrics_port, self._rest_port = free_ports(2)
-        self.store.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
+        self.store.mkdir(parents=True, exist_ok=store is not None)
         self._settings = {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "log.dirs": ",".join(map(str, cluster.broker.log_dirs)),
+            "log.dirs": ",".join(map(str, (broker or cluster.broker).log_dirs)),
             "gateway.listener": "",
             "metrics.listener": f"127.0.0.1:{self._metrics_port}",
             "process.heartbeat.interval.ms": "500",

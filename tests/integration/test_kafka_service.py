@@ -69,6 +69,20 @@ def test_cluster_of_three_when_one_broker_is_killed_then_another_leads(tmp_path:
         wait_until(lambda: _leader(cluster, "moved") not in {leader, -1}, 30.0, "a new leader")
 
 
+def test_cluster_when_it_did_without_a_broker_then_the_first_replicas_lead_again(
+    kafka_of_three: KafkaCluster, topic_name: str
+) -> None:
+    kafka_of_three.create_topic(topic_name, replication_factor=3)
+    leader = _leader(kafka_of_three, topic_name)
+
+    with kafka_of_three.without(kafka_of_three.brokers[leader - 1]):
+        wait_until(
+            lambda: _leader(kafka_of_three, topic_name) not in {leader, -1}, 30.0, "a new leader"
+        )
+
+    assert _leader(kafka_of_three, topic_name) == leader
+
+
 def test_broker_when_its_configuration_is_wrong_then_start_tells_the_log(tmp_path: Path) -> None:
     cluster = KafkaCluster(tmp_path, properties={"num.io.threads": "none"})
 

@@ -7,12 +7,13 @@ outlive a stop or a kill, so a restart continues where the broker was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -189,6 +190,31 @@ class KafkaCluster:
         broker.start()
         broker.wait_ready(brokers=sum(each.is_running for each in self.brokers))
 
+    @contextmanager
+    def without(self, broker: KafkaBroker, *, killed: bool = False) -> Iterator[None]:
+        """Stop or kill a broker; start it again after the block, and have it lead as before."""
+        if killed:
+            broker.kill()
+        else:
+            broker.stop()
+        try:
+            yield
+        finally:
+            self.restart(broker)
+            self.restore_leaders()
+
+    def restore_leaders(self) -> None:
+        """Have the first replica of every partition lead, and wait until each broker knows."""
+
+        admin = admin_client(self.bootstrap_servers)
+
+        def elected() -> bool:
+            admin.elect_leaders(ElectionType.PREFERRED).result(30.0)
+            running = (each for each in self.brokers if each.is_running)
+            return all(_first_replicas_lead(each) for each in running)
+
+        wait_until(elected, 30.0, "the first replica of every partition leads", interval_s=0.2)
+
     def stop(self) -> None:
         """End all brokers; several by SIGKILL, for a quorum of controllers can't leave politely."""
         if len(self.brokers) > 1:
@@ -257,6 +283,15 @@ def _wait_for_leaders(broker: KafkaBroker, topic: str, partitions: int) -> None:
         return len(found) == partitions and all(each.leader > 0 for each in found)
 
     wait_until(has_leaders, 30.0, f"leaders of {topic} on broker {broker.node_id}")
+
+
+def _first_replicas_lead(broker: KafkaBroker) -> bool:
+    topics = admin_client(broker.address).list_topics(timeout=10.0).topics.values()
+    return all(
+        partition.leader == partition.replicas[0]
+        for topic in topics
+        for partition in topic.partitions.values()
+    )
 
 
 def _new_broker(
