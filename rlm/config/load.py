@@ -15,7 +15,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
+from rlm.config.section import Section
 from rlm.config.sections import (
     CLIENT_KEYS,
     ClusterConfig,
@@ -24,7 +26,6 @@ from rlm.config.sections import (
     ManagerConfig,
     MetadataConfig,
     ProcessConfig,
-    Section,
     StorageConfig,
     keys_of,
     known_keys,
@@ -55,6 +56,7 @@ class Config:
     metadata: MetadataConfig
     manager: ManagerConfig
     gateway: GatewayConfig
+    gateway_tls: GatewayTlsConfig
     process: ProcessConfig
 
 
@@ -89,6 +91,7 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         gateway=_parse(GatewayConfig, properties),
+        gateway_tls=_parse(GatewayTlsConfig, properties),
         process=_parse(ProcessConfig, properties),
     )
 

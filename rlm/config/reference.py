@@ -9,7 +9,8 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from rlm.config.client_properties import ClientProperties
-from rlm.config.sections import SECTIONS, Section
+from rlm.config.section import Section
+from rlm.config.sections import SECTIONS
 
 _HEAD = """# Configuration
 
@@ -40,6 +41,8 @@ def _default_text(field: FieldInfo) -> str:
     default: object = field.default
     if default is None or default in ("", {}) or isinstance(default, ClientProperties):
         return "none"
+    if isinstance(default, tuple):
+        return f"`{','.join(map(str, default))}`"
     return f"`{default.value if isinstance(default, Enum) else default}`"
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from rlm.config.client_properties import PREFIX, ClientProperties
+from rlm.config.gateway_tls import GatewayTlsConfig
+from rlm.config.section import Section
 from rlm.config.values import (
     Backend,
     BootstrapServers,
@@ -30,19 +32,6 @@ from rlm.config.values import (
 )
 
 CLIENT_KEYS = f"{PREFIX}<librdkafka key>"
-
-
-class Section(BaseModel):
-    """Settings that belong together; frozen, and built by field names or by keys."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_name=True,
-        validate_by_alias=True,
-        hide_input_in_errors=True,
-        arbitrary_types_allowed=True,
-    )
 
 
 class ClusterConfig(Section):
@@ -310,6 +299,7 @@ SECTIONS: tuple[type[Section], ...] = (
     MetadataConfig,
     ManagerConfig,
     GatewayConfig,
+    GatewayTlsConfig,
     ProcessConfig,
 )
 

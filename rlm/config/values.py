@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
+TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -96,6 +97,21 @@ def _parse_directory(value: object) -> object:
     return value
 
 
+def _parse_file(value: object) -> object:
+    if value == "":
+        raise ValueError("a file")
+    return value
+
+
+def _parse_tls_versions(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    versions = tuple(_split(value))
+    if not versions or not set(versions) <= set(TLS_VERSIONS):
+        raise ValueError(f"some of {', '.join(TLS_VERSIONS)}, comma-separated")
+    return versions
+
+
 def _check_topic_name(value: str) -> str:
     if _TOPIC_NAME.fullmatch(value) is None or value in {".", ".."}:
         raise ValueError("a topic name: up to 249 letters, digits, '.', '_' and '-'")
@@ -118,6 +134,8 @@ Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
 OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_listener)]
 NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
+File = Annotated[Path, BeforeValidator(_parse_file)]
+TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]
 Directory = Annotated[Path, BeforeValidator(_parse_directory)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]
 KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]

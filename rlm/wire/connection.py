@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from rlm.wire.api.api_versions import ApiVersionsResponse
@@ -24,9 +22,10 @@ from rlm.wire.client import ProtocolClient
 from rlm.wire.error_codes import ErrorCode, error_name
 from rlm.wire.sasl import PlainExchange, SaslExchange, ScramExchange
 from rlm.wire.schema import Api, Message, RequestT, ResponseT
-from rlm.wire.security import SaslSettings, SecuritySettings, TlsSettings
+from rlm.wire.security import SaslSettings, SecuritySettings
+from rlm.wire.tls_context import client_context
 from rsm.segment.clock import Clock
-from rsm.segment.errors import CorruptError, InvalidConfigError, RetriableError, TieredStorageError
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _RECEIVE_BYTES = 65536
 _NONCE_BYTES = 24
@@ -166,7 +165,7 @@ class Connector:
         self._settings = settings
         self._clock = clock
         tls = settings.security.tls
-        self._tls = None if tls is None else _tls_context(tls)
+        self._tls = None if tls is None else client_context(tls)
 
     def connect(self, host: str, port: int) -> Connection:
         """Dial, and log in.
@@ -233,33 +232,3 @@ def _exchange_of(sasl: SaslSettings) -> SaslExchange:
         password=sasl.password,
         nonce=secrets.token_urlsafe(_NONCE_BYTES),
     )
-
-
-def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context()
-        if tls.ca_path is not None:
-            is_directory = Path(tls.ca_path).is_dir()  # either, as librdkafka takes it
-            context = (
-                ssl.create_default_context(capath=tls.ca_path)
-                if is_directory
-                else ssl.create_default_context(cafile=tls.ca_path)
-            )
-    except OSError as error:
-        raise InvalidConfigError(
-            "no usable CA certificates", key="ssl.ca.location", found=tls.ca_path, reason=error
-        ) from error
-    context.check_hostname = tls.check_host_name
-    if tls.certificate_path is not None:
-        try:
-            # A key without its password must fail, not ask the terminal for it.
-            context.load_cert_chain(
-                tls.certificate_path, tls.key_path, password=tls.key_password or ""
-            )
-        except OSError as error:
-            raise InvalidConfigError(
-                "no usable client certificate",
-                key="ssl.certificate.location or ssl.key.location",
-                reason=error,
-            ) from error
-    return context

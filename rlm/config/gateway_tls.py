@@ -1,0 +1,124 @@
+"""The settings of TLS at the gateway, towards clients and towards the broker.
+
+Names and values are Kafka's, with stores of the type PEM. What the files hold is looked at by
+rlm.gateway.tls_setup.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+
+from rlm.config.section import Section
+from rlm.config.values import File, TlsVersions
+
+PROTOCOL_KEY = "gateway.listener.security.protocol"
+KEYSTORE_KEY = "gateway.ssl.keystore.location"
+KEY_PASSWORD_KEY = "gateway.ssl.key.password"  # noqa: S105 - the name of a setting
+TRUSTSTORE_KEY = "gateway.ssl.truststore.location"
+CLIENT_AUTH_KEY = "gateway.ssl.client.auth"
+UPSTREAM_KEYSTORE_KEY = "gateway.upstream.ssl.keystore.location"
+UPSTREAM_KEY_PASSWORD_KEY = "gateway.upstream.ssl.key.password"  # noqa: S105 - as above
+
+
+class ListenerProtocol(Enum):
+    """What clients speak to a gateway. SASL, if there is any, is the broker's matter."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+
+
+class ClientAuth(Enum):
+    """Whether clients must show certificates, as Kafka's `ssl.client.auth`."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+class GatewayTlsConfig(Section):
+    """TLS at the gateway."""
+
+    keystore_type: Literal["PEM"] = Field(
+        default="PEM",
+        validation_alias="gateway.ssl.keystore.type",
+        description="Kind of the gateway's key stores.",
+    )
+    keystore: File | None = Field(
+        default=None,
+        validation_alias=KEYSTORE_KEY,
+        description="PEM file with the gateway's private key and its certificate chain. Read "
+        "again when it changes.",
+    )
+    key_password: SecretStr | None = Field(
+        default=None,
+        validation_alias=KEY_PASSWORD_KEY,
+        description="Password of that private key, if it is encrypted.",
+    )
+    truststore_type: Literal["PEM"] = Field(
+        default="PEM",
+        validation_alias="gateway.ssl.truststore.type",
+        description="Kind of the trust store.",
+    )
+    truststore: File | None = Field(
+        default=None,
+        validation_alias=TRUSTSTORE_KEY,
+        description="PEM file with the certificates that clients' certificates must be signed "
+        "by. Read again when it changes.",
+    )
+    client_auth: ClientAuth = Field(
+        default=ClientAuth.NONE,
+        validation_alias=CLIENT_AUTH_KEY,
+        description="Whether clients show certificates. The gateway checks them; the broker does "
+        "not see them.",
+    )
+    enabled_protocols: TlsVersions = Field(
+        default=("TLSv1.2", "TLSv1.3"),
+        validation_alias="gateway.ssl.enabled.protocols",
+        description="Versions of TLS that clients may speak, comma-separated: `TLSv1.2`, "
+        "`TLSv1.3`.",
+    )
+    protocol: ListenerProtocol = Field(
+        default=ListenerProtocol.PLAINTEXT,
+        validate_default=True,
+        validation_alias=PROTOCOL_KEY,
+        description="What clients speak to the gateway. Whether they must authenticate by SASL "
+        "too is decided by the broker's listener behind it.",
+    )
+    upstream_keystore: File | None = Field(
+        default=None,
+        validation_alias=UPSTREAM_KEYSTORE_KEY,
+        description="PEM file with a private key and certificate chain that clients' connections "
+        "show to the broker. On a listener without SASL every client is then this principal. "
+        "The product's own certificate is never shown for clients.",
+    )
+    upstream_key_password: SecretStr | None = Field(
+        default=None,
+        validation_alias=UPSTREAM_KEY_PASSWORD_KEY,
+        description="Password of that private key, if it is encrypted.",
+    )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether clients speak TLS."""
+        return self.protocol is ListenerProtocol.SSL
+
+    @field_validator("client_auth")
+    @classmethod
+    def _check_client_auth(cls, value: ClientAuth, info: ValidationInfo) -> ClientAuth:
+        if value is not ClientAuth.NONE and info.data.get("truststore") is None:
+            raise ValueError(f"{TRUSTSTORE_KEY} beside it")
+        return value
+
+    @field_validator("protocol")
+    @classmethod
+    def _check_protocol(cls, value: ListenerProtocol, info: ValidationInfo) -> ListenerProtocol:
+        """Refuse what would be less secure than it reads."""
+        has_keystore = info.data.get("keystore") is not None
+        if value is ListenerProtocol.SSL and not has_keystore:
+            raise ValueError(f"{KEYSTORE_KEY} beside it")
+        if value is ListenerProtocol.PLAINTEXT and (has_keystore or info.data.get("truststore")):
+            raise ValueError("SSL, because gateway.ssl settings are given")
+        return value
