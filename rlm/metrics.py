@@ -51,6 +51,7 @@ class Metrics:
         self._define_reads()
         self._define_metadata()
         self._define_state()
+        self._define_security()
 
     def descriptions(self) -> tuple[MetricDescription, ...]:
         """All metrics in the order they are documented in."""
@@ -175,6 +176,18 @@ class Metrics:
         )
         self.task_failures = self._counter(
             "rlm_task_failures", "Steps of a task that ended with an error.", ("task", "error")
+        )
+
+    def _define_security(self) -> None:
+        self.tls_renewals = self._counter(
+            "rlm_gateway_tls_renewals",
+            "Changed certificate files that a gateway took for new connections, or could not.",
+            ("side", "result"),
+        )
+        self.host_acls = self._gauge(
+            "rlm_gateway_host_acls",
+            "ACLs of the cluster that name a host, which behind a gateway is the gateway's.",
+            (),
         )
 
     def _counter(self, name: str, meaning: str, labels: Sequence[str]) -> Counter:

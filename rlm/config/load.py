@@ -153,7 +153,7 @@ def _parse(section: type[S], properties: Properties) -> S:
     try:
         return section.model_validate(values)
     except ValidationError as error:
-        raise _invalid(error.errors()[0], properties) from None
+        raise _invalid(error.errors()[0], section, properties) from None
 
 
 def _client_properties(properties: Properties) -> ClientProperties:
@@ -175,8 +175,11 @@ def _check_client(properties: Properties, check_client: ClientCheck) -> None:
         raise properties.invalid(error.message, key, **context) from error
 
 
-def _invalid(details: ErrorDetails, properties: Properties) -> InvalidConfigError:
-    key = str(details["loc"][0])
+def _invalid(
+    details: ErrorDetails, section: type[Section], properties: Properties
+) -> InvalidConfigError:
+    name = str(details["loc"][0])  # of a default that does not fit, the field's; else the key
+    key = str(section.model_fields[name].validation_alias) if name in section.model_fields else name
     if details["type"] == "missing":
         return properties.invalid("missing setting", key)
     expected = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")

@@ -1,0 +1,74 @@
+"""A TLS context that follows its files: certificates are renewed while connections go on.
+
+New connections take what the files say now; those that are open keep what they began with. Files
+that can't be used, as one that is half written, leave the context as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError
+
+_LOOK_INTERVAL_MS = 1_000
+
+_Stamp = tuple[int, int, int] | None
+_log = logging.getLogger(__name__)
+
+
+class FreshContext:
+    """`made` is told each renewal: whether it succeeded. Not thread-safe."""
+
+    def __init__(
+        self,
+        make: Callable[[], ssl.SSLContext],
+        files: Sequence[Path],
+        clock: Clock,
+        *,
+        renewed: Callable[[bool], None],
+    ) -> None:
+        """Make the first one; `make` raises InvalidConfigError, and so does this."""
+        self._make = make
+        self._files = tuple(files)
+        self._clock = clock
+        self._renewed = renewed
+        self._stamps = self._look()
+        self._looked_ms = clock.monotonic_ms()
+        self._context = make()
+
+    def current(self) -> ssl.SSLContext:
+        """The context for a new connection. Looks at the files once a second at most."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._looked_ms >= _LOOK_INTERVAL_MS:
+            self._looked_ms = now_ms
+            stamps = self._look()
+            if stamps != self._stamps:
+                self._stamps = stamps
+                self._renew()
+        return self._context
+
+    def _renew(self) -> None:
+        try:
+            self._context = self._make()
+        except InvalidConfigError as error:
+            _log.warning("changed certificates can't be used", extra={"error": error})
+            self._renewed(False)  # noqa: FBT003 - whether it succeeded
+            return
+        _log.info("certificates were renewed", extra={"files": ",".join(map(str, self._files))})
+        self._renewed(True)  # noqa: FBT003 - as above
+
+    def _look(self) -> tuple[_Stamp, ...]:
+        return tuple(map(_stamp, self._files))
+
+
+def _stamp(path: Path) -> _Stamp:
+    """What changes with a file's content; links are followed, None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,90 @@
+"""Keys and certificates in PEM files, as Kafka's stores of the type PEM, into TLS contexts.
+
+Errors name the setting and the file, never what is in it.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from rsm.segment.errors import InvalidConfigError
+
+_CERTIFICATE = "-----BEGIN CERTIFICATE-----"
+_PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z]+ )?PRIVATE KEY-----")
+_ENCRYPTED = re.compile(
+    r"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keystore:
+    """One file with a private key and its certificate chain.
+
+    `location_key` and `password_key` are the settings that it comes from.
+    """
+
+    path: Path
+    password: SecretStr | None
+    location_key: str
+    password_key: str
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Have `context` show this certificate. Raises InvalidConfigError; may block."""
+        text = _pem(self.path, self.location_key)
+        if _PRIVATE_KEY.search(text) is None:
+            raise self._unusable("the file holds no private key in PEM")
+        is_encrypted = _ENCRYPTED.search(text) is not None
+        if is_encrypted and self.password is None:
+            raise InvalidConfigError(
+                "the private key is encrypted and has no password",
+                key=self.password_key,
+                file=self.path,
+            )
+        password = "" if self.password is None else self.password.get_secret_value()
+        try:
+            # Never without a password: OpenSSL would ask the terminal for it.
+            context.load_cert_chain(self.path, password=password)
+        except (OSError, ValueError) as error:  # ValueError: a password of over 1,023 bytes
+            if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+                raise self._unusable("the private key is not that of the certificate") from error
+            if is_encrypted:
+                raise InvalidConfigError(
+                    "the private key can't be opened with its password",
+                    key=self.password_key,
+                    file=self.path,
+                ) from error
+            raise self._unusable("private key or certificate can't be used", error) from error
+
+    def _unusable(self, message: str, reason: Exception | None = None) -> InvalidConfigError:
+        cause = {} if reason is None else {"reason": reason}
+        return InvalidConfigError(message, key=self.location_key, file=self.path, **cause)
+
+
+def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:
+    """Have `context` believe what those certificates signed. InvalidConfigError; may block."""
+    _pem(path, location_key)
+    try:
+        context.load_verify_locations(cafile=path)
+    except OSError as error:
+        raise InvalidConfigError(
+            "certificates can't be used", key=location_key, file=path, reason=error
+        ) from error
+
+
+def _pem(path: Path, location_key: str) -> str:
+    try:
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise InvalidConfigError(
+            "file can't be read", key=location_key, file=path, reason=error.strerror
+        ) from error
+    if _CERTIFICATE not in text:
+        raise InvalidConfigError(
+            "the file holds no certificate in PEM", key=location_key, file=path
+        )
+    return text

@@ -1,0 +1,111 @@
+"""Accepts clients that speak TLS: a connection becomes one only after its handshake.
+
+Each handshake has a deadline as a whole, so that half-open connections and those that drip end;
+they count among the connections that are allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.gateway.close_reason import CloseReason
+
+# Towards whoever does not answer the end of a connection.
+SHUTDOWN_S = 5.0
+_ACCEPT_PAUSE_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsAccepting:
+    """What an acceptor is told, and tells. All is called on the loop.
+
+    `context` gives that of a new connection, `protocol` its protocol, which is connected when the
+    handshake is done. `has_room` is asked with the count of handshakes under way before one more
+    begins. `failed` is told of each connection that did not come about.
+    """
+
+    context: Callable[[], ssl.SSLContext]
+    protocol: Callable[[], asyncio.BaseProtocol]
+    has_room: Callable[[int], bool]
+    failed: Callable[[CloseReason, str], None]
+    handshake_timeout_ms: int
+
+
+class TlsAcceptor:
+    """Of one listening socket, on one loop."""
+
+    def __init__(self, listener: socket.socket, accepting: TlsAccepting) -> None:
+        """The socket is bound; it is closed by `close`."""
+        self._listener = listener
+        self._accepting = accepting
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._accepts: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Accept from now on. Raises OSError."""
+        self._listener.setblocking(False)  # noqa: FBT003 - positional only
+        self._listener.listen(socket.SOMAXCONN)
+        self._accepts = asyncio.get_running_loop().create_task(self._accept())
+
+    def close(self) -> None:
+        """Accept no more; handshakes end. Idempotent."""
+        for task in self._tasks():
+            task.cancel()
+        self._listener.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until nothing of a closed one is under way."""
+        await asyncio.gather(*self._tasks(), return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self._handshakes, *([] if self._accepts is None else [self._accepts])]
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._listener)
+            except OSError as error:  # such as too many open files
+                _log.warning("a client can't be accepted", extra={"error": error})
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            if not self._accepting.has_room(len(self._handshakes)):
+                accepted.close()
+                self._accepting.failed(CloseReason.TOO_MANY_CONNECTIONS, "")
+            else:
+                self._begin(accepted)
+            await asyncio.sleep(0)  # a crowd at the door must not stop everybody else
+
+    def _begin(self, accepted: socket.socket) -> None:
+        def end(ended: asyncio.Task[None]) -> None:
+            self._handshakes.discard(ended)
+            if ended.cancelled():
+                accepted.close()  # it may have ended before it began
+
+        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted))
+        self._handshakes.add(task)
+        task.add_done_callback(end)
+
+    async def _shake_hands(self, accepted: socket.socket) -> None:
+        timeout_s = self._accepting.handshake_timeout_ms / 1000
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._accepting.protocol,
+                accepted,
+                ssl=self._accepting.context(),
+                ssl_handshake_timeout=timeout_s,
+                ssl_shutdown_timeout=SHUTDOWN_S,
+            )
+        except ConnectionAbortedError:
+            self._accepting.failed(CloseReason.TLS_HANDSHAKE_TIMEOUT, "")
+        except ssl.SSLError as error:
+            self._accepting.failed(CloseReason.TLS_HANDSHAKE_FAILED, f"error={error}")
+        except OSError:
+            self._accepting.failed(CloseReason.CLIENT_LEFT, "")

@@ -1,0 +1,45 @@
+"""What a gateway is told of security when it starts, and what it tells its operator."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.config.load import Config
+from rlm.gateway.tls_setup import security_warnings, tls_towards_brokers, tls_towards_clients
+from rlm.metrics import Metrics
+from rlm.wire.security import security_of
+from rsm.segment.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTls:
+    """Give the contexts of new connections, on one thread; None where they are of plain text."""
+
+    towards_clients: Callable[[], ssl.SSLContext] | None
+    towards_brokers: Callable[[], ssl.SSLContext] | None
+
+
+def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
+    """What the files hold. Raises InvalidConfigError naming key and file."""
+
+    def renewals(side: str) -> Callable[[bool], None]:
+        def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether it succeeded
+            metrics.tls_renewals.labels(side, "ok" if is_good else "failed").inc()
+
+        return renewed
+
+    settings = config.gateway_tls
+    own = security_of(config.cluster.client.librdkafka())
+    for warning in security_warnings(settings, own):
+        _log.warning("security of clients' connections", extra={"reason": warning})
+    clients = tls_towards_clients(settings, clock, renewals("client"))
+    brokers = tls_towards_brokers(settings, own, clock, renewals("broker"))
+    return GatewayTls(
+        towards_clients=None if clients is None else clients.current,
+        towards_brokers=None if brokers is None else brokers.current,
+    )
