@@ -14,8 +14,10 @@ from rlm.broker.errors import ForeignClusterError
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
+from rlm.gateway.door import Door
+from rlm.gateway.front import BrokerFront, Place
 from rlm.gateway.limits import SessionLimits
-from rlm.gateway.live_facts import LiveFacts, Place
+from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.server import GatewayParts, ServerLimits
 from rlm.gateway.server_thread import ServerThread
@@ -58,13 +60,16 @@ def build_gateway(
     tier = _open_tier(config, metrics)
     own = config.gateway.advertised_listener or reachable_address(listener)
     cluster = open_bootstrap(config.cluster, tier.clock)
-    facts = LiveFacts(
+    front = BrokerFront(
         Place(
             node_id=identity.node_id,
             own=own,
             fixed=config.gateway.node_addresses,
             direct_if_unserved=config.gateway.direct_if_unserved,
-        ),
+        )
+    )
+    facts = LiveFacts(
+        front,
         cluster=cluster,
         metadata=tier.metadata,
         timestamps=tier.timestamps(),
@@ -72,7 +77,8 @@ def build_gateway(
         clock=tier.clock,
     )
     parts = _parts(config, tier, facts)
-    server = ServerThread(parts, listener)
+    server = ServerThread(parts)
+    server.open(Door(name="broker", listener=listener, upstreams=front.upstreams))
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
     card = _card(config, identity, http_address=http_address, own=own)
@@ -171,7 +177,6 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts) -> GatewayParts:
         ),
         tier=TierReader(tier.metadata, fetcher),
         pool=tier.ask_pool,
-        upstream=facts.upstream,
         limits=ServerLimits(connection_count=settings.max_connections),
     )
 

@@ -36,11 +36,10 @@ class TimestampLookup(Protocol):
 class GatewayContext:
     """One moment's view: take a new one for each request. All that it leads to is thread-safe.
 
-    `node_id` is the broker behind this gateway. `topology` and `topics` are values; `metadata` and
-    `timestamps` may block, and are asked by blocking rewrites only.
+    `topology` and `topics` are values; `metadata` and `timestamps` may block, and are asked by
+    blocking rewrites only.
     """
 
-    node_id: int
     topology: GatewayTopology
     topics: TieredTopics
     metadata: RemoteLogMetadataManager

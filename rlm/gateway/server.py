@@ -1,11 +1,13 @@
-"""GatewayServer: accepts clients, and gives each a connection of its own to the broker."""
+"""GatewayServer: accepts clients at its doors, each of which has a broker of its own behind it.
+
+A client gets a connection of its own to the broker.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -13,6 +15,7 @@ from rlm.config.values import HostPort
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
 from rlm.gateway.counts import GatewayCounts
+from rlm.gateway.door import Door
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
@@ -39,15 +42,11 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayParts:
-    """`pool` runs what may block, for at most as many clients at once as it has threads.
-
-    `upstream` gives the broker's address as of now.
-    """
+    """`pool` runs what may block, for at most as many clients at once as it has threads."""
 
     session: SessionParts
     tier: TierReader
     pool: Executor
-    upstream: Callable[[], HostPort]
     limits: ServerLimits = field(default_factory=ServerLimits)
     counts: GatewayCounts = field(default_factory=GatewayCounts)
 
@@ -61,20 +60,29 @@ class GatewayServer:
         self._relays: dict[int, Relay] = {}
         self._next_number = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._doors: dict[Door, asyncio.Server] = {}
 
-    async def start(self, listener: socket.socket) -> None:
-        """Accept clients on a socket that is bound."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: ClientSide(self._buffer, self._accept), sock=listener
-        )
+    def start(self) -> None:
+        """Look after the connections from now on."""
         self._begin(self._end_idle())
+
+    async def open(self, door: Door) -> None:
+        """Accept clients at a door. Raises OSError, and then closes its socket."""
+        try:
+            self._doors[door] = await self._listen(door)
+        except OSError:
+            door.listener.close()
+            raise
+
+    def close(self, door: Door) -> None:
+        """Accept nobody there any more; who came in stays."""
+        if door in self._doors:
+            self._doors.pop(door).close()
 
     async def stop(self) -> None:
         """Accept no more, end all connections."""
-        if self._server is not None:
-            self._server.close()
+        for door in tuple(self._doors):
+            self.close(door)
         relays = tuple(self._relays.values())
         for relay in relays:
             relay.close(CloseReason.STOPPING)
@@ -84,7 +92,14 @@ class GatewayServer:
         for relay in relays:
             await relay.ended()
 
-    def _accept(self, client: asyncio.Transport) -> Relay | None:
+    async def _listen(self, door: Door) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(
+            lambda: ClientSide(self._buffer, lambda client: self._accept(door, client)),
+            sock=door.listener,
+        )
+
+    def _accept(self, door: Door, client: asyncio.Transport) -> Relay | None:
         if len(self._relays) >= self._parts.limits.connection_count:
             self._parts.counts.closed[CloseReason.TOO_MANY_CONNECTIONS] += 1
             client.abort()
@@ -101,19 +116,28 @@ class GatewayServer:
         )
         self._relays[number] = relay
         self._parts.counts.connections = len(self._relays)
-        self._begin(self._connect(relay))
+        self._begin(self._connect(relay, door.name, door.upstreams()))
         return relay
 
-    async def _connect(self, relay: Relay) -> None:
+    async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:
+        """To the first that answers."""
         loop = asyncio.get_running_loop()
-        upstream = self._parts.upstream()
-        try:
-            async with asyncio.timeout(self._parts.limits.connect_timeout_ms / 1000):
-                await loop.create_connection(
-                    lambda: BrokerSide(self._buffer, relay), upstream.host, upstream.port
-                )
-        except (OSError, TimeoutError) as error:
-            relay.close(CloseReason.BROKER_UNREACHABLE, f"upstream={upstream} error={error}")
+        failures: list[str] = []
+        for upstream in upstreams:
+            # All together have the time that one would have.
+            timeout_s = self._parts.limits.connect_timeout_ms / 1000 / len(upstreams)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await loop.create_connection(
+                        lambda: BrokerSide(self._buffer, relay), upstream.host, upstream.port
+                    )
+                return
+            except TimeoutError:
+                failures.append(f"upstream={upstream} error=timeout")
+            except OSError as error:
+                failures.append(f"upstream={upstream} error={error}")
+        detail = " ".join([f"door={door}", *(failures or ["no live broker"])])
+        relay.close(CloseReason.BROKER_UNREACHABLE, detail)
 
     def _closed(self, number: int, reason: CloseReason, detail: str) -> None:
         del self._relays[number]

@@ -14,8 +14,11 @@ from uuid import uuid4
 from rlm.config.values import HostPort
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.counts import GatewayCounts
+from rlm.gateway.door import Door
+from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.server import GatewayParts, GatewayServer, ServerLimits
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_facts import MetadataTierView
@@ -68,6 +71,8 @@ def running_gateway(
     storage: ChunkStorage | None = None,
     session_limits: SessionLimits | None = None,
     server_limits: ServerLimits | None = None,
+    quota: FetchQuotaSettings | None = None,
+    place_count: int = 110,
 ) -> Iterator[RunningGateway]:
     """Serve until the block ends. `storage` replaces the host's store."""
     broker = broker or host.cluster.broker
@@ -78,6 +83,12 @@ def running_gateway(
         tier = _tier(metadata, manager, reads)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
+        clock = SystemClock()
+        turns = ReadTurns(
+            quota=FetchQuota(quota or FetchQuotaSettings(), clock.monotonic_ms()),
+            place_count=place_count,
+            clock=clock,
+        )
         session = SessionParts(
             context=lambda: _context(broker.node_id, address, metadata, tier.timestamps),
             view=MetadataTierView(metadata, SystemClock()),
@@ -89,10 +100,15 @@ def running_gateway(
             session=session,
             tier=TierReader(metadata, tier.fetcher),
             pool=pool,
-            upstream=lambda: HostPort(host="127.0.0.1", port=broker.port),
+            turns=turns,
             limits=server_limits or ServerLimits(),
         )
-        with _serving(GatewayServer(parts), listener):
+        door = Door(
+            name="broker",
+            listener=listener,
+            upstreams=lambda: (HostPort(host="127.0.0.1", port=broker.port),),
+        )
+        with _serving(GatewayServer(parts), door):
             yield RunningGateway(
                 bootstrap_servers=str(address),
                 counts=parts.counts,
@@ -128,7 +144,6 @@ def _context(
     timestamps: RemoteTimestamps,
 ) -> GatewayContext:
     return GatewayContext(
-        node_id=node_id,
         topology=GatewayTopology(live={node_id: address}),
         topics=tiered_topics(metadata.topic_policies(), {}),
         metadata=metadata,
@@ -138,12 +153,13 @@ def _context(
 
 
 @contextmanager
-def _serving(server: GatewayServer, listener: socket.socket) -> Iterator[None]:
+def _serving(server: GatewayServer, door: Door) -> Iterator[None]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway")
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(listener), loop).result(_START_DEADLINE_S)
+        loop.call_soon_threadsafe(server.start)
+        asyncio.run_coroutine_threadsafe(server.open(door), loop).result(_START_DEADLINE_S)
         yield
     finally:
         asyncio.run_coroutine_threadsafe(server.stop(), loop).result(_START_DEADLINE_S)

@@ -63,7 +63,6 @@ class GatewayWorld:
         remote = self.remote
         reader = RemoteLogReader(self.metadata, remote.storage, remote.executor)
         return GatewayContext(
-            node_id=1,
             topology=self.topology,
             topics=self.topics,
             metadata=self.metadata,

@@ -154,7 +154,6 @@ def _frames(buffer: FrameBuffer) -> Iterable[bytes]:
 
 
 _CONTEXT = GatewayContext(
-    node_id=1,
     topology=GatewayTopology(live={1: GATEWAY}),
     topics=TieredTopics(id_by_name={"orders": TOPIC_ID}, name_by_id={TOPIC_ID: "orders"}),
     metadata=None,  # type: ignore[arg-type]  # what blocks is not run here

@@ -9,7 +9,8 @@ import pytest
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, TopicView
 from rlm.config.values import HostPort
-from rlm.gateway.live_facts import LiveFacts, Place
+from rlm.gateway.front import BrokerFront, Place
+from rlm.gateway.live_facts import LiveFacts
 from rlmm.events import PolicyState, TopicPolicy, TopicPolicyChanged
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.gateway.gateway_world import OWN, GatewayWorld
@@ -46,8 +47,9 @@ class Given:
         self.world = GatewayWorld()
         self.cluster = Cluster()
         context = self.world.context()
+        self.front = BrokerFront(Place(node_id=1, own=OWN))
         self.facts = LiveFacts(
-            Place(node_id=1, own=OWN),
+            self.front,
             cluster=self.cluster,
             metadata=context.metadata,
             timestamps=context.timestamps,
@@ -75,8 +77,7 @@ def test_facts_when_the_cluster_was_never_heard_then_there_is_nothing_to_serve_b
         given.facts.refresh()
     with pytest.raises(RetriableError):
         given.facts.context()
-    with pytest.raises(RetriableError):
-        given.facts.upstream()
+    assert given.front.upstreams() == ()
 
 
 def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> None:
@@ -86,7 +87,7 @@ def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> No
     given.facts.refresh()
 
     context = given.facts.context()
-    assert given.facts.upstream() == BROKER
+    assert given.front.upstreams() == (BROKER,)
     assert context.topics.partition(TIP.topic, TIP.partition) == TIP
     assert context.topology.address_of(1) == OWN
 
@@ -100,7 +101,7 @@ def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None
 
     given.facts.refresh()
 
-    assert given.facts.upstream() == BROKER
+    assert given.front.upstreams() == (BROKER,)
 
 
 def test_facts_when_asked_often_then_the_cluster_is_asked_seldom_but_of_each_new_topic() -> None:
