@@ -161,10 +161,14 @@ class AppliedPosition:
     offset: int
 
 
+NO_BROKER = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRegistered:
     """A process of ours is alive; repeated as its heartbeat. The last one per process id holds.
 
+    `broker_id` is the broker it runs beside, NO_BROKER for a gateway of the whole cluster.
     `http_address` is host:port of its HTTP API, empty if it has none; `gateway_address` is where
     clients reach a gateway, empty for other processes. `applied` is how far it had applied the
     metadata topic: the next offset of each metadata partition, empty if it doesn't say. A process

@@ -33,6 +33,8 @@ from rlm.config.sections import (
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
+_LOG_DIRS_KEY = "log.dirs"
+_NODE_LISTENERS_KEY = "gateway.node.listeners"
 _STORE_KEY = "rsm.config.storage.filesystem.root"
 
 S = TypeVar("S", bound=Section)
@@ -48,7 +50,7 @@ def _take_any(_client: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the processes beside a broker are built from."""
+    """What the processes beside a broker are built from, and a gateway beside none."""
 
     cluster: ClusterConfig
     host: HostConfig
@@ -82,7 +84,27 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
     Nothing is looked at but the file, and what `check_client` looks at.
     """
     properties = read_properties(path)
+    config = _config(properties, check_client)
+    if not config.host.log_dirs:
+        raise properties.invalid("missing setting", _LOG_DIRS_KEY)
+    return config
+
+
+def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
+    """The configuration of `rlm gateway`, which may be beside no broker: then without log dirs.
+
+    Raises as `load_config`.
+    """
+    return _config(read_properties(path), check_client)
+
+
+def _config(properties: Properties, check_client: ClientCheck) -> Config:
     _refuse_unknown_keys(properties)
+    if {_LOG_DIRS_KEY, _NODE_LISTENERS_KEY} <= properties.entries.keys():
+        raise properties.invalid(
+            f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}",
+            _NODE_LISTENERS_KEY,
+        )
     _check_client(properties, check_client)
     return Config(
         cluster=_parse(ClusterConfig, properties),

@@ -39,7 +39,7 @@ def _default_text(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default: object = field.default
-    if default is None or default in ("", {}) or isinstance(default, ClientProperties):
+    if default is None or default in ("", {}, ()) or isinstance(default, ClientProperties):
         return "none"
     if isinstance(default, tuple):
         return f"`{','.join(map(str, default))}`"

@@ -26,6 +26,7 @@ from rlm.config.values import (
     KeyPrefix,
     Listener,
     NodeAddresses,
+    NodeListeners,
     OptionalListener,
     SizeBytes,
     TopicName,
@@ -58,9 +59,11 @@ class HostConfig(Section):
     """The broker on this host."""
 
     log_dirs: Directories = Field(
+        default=(),
         validation_alias="log.dirs",
         description="The broker's log directories, comma-separated; only read. Node id and "
-        "cluster id are taken from their meta.properties.",
+        "cluster id are taken from their meta.properties. Required, but for a `rlm gateway` that "
+        "serves the whole cluster.",
     )
     state_dir: Directory = Field(
         validation_alias="state.dir",
@@ -200,6 +203,13 @@ class GatewayConfig(Section):
         validation_alias="gateway.advertised.listener",
         description="Address that clients are given for this broker, here and by the cluster's "
         "other gateways. By default the bound one; for a wildcard, the host name.",
+    )
+    node_listeners: NodeListeners = Field(
+        default={},
+        validation_alias="gateway.node.listeners",
+        description="Only without `log.dirs`: where a gateway of the whole cluster listens for "
+        "each broker's clients, as node id=host:port, comma-separated, all that there are. By "
+        "default at `gateway.listener`'s port + 1 + node id.",
     )
     node_addresses: NodeAddresses = Field(
         default={},

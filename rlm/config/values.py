@@ -73,6 +73,13 @@ def _parse_node_addresses(value: object) -> object:
     return addresses
 
 
+def _check_distinct(value: Mapping[int, HostPort]) -> Mapping[int, HostPort]:
+    chosen = [address for address in value.values() if address.port != 0]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError("an address of its own for each node id")
+    return value
+
+
 def _parse_bootstrap_servers(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -133,6 +140,7 @@ BootstrapServers = Annotated[tuple[HostPort, ...], BeforeValidator(_parse_bootst
 Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
 OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_listener)]
 NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
+NodeListeners = Annotated[NodeAddresses, AfterValidator(_check_distinct)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
 File = Annotated[Path, BeforeValidator(_parse_file)]
 TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]

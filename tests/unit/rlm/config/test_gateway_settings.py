@@ -36,3 +36,13 @@ def test_gateway_when_addresses_are_fixed_then_are_read_by_node() -> None:
 def test_gateway_when_addresses_are_malformed_then_they_are_refused(text: str) -> None:
     with pytest.raises(ValidationError):
         _config("gateway.node.addresses", text)
+
+
+@pytest.mark.parametrize("text", ["a:1", "1=a", "1=a:1,2=a:1"])
+def test_gateway_when_doors_are_mapped_wrongly_then_they_are_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        _config("gateway.node.listeners", text)
+
+
+def test_gateway_when_doors_are_mapped_then_the_system_may_choose_several_ports() -> None:
+    assert len(_config("gateway.node.listeners", "1=a:0,2=a:0").node_listeners) == 2

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.config.load import client_command_config, load_command_config, load_config
+from rlm.config.load import (
+    client_command_config,
+    load_command_config,
+    load_config,
+    load_gateway_config,
+)
 from rlm.config.sections import known_keys
 from rlm.config.values import CopyVerification, HostPort
 from rsm.segment.errors import InvalidConfigError
@@ -59,6 +64,35 @@ def test_load_config_when_required_key_missing_then_names_it(tmp_path: Path, key
         load_config(path)
 
 
+def test_load_gateway_config_when_there_are_no_log_dirs_then_is_for_the_whole_cluster(
+    tmp_path: Path,
+) -> None:
+    listeners = {"gateway.node.listeners": "1=0.0.0.0:9101,2=0.0.0.0:9102"}
+    config = load_gateway_config(_file(tmp_path, log__dirs=None, **listeners))
+
+    assert config.host.log_dirs == ()
+    assert config.gateway.node_listeners[2] == HostPort(host="0.0.0.0", port=9102)
+
+
+@pytest.mark.parametrize("key", sorted(REQUIRED.keys() - {"log.dirs"}))
+def test_load_gateway_config_when_required_key_missing_then_names_it(
+    tmp_path: Path, key: str
+) -> None:
+    path = _file(tmp_path, **{"log.dirs": None, key: None})
+
+    with pytest.raises(InvalidConfigError, match=rf"missing setting \(.*key={key}\)"):
+        load_gateway_config(path)
+
+
+def test_load_gateway_config_when_beside_a_broker_then_there_is_no_map_of_doors(
+    tmp_path: Path,
+) -> None:
+    path = _file(tmp_path, **{"gateway.node.listeners": "1=0.0.0.0:9101"})
+
+    with pytest.raises(InvalidConfigError, match=r"whole cluster.*key=gateway\.node\.listeners"):
+        load_gateway_config(path)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -67,6 +101,7 @@ def test_load_config_when_required_key_missing_then_names_it(tmp_path: Path, key
         ("bootstrap.servers", "a:65536"),
         ("bootstrap.servers", " , "),
         ("log.dirs", ","),
+        ("log.dirs", ""),
         ("state.dir", ""),
         ("metrics.listener", "9400"),
         ("rsm.config.storage.backend", "tape"),
