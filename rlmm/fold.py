@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rlmm.events import (
     LeadershipClaimed,
@@ -54,13 +54,6 @@ FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 DELETE_FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
 
-_PRIOR_STATES: dict[SegmentState, tuple[SegmentState | None, ...]] = {
-    STARTED: (None,),
-    FINISHED: (None, STARTED),
-    DELETE_STARTED: (STARTED, FINISHED),
-    DELETE_FINISHED: (DELETE_STARTED,),
-}
-
 
 class Refusal(Enum):
     """Why a record was refused; the value is its name in metrics and logs."""
@@ -76,8 +69,7 @@ class Refusal(Enum):
     CLAIM_REMOVED = "claim_removed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutSegment:
+class PutSegment(NamedTuple):
     """A segment is now this; None: nothing is left of it."""
 
     subject: bytes
@@ -119,8 +111,7 @@ class PutRegistration:
 Write = PutSegment | PutPartition | PutRecordKey | PutPolicy | PutRegistration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a record did: `refusal` is None if it was accepted; `writes` hold either way."""
 
     writes: tuple[Write, ...] = ()
@@ -198,7 +189,7 @@ def _segment_refusal(
     state = step.state
     if state is DELETE_STARTED and not _owns(view, step.subject, step.writer):
         return Refusal.NOT_OWNER
-    if current not in _PRIOR_STATES[state]:
+    if not _may_follow(current, state):
         if current is None:
             return Refusal.UNKNOWN_SEGMENT
         return Refusal.STEP_BACK if current.value >= state.value else Refusal.SKIPPED_STATE
@@ -213,11 +204,21 @@ def _segment_refusal(
     return None
 
 
+def _may_follow(current: SegmentState | None, state: SegmentState) -> bool:
+    if state is STARTED:
+        return current is None
+    if state is FINISHED:
+        return current is None or current is STARTED
+    if state is DELETE_STARTED:
+        return current is STARTED or current is FINISHED
+    return current is DELETE_STARTED
+
+
 def _refused(
     subject: bytes, before: SegmentEntry | None, event_id: bytes, refusal: Refusal
 ) -> Outcome:
     records = with_record(before, event_id, accepted=False)
-    entry = replace(before, records=records) if before else SegmentEntry(records=records)
+    entry = before._replace(records=records) if before else SegmentEntry(records=records)
     return Outcome(writes=(PutSegment(subject=subject, entry=entry),), refusal=refusal)
 
 
@@ -230,7 +231,7 @@ def _fold_dead_lettered(view: FoldView, step: SegmentDeadLettered) -> Outcome:
     if before.state is not DELETE_STARTED:
         return _refused(subject, before, event_id, Refusal.UNEXPECTED_STATE)
     records = with_record(before, event_id, accepted=True)
-    entry = replace(before, records=records, dead_lettered=True)
+    entry = before._replace(records=records, dead_lettered=True)
     return Outcome(writes=(PutSegment(subject=subject, entry=entry),))
 
 

@@ -17,9 +17,8 @@ folding and the indexes need stands beside it. As bytes:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 from rsm.segment.metadata import SegmentState
 
@@ -31,8 +30,7 @@ _REFUSED = b"\x00"
 _STATES = {state.value: state for state in SegmentState}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentEntry:
+class SegmentEntry(NamedTuple):
     """One segment, in any state. `state` None: no record of it was accepted, or it was erased.
 
     `epochs` and `records` are packed as the module says; `value` is a MetadataEvent.
@@ -96,14 +94,15 @@ class SegmentEntry:
             value=data[records_end:],
         )
 
-    def epoch_ranges(self) -> Iterator[tuple[int, int, int]]:
+    def epoch_ranges(self) -> list[tuple[int, int, int]]:
         """Each epoch's part of the segment as (epoch, start offset, end offset); none is empty."""
-        entries = list(_EPOCH.iter_unpack(self.epochs))
-        for index, (epoch, start_offset) in enumerate(entries):
-            last = index + 1 == len(entries)
-            end_offset = self.end_offset if last else entries[index + 1][1]
+        end_offset = self.end_offset
+        ranges = []
+        for epoch, start_offset in reversed(list(_EPOCH.iter_unpack(self.epochs))):
             if start_offset < end_offset:
-                yield epoch, start_offset, end_offset
+                ranges.append((epoch, start_offset, end_offset))
+            end_offset = start_offset
+        return ranges[::-1]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
         """Ids of the accepted, or of the refused, records in log order."""
@@ -119,9 +118,9 @@ class SegmentEntry:
         return b"".join(record for record in records if record[1:] != event_id)
 
 
-def pack_epochs(entries: list[tuple[int, int]]) -> bytes:
-    """Pack (epoch, start offset) pairs for `SegmentEntry.epochs`."""
-    return b"".join([_EPOCH.pack(epoch, start_offset) for epoch, start_offset in entries])
+def pack_epoch(epoch: int, start_offset: int) -> bytes:
+    """Pack one of `SegmentEntry.epochs`."""
+    return _EPOCH.pack(epoch, start_offset)
 
 
 def with_record(before: SegmentEntry | None, event_id: bytes, *, accepted: bool) -> bytes:

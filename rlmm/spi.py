@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from rlmm.events import Event, ProcessRegistered, TopicPolicy
@@ -33,8 +34,7 @@ class PublishResult:
         return self.refusal is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataPosition:
+class MetadataPosition(NamedTuple):
     """Where a record stands in the metadata topic."""
 
     partition: int

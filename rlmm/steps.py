@@ -8,6 +8,7 @@ codec takes, and refuses with the same errors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlmm import codec
 from rlmm.events import (
@@ -27,7 +28,7 @@ from rlmm.record_keys import (
     RecordKind,
     parse_record_key,
 )
-from rlmm.segment_entry import pack_epochs
+from rlmm.segment_entry import pack_epoch
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState, Writer
 from rsm.segment.metadata_codec import state_from_number, writer_from_message
@@ -35,11 +36,11 @@ from rsm.segment.proto import segment_pb2
 
 _SEGMENT_KEY_BYTES = 1 + SEGMENT_SUBJECT_BYTES + 16
 _SUBJECT_END = 1 + SEGMENT_SUBJECT_BYTES
+_DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 _STATES = {state.value: state for state in SegmentState}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentStep:
+class SegmentStep(NamedTuple):
     """A SegmentEvent, as far as the fold looks at it; `value` is the record's, whole.
 
     `subject` and `event_id` as in rlmm/record_keys.py, `epochs` as in rlmm/segment_entry.py.
@@ -97,50 +98,54 @@ def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> Segmen
     metadata = event.metadata
     event_id = message.event_id
     _check_key(key, event_id, metadata)
-    if event.copy_timeout_ms < 0 or event.copy_deadline_ms < 0:
+    timeout_ms, deadline_ms = event.copy_timeout_ms, event.copy_deadline_ms
+    if timeout_ms < 0 or deadline_ms < 0:
         raise CorruptError("a negative time of a copy")
     state = _STATES.get(metadata.state) or state_from_number(metadata.state)
     expected = event.expected_state
-    fenced = state is SegmentState.DELETE_SEGMENT_STARTED
-    if len(metadata.writer.incarnation) != 16:
-        raise CorruptError("not an id", length_bytes=len(metadata.writer.incarnation))
+    fenced = state is _DELETE_STARTED
+    start_offset, end_offset = metadata.start_offset, metadata.end_offset
+    writer = metadata.writer
+    if len(writer.incarnation) != 16:
+        raise CorruptError("not an id", length_bytes=len(writer.incarnation))
     return SegmentStep(
-        subject=key[1:_SUBJECT_END],
-        event_id=event_id,
-        state=state,
-        expected_state=state_from_number(expected) if expected else None,
-        writer=writer_from_message(metadata.writer) if fenced else None,
-        base_offset=metadata.start_offset,
-        end_offset=metadata.end_offset,
-        epochs=_checked_epochs(metadata),
-        copy_timeout_ms=event.copy_timeout_ms,
-        copy_deadline_ms=event.copy_deadline_ms,
-        value=value,
+        key[1:_SUBJECT_END],
+        event_id,
+        state,
+        state_from_number(expected) if expected else None,
+        writer_from_message(writer) if fenced else None,
+        start_offset,
+        end_offset,
+        _checked_epochs(metadata, start_offset, end_offset),
+        timeout_ms,
+        deadline_ms,
+        value,
     )
 
 
 def _check_key(key: bytes, event_id: bytes, metadata: segment_pb2.RemoteLogSegmentMetadata) -> None:
     partition = metadata.topic_id_partition
-    number = partition.partition
+    number, topic_id = partition.partition, partition.topic_id
     if number < 0:
         raise CorruptError("not a topic-id-partition", topic=partition.topic)
-    parts = (partition.topic_id, number.to_bytes(4, "big"), metadata.id, event_id)
-    if b"".join(parts) != key[1:] or len(event_id) != 16 or len(partition.topic_id) != 16:
+    named = b"%b%b%b%b" % (topic_id, number.to_bytes(4, "big"), metadata.id, event_id)
+    if key[1:] != named or len(event_id) != 16 or len(topic_id) != 16:
         raise CorruptError("a record whose key is not its value's", kind="SEGMENT")
 
 
-def _checked_epochs(metadata: segment_pb2.RemoteLogSegmentMetadata) -> bytes:
-    start_offset, end_offset = metadata.start_offset, metadata.end_offset
+def _checked_epochs(
+    metadata: segment_pb2.RemoteLogSegmentMetadata, start_offset: int, end_offset: int
+) -> bytes:
     if not 0 <= start_offset < end_offset or metadata.segment_size_bytes < 0:
         raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
     last_epoch, last_start = -1, start_offset
-    entries = []
+    packed = b""
     for entry in metadata.segment_leader_epochs:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:
             raise CorruptError("not a lineage", epoch=epoch, start_offset=start)
         last_epoch, last_start = epoch, start
-        entries.append((epoch, start))
-    if not entries or last_start >= end_offset:
-        raise CorruptError("leader epochs are not the segment's", epochs=len(entries))
-    return pack_epochs(entries)
+        packed += pack_epoch(epoch, start)
+    if not packed or last_start >= end_offset:
+        raise CorruptError("leader epochs are not the segment's", epochs=packed)
+    return packed

@@ -32,6 +32,7 @@ from rlmm.spi import PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -84,8 +85,7 @@ class MetadataCache:
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
         """What is kept of a segment, its records' ids included."""
-        data = self._store.get(Table.SEGMENTS, segment_subject(segment_id))
-        return None if data is None else SegmentEntry.from_bytes(data)
+        return _entry(self._store.get(Table.SEGMENTS, segment_subject(segment_id)))
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
         """A segment in any state; None if no record of it was accepted, or it was erased."""
@@ -104,12 +104,15 @@ class MetadataCache:
     ) -> RemoteLogSegmentMetadata | None:
         """The finished segment that holds an offset as an epoch wrote it."""
         partition = partition_subject(topic_id_partition)
-        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
+        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
             subject = find_finished(reader, partition, leader_epoch, offset)
-            data = None if subject is None else reader.get(Table.SEGMENTS, subject)
-        if data is None:
-            return None
-        return values.segment_record(SegmentEntry.from_bytes(data)).metadata
+        entry = None if subject is None else _entry(self._store.get(Table.SEGMENTS, subject))
+        if subject is not None and (entry is None or entry.state is not _FINISHED):
+            # It changed since it was found: rarely, so only now is it worth a view of both tables.
+            with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
+                subject = find_finished(reader, partition, leader_epoch, offset)
+                entry = None if subject is None else _entry(reader.get(Table.SEGMENTS, subject))
+        return None if entry is None else values.segment_metadata(entry)
 
     def highest_end_offset(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
@@ -134,8 +137,7 @@ class MetadataCache:
         entries = []
         with self._store.read(Table.SEGMENTS_BY_OFFSET, Table.SEGMENTS) as reader:
             for subject in segments_from(reader, partition, from_offset):
-                data = reader.get(Table.SEGMENTS, subject)
-                entry = None if data is None else SegmentEntry.from_bytes(data)
+                entry = _entry(reader.get(Table.SEGMENTS, subject))
                 if entry and entry.state in wanted:
                     entries.append(entry)
         return [values.segment_record(entry) for entry in entries]
@@ -175,3 +177,7 @@ class MetadataCache:
     def close(self) -> None:
         """Close the store; idempotent."""
         self._store.close()
+
+
+def _entry(data: bytes | None) -> SegmentEntry | None:
+    return None if data is None else SegmentEntry.from_bytes(data)

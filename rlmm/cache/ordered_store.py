@@ -19,6 +19,9 @@ class Table(Enum):
     RECORD_KEYS = "record_keys"
     CLUSTER = "cluster"
 
+    # Tables are looked up at each access, and Enum's own hash is that of a name.
+    __hash__ = object.__hash__
+
 
 class StoreReader(ABC):
     """One consistent view of some tables. One thread's; ends with its context."""

@@ -6,7 +6,7 @@ rows are what its last state asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rlmm import codec
 from rlmm.cache import values
@@ -36,7 +36,8 @@ from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import PartitionState
 from rsm.segment.metadata import SegmentState
 
-_Rows = dict[tuple[Table, bytes], int]
+_Rows = Mapping[bytes, int]
+_NO_ROWS: _Rows = {}
 
 
 class Overlay:
@@ -81,15 +82,13 @@ class Overlay:
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
         """Write all changes and how far the topic was read, together."""
         batch = self._store.batch()
-        spans: _Rows = {}
+        segments = _SegmentWrites(batch)
         for subject, entry in self._segments.items():
             before = self._stored[subject]
             if entry is not before:
-                self._put_segment(batch, spans, subject, before, entry)
-        for (table, prefix), span in spans.items():
-            known = self._store.get(table, prefix)
-            if known is None or unpack_number(known) < span:
-                batch.put(table, prefix, pack_number(span))
+                segments.put(subject, before, entry)
+        for table, spans in segments.spans():
+            self._put_spans(batch, table, spans)
         for subject in self._changed_partitions:
             value = values.partition_to_bytes(self._partitions[subject])
             batch.put(Table.PARTITIONS, subject, value)
@@ -100,52 +99,77 @@ class Overlay:
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
         self._store.write(batch)
 
-    @staticmethod
-    def _put_segment(
-        batch: StoreBatch,
-        spans: _Rows,
-        subject: bytes,
-        before: SegmentEntry | None,
-        after: SegmentEntry | None,
-    ) -> None:
+    def _put_spans(self, batch: StoreBatch, table: Table, spans: dict[bytes, int]) -> None:
+        for prefix, span in spans.items():
+            known = self._store.get(table, prefix)
+            if known is None or unpack_number(known) < span:
+                batch.put(table, prefix, pack_number(span))
+
+
+class _SegmentWrites:
+    """Segments and their index rows on the way into a batch, and the greatest span of each index.
+
+    An index row is a key and an end offset.
+    """
+
+    def __init__(self, batch: StoreBatch) -> None:
+        self._batch = batch
+        self._offset_spans: dict[bytes, int] = {}
+        self._epoch_spans: dict[bytes, int] = {}
+
+    def spans(self) -> Iterator[tuple[Table, dict[bytes, int]]]:
+        """By table and prefix."""
+        yield Table.SEGMENTS_BY_OFFSET, self._offset_spans
+        yield Table.FINISHED_BY_EPOCH, self._epoch_spans
+
+    def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
+        """Replace what is stored of a segment."""
         if after is None:
-            batch.delete(Table.SEGMENTS, subject)
+            self._batch.delete(Table.SEGMENTS, subject)
         else:
-            batch.put(Table.SEGMENTS, subject, after.to_bytes())
-        old_rows = _index_rows(subject, before, None)
-        new_rows = _index_rows(subject, after, spans)
-        for row in old_rows:
-            if row not in new_rows:
-                batch.delete(*row)
-        for row, end_offset in new_rows.items():
-            if old_rows.get(row) != end_offset:
-                batch.put(*row, pack_number(end_offset))
+            self._batch.put(Table.SEGMENTS, subject, after.to_bytes())
+        old, new = _offset_row(subject, before), _offset_row(subject, after)
+        self._replace(Table.SEGMENTS_BY_OFFSET, old, new)
+        old, new = _epoch_rows(subject, before), _epoch_rows(subject, after)
+        self._replace(Table.FINISHED_BY_EPOCH, old, new)
+        if after is not None and after.state is not None:
+            self._raise_spans(subject[:PARTITION_SUBJECT_BYTES], after)
+
+    def _replace(self, table: Table, old: _Rows, new: _Rows) -> None:
+        for key in old:
+            if key not in new:
+                self._batch.delete(table, key)
+        for key, end_offset in new.items():
+            if old.get(key) != end_offset:
+                self._batch.put(table, key, pack_number(end_offset))
+
+    def _raise_spans(self, partition: bytes, after: SegmentEntry) -> None:
+        span = after.end_offset - after.base_offset
+        if self._offset_spans.get(partition, 0) < span:
+            self._offset_spans[partition] = span
+        if after.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            return
+        for epoch, start_offset, end_offset in after.epoch_ranges():
+            prefix, span = epoch_prefix(partition, epoch), end_offset - start_offset
+            if self._epoch_spans.get(prefix, 0) < span:
+                self._epoch_spans[prefix] = span
 
 
-def _index_rows(subject: bytes, entry: SegmentEntry | None, spans: _Rows | None) -> _Rows:
-    """The index rows of a segment with their end offsets; `spans` takes the greatest of each."""
-    rows: _Rows = {}
+def _offset_row(subject: bytes, entry: SegmentEntry | None) -> _Rows:
     if entry is None or entry.state is None:
-        return rows
+        return _NO_ROWS
     partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-    table = Table.SEGMENTS_BY_OFFSET
-    rows[table, offset_key(partition, entry.base_offset, segment_id)] = entry.end_offset
-    if spans is not None:
-        _raise_span(spans, (table, partition), entry.end_offset - entry.base_offset)
-    if entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
-        return rows
-    table = Table.FINISHED_BY_EPOCH
-    for epoch, start_offset, end_offset in entry.epoch_ranges():
-        prefix = epoch_prefix(partition, epoch)
-        rows[table, epoch_key(prefix, start_offset, segment_id)] = end_offset
-        if spans is not None:
-            _raise_span(spans, (table, prefix), end_offset - start_offset)
-    return rows
+    return {offset_key(partition, entry.base_offset, segment_id): entry.end_offset}
 
 
-def _raise_span(spans: _Rows, row: tuple[Table, bytes], span: int) -> None:
-    if spans.get(row, 0) < span:
-        spans[row] = span
+def _epoch_rows(subject: bytes, entry: SegmentEntry | None) -> _Rows:
+    if entry is None or entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
+        return _NO_ROWS
+    partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
+    return {
+        epoch_key(epoch_prefix(partition, epoch), start_offset, segment_id): end_offset
+        for epoch, start_offset, end_offset in entry.epoch_ranges()
+    }
 
 
 def _put_other(batch: StoreBatch, write: PutRecordKey | PutPolicy | PutRegistration) -> None:

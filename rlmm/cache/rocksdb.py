@@ -15,7 +15,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -86,17 +86,20 @@ class _ErrorMap:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not isinstance(error, Exception) or isinstance(error, TieredStorageError):
-            return
+        if isinstance(error, Exception) and not isinstance(error, TieredStorageError):
+            raise self.ours(error) from error
+
+    def ours(self, error: Exception) -> TieredStorageError:
+        """What to raise instead of an error of RocksDB."""
         text = str(error)
         # A table that is missing is one of a store that another thread is just opening again.
         if isinstance(error, DbClosedError | KeyError):
-            raise RetriableError("the cache is closed") from error
+            return RetriableError("the cache is closed")
         if not any(words in text for words in _CORRUPT_WORDS):
-            raise RetriableError("the cache can't be used", reason=text) from error
+            return RetriableError("the cache can't be used", reason=text)
         with suppress(OSError):
             (self._directory / _DAMAGE_MARK).touch()
-        raise CorruptError("the cache is damaged", reason=text) from error
+        return CorruptError("the cache is damaged", reason=text)
 
 
 class _RocksDbReader(StoreReader):
@@ -155,9 +158,11 @@ class RocksDbStore(OrderedStore):
         self._open_or_begin_anew()
 
     def get(self, table: Table, key: bytes) -> bytes | None:
-        with self._errors:
+        try:
             value: bytes | None = self._families[table].get(key)
-            return value
+        except Exception as error:
+            raise self._errors.ours(error) from error
+        return value
 
     def batch(self) -> StoreBatch:
         return _RocksDbBatch(self._handles)
@@ -171,8 +176,8 @@ class RocksDbStore(OrderedStore):
 
     @contextmanager
     def read(self, *tables: Table) -> Iterator[StoreReader]:
-        # Made between two batches, all iterators see the same ones.
-        with self._errors, self._write_lock:
+        # Made between two batches, all iterators see the same ones; one alone sees whole ones.
+        with self._errors, self._write_lock if len(tables) > 1 else nullcontext():
             iterators = {table: self._families[table].iter() for table in tables}
         try:
             yield _RocksDbReader(iterators, self._errors)

@@ -16,6 +16,7 @@ from rlmm.record_keys import policy_key, registration_key
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import MetadataPosition, PartitionState, Registration, SegmentRecord
 from rsm.segment.errors import CorruptError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import (
     lineage_from_messages,
     lineage_to_messages,
@@ -118,14 +119,19 @@ def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
     return Registration(process=event, heartbeat_ms=heartbeat_ms)
 
 
-def segment_record(entry: SegmentEntry) -> SegmentRecord:
-    """A segment as the SPI shows it. CorruptError. The entry must have a state."""
+def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
+    """A segment's metadata. CorruptError. The entry must have a state."""
     try:
         message = events_pb2.MetadataEvent.FromString(entry.value)
     except DecodeError as error:
         raise CorruptError("not a metadata event") from error
+    return metadata_from_message(message.segment.metadata)
+
+
+def segment_record(entry: SegmentEntry) -> SegmentRecord:
+    """A segment as the SPI shows it. CorruptError. The entry must have a state."""
     return SegmentRecord(
-        metadata=metadata_from_message(message.segment.metadata),
+        metadata=segment_metadata(entry),
         copy_deadline_ms=entry.copy_deadline_ms,
         changed_ms=entry.changed_ms,
         dead_lettered=entry.dead_lettered,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlmm.positions import ReadPosition, TopicIdentity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRecord:
+class TopicRecord(NamedTuple):
     """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
 
     `leader_epoch` is the epoch of the topic partition's leader that wrote it, -1 if unknown.
