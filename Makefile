@@ -39,7 +39,7 @@ proto: setup ## Generate the protobuf modules beside their .proto files
 
 docs: setup ## Generate docs/config.md and docs/metrics.md from the code
 	$(BIN)/python -m rlm.config.reference > docs/config.md
-	$(BIN)/python -m rlm.metrics > docs/metrics.md
+	$(BIN)/python -m rlm.metrics_reference > docs/metrics.md
 
 lock: setup ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) -o requirements.txt pyproject.toml

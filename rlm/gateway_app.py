@@ -7,89 +7,87 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
-from uuid import UUID, uuid5
 
-from rlm.broker.bootstrap import Bootstrap
-from rlm.broker.errors import ForeignClusterError
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
-from rlm.gateway.door import Door
-from rlm.gateway.front import BrokerFront, Place
-from rlm.gateway.limits import SessionLimits
 from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
-from rlm.gateway.server import GatewayParts, ServerLimits
+from rlm.gateway.server import GatewayParts
 from rlm.gateway.server_thread import ServerThread
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_facts import MetadataTierView
 from rlm.gateway.tier_reader import TierReader
+from rlm.gateway_limits import read_turns, server_limits, session_limits
+from rlm.gateway_metrics import GatewayMetrics, GatewaySources
+from rlm.gateway_security import open_tls
+from rlm.gateway_stand import Ground, Stand, identity_of_host, take_stand
 from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.metrics import Metrics
 from rlm.outside import open_bootstrap, open_chunk_storage, open_metadata_topic, storage_manager
-from rlm.process.host_check import check_host
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.reader import RemoteLogReader
+from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.rest.http_server import reachable_address
-from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.observed import ObservedChunkStorage
 
-_PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
 _END_CONNECTIONS_MS = 6_000
 
 
 def build_gateway(
     config: Config, listener: socket.socket, http_address: HostPort, metrics: Metrics
 ) -> GatewayWorker:
-    """The gateway beside the broker whose log dirs the configuration names.
+    """The gateway of the broker whose log dirs the configuration names; of all, if it names none.
 
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
-    identity = check_host(config)
+    identity = identity_of_host(config)
     tier = _open_tier(config, metrics)
-    own = config.gateway.advertised_listener or reachable_address(listener)
+    server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
-    front = BrokerFront(
-        Place(
-            node_id=identity.node_id,
-            own=own,
-            fixed=config.gateway.node_addresses,
-            direct_if_unserved=config.gateway.direct_if_unserved,
+    stand = take_stand(
+        Ground(
+            config=config,
+            identity=identity,
+            listener=listener,
+            cluster=cluster,
+            topic=tier.topic,
+            keeper=server,
+            clock=tier.clock,
+            unserved=metrics.gateway_brokers_without_door.set,
         )
     )
     facts = LiveFacts(
-        front,
+        stand.front,
         cluster=cluster,
         metadata=tier.metadata,
         timestamps=tier.timestamps(),
         new_id=fresh_id,
         clock=tier.clock,
     )
-    parts = _parts(config, tier, facts)
-    server = ServerThread(parts)
-    server.open(Door(name="broker", listener=listener, upstreams=front.upstreams))
+    parts = _parts(config, tier, facts, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    card = _card(config, identity, http_address=http_address, own=own)
+    card = _card(config, stand, http_address)
     heartbeat = Heartbeat(
         tier.metadata, card, fresh_id, applied=lambda: tier.metadata.metrics().positions
     )
     return GatewayWorker(
         work=GatewayWork(
-            confirm_cluster=lambda: _confirm_cluster(cluster, identity),
+            confirm_cluster=stand.confirm,
             begin_metadata=tier.metadata.start,
-            begin_serving=server.start,
+            begin_serving=lambda: server.start(parts),
             readiness=tier.metadata.readiness,
             refresh=facts.refresh,
             heartbeat=heartbeat.step,
@@ -108,6 +106,7 @@ class _Tier:
     """What is stored, and what reads it. `store_pool` reads the store and does nothing else."""
 
     clock: Clock
+    topic: EventTopic
     metadata: TopicBasedRemoteLogMetadataManager
     storage: RemoteStorageManager
     store_pool: ThreadPoolExecutor
@@ -122,10 +121,12 @@ class _Tier:
 def _open_tier(config: Config, metrics: Metrics) -> _Tier:
     clock = SystemClock()
     thread_count = config.gateway.reader_thread_count
+    topic = open_metadata_topic(config.cluster, config.metadata)
     tier = _Tier(
         clock=clock,
+        topic=topic,
         metadata=TopicBasedRemoteLogMetadataManager(
-            open_metadata_topic(config.cluster, config.metadata),
+            topic,
             MetadataCache(RocksDbStore(config.host.state_dir / "gateway" / "cache")),
             clock,
             ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
@@ -148,61 +149,58 @@ def _open_tier(config: Config, metrics: Metrics) -> _Tier:
     return tier
 
 
-def _parts(config: Config, tier: _Tier, facts: LiveFacts) -> GatewayParts:
+def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> GatewayParts:
     settings = config.gateway
+    tls = open_tls(config, tier.clock, metrics)
+    anomalies = ReadAnomalies()
+    cache = ChunkCache[SegmentPart](
+        executor=tier.store_pool,
+        clock=tier.clock,
+        settings=ChunkCacheSettings(
+            budget_bytes=settings.chunk_cache_bytes,
+            concurrent_reads=settings.reader_thread_count,
+        ),
+    )
     fetcher = RemoteFetcher(
         metadata=tier.metadata,
         storage=tier.storage,
-        cache=ChunkCache(
-            executor=tier.store_pool,
-            clock=tier.clock,
-            settings=ChunkCacheSettings(
-                budget_bytes=settings.chunk_cache_bytes,
-                concurrent_reads=settings.reader_thread_count,
-            ),
-        ),
-        anomalies=ReadAnomalies(),
+        cache=cache,
+        anomalies=anomalies,
         settings=RemoteFetchSettings(chunk_bytes=settings.chunk_bytes),
     )
-    return GatewayParts(
+    parts = GatewayParts(
         session=SessionParts(
             context=facts.context,
             view=MetadataTierView(tier.metadata, tier.clock),
             local_starts=LocalStarts(),
             clock=tier.clock,
-            limits=SessionLimits(
-                request_bytes=settings.request_max_bytes,
-                remote_wait_ms=settings.fetch_max_wait_ms,
-            ),
+            limits=session_limits(config),
         ),
         tier=TierReader(tier.metadata, fetcher),
         pool=tier.ask_pool,
-        limits=ServerLimits(connection_count=settings.max_connections),
+        turns=read_turns(config, tier.clock),
+        client_tls=tls.towards_clients,
+        upstream_tls=tls.towards_brokers,
+        limits=server_limits(config),
     )
+    sources = GatewaySources(
+        counts=parts.counts,
+        turns=parts.turns,
+        anomalies=anomalies.counts,
+        cache=cache.state,
+        cache_budget_bytes=settings.chunk_cache_bytes,
+    )
+    metrics.registry.register(GatewayMetrics(sources))
+    return parts
 
 
-def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
-    """Nothing is made in a cluster that is not ours. ForeignClusterError, RetriableError."""
-    found = cluster.view(()).cluster_id
-    if found != identity.cluster_id:
-        raise ForeignClusterError(
-            "bootstrap.servers lead to another cluster than log.dirs belong to",
-            expected=identity.cluster_id,
-            found=found,
-        )
-
-
-def _card(
-    config: Config, identity: BrokerIdentity, *, http_address: HostPort, own: HostPort
-) -> ProcessCard:
-    """One registration per broker, whatever run of the process made it."""
-    name = f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.GATEWAY.name}"
+def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
     return ProcessCard(
-        process_id=uuid5(_PROCESS_IDS, name),
+        process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
-        broker_id=identity.node_id,
+        broker_id=stand.broker_id,
         http_address=str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
-        gateway_address=str(own),
+        gateway_address=str(stand.address),
     )

@@ -1,13 +1,12 @@
 """The manager's metrics: what is measured, under which name, with which labels.
 
 Names are Kafka's in Prometheus spelling wherever Kafka measures the same; the rest begins with
-`rlm_`. docs/metrics.md is made from this: `python -m rlm.metrics > docs/metrics.md`. No registry
-is global: whoever composes a process hands one in.
+`rlm_`. What a gateway measures of its clients is rlm.gateway_metrics' matter. No registry is
+global: whoever composes a process hands one in.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,15 +15,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 _BY_TOPIC = ("topic",)
 _BY_PARTITION = ("topic", "partition")
-
-_HEAD = """# Metrics
-
-Served as `/metrics` on `metrics.listener` for all processes of a host, with the label `process`.
-This page is made by `make docs`.
-
-| name | type | labels | meaning |
-|---|---|---|---|
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +38,11 @@ class Metrics:
         self._lock = threading.Lock()
         self._define_copies()
         self._define_deletions()
-        self._define_reads()
+        self._define_storage()
         self._define_metadata()
         self._define_state()
         self._define_security()
+        self._define_doors()
 
     def descriptions(self) -> tuple[MetricDescription, ...]:
         """All metrics in the order they are documented in."""
@@ -115,16 +106,7 @@ class Metrics:
             "rlm_dead_letters", "Segments reported to the dead-letter topic.", _BY_TOPIC
         )
 
-    def _define_reads(self) -> None:
-        self.remote_fetch_bytes = self._counter(
-            "kafka_server_remote_fetch_bytes", "Bytes read from the store.", _BY_TOPIC
-        )
-        self.remote_fetch_requests = self._counter(
-            "kafka_server_remote_fetch_requests", "Reads from the store.", _BY_TOPIC
-        )
-        self.remote_fetch_errors = self._counter(
-            "kafka_server_remote_fetch_errors", "Reads from the store that failed.", _BY_TOPIC
-        )
+    def _define_storage(self) -> None:
         self.storage_requests = self._counter(
             "rlm_storage_requests",
             "Requests to the store; result is ok or the error's class.",
@@ -190,6 +172,13 @@ class Metrics:
             (),
         )
 
+    def _define_doors(self) -> None:
+        self.gateway_brokers_without_door = self._gauge(
+            "rlm_gateway_brokers_without_door",
+            "Live brokers that a gateway of the whole cluster has no address for; the log says why.",
+            (),
+        )
+
     def _counter(self, name: str, meaning: str, labels: Sequence[str]) -> Counter:
         self._describe(f"{name}_total", "counter", meaning, labels)
         return Counter(name, meaning, labels, registry=self.registry)
@@ -202,16 +191,3 @@ class Metrics:
         self._descriptions.append(
             MetricDescription(name=name, kind=kind, labels=tuple(labels), meaning=meaning)
         )
-
-
-def render_reference(descriptions: Iterable[MetricDescription]) -> str:
-    """docs/metrics.md."""
-    rows = (
-        f"| `{item.name}` | {item.kind} | {', '.join(item.labels)} | {item.meaning} |"
-        for item in descriptions
-    )
-    return _HEAD + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(render_reference(Metrics(CollectorRegistry()).descriptions()))

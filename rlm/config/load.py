@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.section import Section
@@ -58,6 +59,7 @@ class Config:
     metadata: MetadataConfig
     manager: ManagerConfig
     gateway: GatewayConfig
+    gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
     process: ProcessConfig
 
@@ -113,6 +115,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         gateway=_parse(GatewayConfig, properties),
+        gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),
         process=_parse(ProcessConfig, properties),
     )

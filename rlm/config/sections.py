@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from rlm.config.client_properties import PREFIX, ClientProperties
+from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.section import Section
 from rlm.config.values import (
@@ -309,6 +310,7 @@ SECTIONS: tuple[type[Section], ...] = (
     MetadataConfig,
     ManagerConfig,
     GatewayConfig,
+    GatewayLimitsConfig,
     GatewayTlsConfig,
     ProcessConfig,
 )

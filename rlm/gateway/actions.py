@@ -54,12 +54,15 @@ class RemoteRead:
 class ReadRemote:
     """Read these, then call the session's `remote_read` with an outcome for each.
 
-    What is not read within `max_wait_ms` goes on, and is `Reading`.
+    What is not read within `max_wait_ms` goes on, and is `Reading`. What may not be begun within
+    `turn_wait_ms` of it is `Throttled`. `client_id` is what the client calls itself.
     """
 
     reads: tuple[RemoteRead, ...]
     read_committed: bool
     max_wait_ms: int
+    turn_wait_ms: int
+    client_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

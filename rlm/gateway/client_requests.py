@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from rlm.gateway.actions import ToBroker
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
@@ -118,6 +119,8 @@ class ClientRequests:
         version = int.from_bytes(frame[2:4], "big")
         header, request = read_request(FETCH, version, frame)
         _refuse_replicas(request)
+        max_bytes = min(request.max_bytes, self._parts.limits.fetch_max_bytes)
+        request = replace(request, max_bytes=max_bytes)
         if request.session_id != NO_SESSION_ID and request.session_epoch != NO_SESSION_EPOCH:
             self._refuse_session(header, version)
             return
@@ -146,6 +149,7 @@ class ClientRequests:
             known_ends=self._state.known_ends,
             local_starts=self._parts.local_starts,
             remote_wait_ms=self._parts.limits.remote_wait_ms,
+            client_id=header.client_id or "",
         )
         question = exchange.foreseen_question(self._parts.clock.monotonic_ms())
         if question is not None:

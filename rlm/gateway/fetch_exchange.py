@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rlm.gateway.actions import ReadRemote, RemoteRead
-from rlm.gateway.fetch_merge import READ_COMMITTED, left_to_store, merge, remote_reads, rows_of
+from rlm.gateway.fetch_merge import (
+    READ_COMMITTED,
+    left_to_store,
+    merge,
+    remote_reads,
+    rows_of,
+    size_of,
+)
 from rlm.gateway.fetch_plan import FetchKey, FetchPlan
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion
@@ -21,6 +28,8 @@ from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import FetchResponse, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
+
+_BESIDE_LOCAL_WAIT_MS = 100
 
 
 class FetchExchange:
@@ -34,12 +43,14 @@ class FetchExchange:
         known_ends: KnownLogEnds,
         local_starts: LocalStarts,
         remote_wait_ms: int,
+        client_id: str = "",
     ) -> None:
         self._plan = plan
         self._version = version
         self._known_ends = known_ends
         self._local_starts = local_starts
         self._remote_wait_ms = remote_wait_ms
+        self._client_id = client_id
         self._response = FetchResponse()
         self._rows: dict[FetchKey, PartitionData] = {}
         self._left: list[FetchKey] = []
@@ -82,16 +93,31 @@ class FetchExchange:
         if not self._reads:
             return None
         asked = self._plan.asked
+        max_wait_ms = max(0, min(asked.max_wait_ms, self._remote_wait_ms))
         return ReadRemote(
             reads=tuple(self._reads.values()),
             read_committed=asked.isolation_level == READ_COMMITTED,
-            max_wait_ms=max(0, min(asked.max_wait_ms, self._remote_wait_ms)),
+            max_wait_ms=max_wait_ms,
+            turn_wait_ms=min(max_wait_ms, self._turn_wait_ms()),
+            client_id=self._client_id,
         )
 
     def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
         """The answer, given an outcome for each of the reads; its records are the slices'."""
         found = dict(zip(self._reads, outcomes, strict=True))
         return merge(self._plan, self._version, self._response, found, self._ends)
+
+    def _turn_wait_ms(self) -> int:
+        """How long an answer may wait for nothing but a turn to read the store.
+
+        What the broker had to say is not held up for it; and what it may have to say soon, which
+        only the next fetch will ask for, not for long.
+        """
+        left = set(self._left)
+        others = [row for key, row in self._rows.items() if key not in left]
+        if any(row.error_code != ErrorCode.NONE or size_of(row.records) for row in others):
+            return 0
+        return _BESIDE_LOCAL_WAIT_MS if others else self._remote_wait_ms
 
     def _question(self, unknown: Sequence[TopicIdPartition]) -> LogEndsQuestion | None:
         if not unknown:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from rlm.gateway.actions import RemoteRead
 from rlm.gateway.fetch_plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
 from rlm.gateway.log_ends import LogEnds
-from rlm.gateway.remote_outcome import Diverging, Reading, RemoteOutcome
+from rlm.gateway.remote_outcome import Diverging, Reading, RemoteOutcome, Throttled
 from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import (
     AbortedTransaction,
@@ -131,7 +131,7 @@ def _remote_row(
 ) -> PartitionData:
     if ends.error_code != ErrorCode.NONE:
         return _error_row(row, ends.error_code)
-    if isinstance(outcome, RemoteSlice | Reading | Diverging):
+    if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging):
         return _success_row(row, outcome, ends, read_committed=_is_committed(plan))
     return _error_row(row, outcome.error_code)
 
@@ -142,7 +142,7 @@ def _is_committed(plan: FetchPlan) -> bool:
 
 def _success_row(
     row: PartitionData,
-    outcome: RemoteSlice | Reading | Diverging,
+    outcome: RemoteSlice | Reading | Throttled | Diverging,
     ends: LogEnds,
     *,
     read_committed: bool,

@@ -36,10 +36,19 @@ BeginFrame = Callable[[memoryview, int], FrameSink | None]
 class FrameStream:
     """Not thread-safe. While `stopped`, no further frame is begun; what comes is held."""
 
-    __slots__ = ("_begin", "_held", "_left_bytes", "_max_frame_bytes", "_sink", "stopped")
+    __slots__ = (
+        "_begin",
+        "_held",
+        "_left_bytes",
+        "_max_frame_bytes",
+        "_sink",
+        "ended_count",
+        "stopped",
+    )
 
     def __init__(self, begin: BeginFrame, *, max_frame_bytes: int) -> None:
         self.stopped = False
+        self.ended_count = 0
         self._begin = begin
         self._max_frame_bytes = max_frame_bytes
         self._held = bytearray()
@@ -50,6 +59,11 @@ class FrameStream:
     def held_bytes(self) -> int:
         """How much came that no sink has taken."""
         return len(self._held)
+
+    @property
+    def is_within_frame(self) -> bool:
+        """Whether a part of a frame came whose rest has not."""
+        return self._sink is not None or bool(self._held)
 
     def feed(self, data: memoryview) -> None:
         """Take what was received; nothing of it is referred to after what the sinks keep.
@@ -75,6 +89,7 @@ class FrameStream:
                 self._sink = None
             sink.take(taken)
             if not self._left_bytes:
+                self.ended_count += 1
                 sink.end()
 
     def go_on(self) -> None:

@@ -11,12 +11,14 @@ class SessionLimits:
 
     `request_bytes` bounds any request (the broker's `socket.request.max.bytes`), the gathered ones
     bound those messages that must be whole to be changed. Behind `pipelined_count` requests without
-    an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store.
+    an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store,
+    `fetch_max_bytes` how much it gets (the broker's `fetch.max.bytes`) but for its first batch.
     """
 
     request_bytes: int = 104_857_600
     gathered_request_bytes: int = 4 << 20
     gathered_answer_bytes: int = 104_857_600
+    fetch_max_bytes: int = 57_671_680
     pipelined_count: int = 1_000
     remote_wait_ms: int = 500
     log_ends_age_ms: int = 1_000
@@ -24,5 +26,7 @@ class SessionLimits:
     def __post_init__(self) -> None:
         if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
             raise ValueError(f"not limits of a session: {self}")
-        if self.pipelined_count <= 0 or min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
+        if min(self.pipelined_count, self.fetch_max_bytes) <= 0:
+            raise ValueError(f"not limits of a session: {self}")
+        if min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
             raise ValueError(f"not limits of a session: {self}")

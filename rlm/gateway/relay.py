@@ -1,7 +1,7 @@
 """Carries out what a session decides: two transports, the store's reads, and blocking rewrites.
 
 Neither side is read faster than the other takes it: while the broker's transport is full the
-client is paused, while the client's is full the broker is.
+client is paused, while the client's is full both are: what it asks may be answered right here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rlm.gateway.actions import (
 )
 from rlm.gateway.client_output import ClientOutput
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.connection_watch import Arrival
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.remote_reads import RemoteReads
@@ -59,6 +60,16 @@ class Relay:
         self._loop = asyncio.get_running_loop()
         self.active_s = self._loop.time()
         client.pause_reading()
+
+    @property
+    def arrival(self) -> Arrival:
+        """How far the client's requests have come."""
+        return Arrival(
+            request_count=self._session.request_count,
+            is_partial=self._session.is_within_request,
+            is_read=self._client.is_reading(),
+            active_s=self.active_s,
+        )
 
     def broker_connected(self, broker: asyncio.Transport) -> None:
         """Begin to relay."""
@@ -178,8 +189,10 @@ class Relay:
         """Read each side only where the other takes it, and the session wants it."""
         if self._broker is None or self._is_closed:
             return
-        _set_reading(self._client, reads=self._session.reads_client and not self._broker_is_full)
-        _set_reading(self._broker, reads=self._session.reads_broker and not self._output.is_blocked)
+        is_blocked = self._output.is_blocked
+        reads_client = self._session.reads_client and not self._broker_is_full and not is_blocked
+        _set_reading(self._client, reads=reads_client)
+        _set_reading(self._broker, reads=self._session.reads_broker and not is_blocked)
 
 
 def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:

@@ -13,6 +13,11 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttled:
+    """Not begun: the quota is used up or the readers' queue full. There is nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The partition gets this error code."""
 
@@ -27,4 +32,4 @@ class Diverging:
     end_offset: int
 
 
-RemoteOutcome = RemoteSlice | Reading | Refused | Diverging
+RemoteOutcome = RemoteSlice | Reading | Throttled | Refused | Diverging

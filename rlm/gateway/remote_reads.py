@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from rlm.gateway.actions import ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
-from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
+from rlm.gateway.read_turns import ReadTurn, ReadTurns
+from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome, Throttled
 from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteSlice
@@ -56,34 +57,48 @@ class RemoteReads:
     """Of one connection, on its loop. `pool` runs what may block."""
 
     def __init__(
-        self, tier: TierReader, pool: Executor, counts: GatewayCounts, client: Hashable
+        self,
+        tier: TierReader,
+        pool: Executor,
+        turns: ReadTurns,
+        counts: GatewayCounts,
+        client: Hashable,
     ) -> None:
         self._tier = tier
         self._pool = pool
+        self._turns = turns
         self._counts = counts
         self._client = client
         self._underway: dict[TopicIdPartition, _Underway] = {}
 
     async def read(self, wanted: ReadRemote) -> list[RemoteOutcome]:
         """An outcome for each read, after `max_wait_ms` at the latest."""
-        asked = [_Asked(read=r, read_committed=wanted.read_committed) for r in wanted.reads]
-        tasks = [self._task(each) for each in asked]
-        await asyncio.wait(tasks, timeout=wanted.max_wait_ms / 1000)
-        outcomes: list[RemoteOutcome] = []
-        for each, task in zip(asked, tasks, strict=True):
-            if task.done():
-                self._underway.pop(each.read.topic_id_partition, None)
-                outcomes.append(task.result())
-            else:
-                outcomes.append(Reading())
-        for outcome in outcomes:
-            self._count(outcome)
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + wanted.max_wait_ms / 1000
+        turn = await self._turns.turn(
+            self._client,
+            expected_bytes=sum(each.max_bytes for each in wanted.reads),
+            wait_ms=wanted.turn_wait_ms,
+        )
+        if turn is None:
+            self._counts.throttled(len(wanted.reads), self._turns.throttle_ms())
+            return [Throttled()] * len(wanted.reads)
+        given_bytes = 0
+        try:
+            outcomes = await self._read_in_turn(wanted, turn, max(deadline_s - loop.time(), 0))
+            given_bytes = sum(o.size_bytes for o in outcomes if isinstance(o, RemoteSlice))
+        finally:
+            turn.end(given_bytes)
+        for read, outcome in zip(wanted.reads, outcomes, strict=True):
+            self._count(read, outcome)
+        self._counts.clients.add(wanted.client_id, given_bytes, round(loop.time() * 1000))
         return outcomes
 
     def close(self) -> None:
         """The client has gone. What was begun of the store ends for the cache."""
         for underway in self._underway.values():
             underway.give_up()
+        self._turns.forget(self._client)
         self._pool.submit(self._tier.forget, self._client)
 
     async def ended(self) -> None:
@@ -91,15 +106,40 @@ class RemoteReads:
         tasks = [each.task for each in self._underway.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _task(self, asked: _Asked) -> asyncio.Task[RemoteOutcome]:
+    async def _read_in_turn(
+        self, wanted: ReadRemote, turn: ReadTurn, wait_s: float
+    ) -> list[RemoteOutcome]:
+        asked = [_Asked(read=r, read_committed=wanted.read_committed) for r in wanted.reads]
+        tasks = [self._task(each, turn) for each in asked]
+        begun = [task for task in tasks if task is not None]
+        if begun:
+            await asyncio.wait(begun, timeout=wait_s)
+        outcomes: list[RemoteOutcome] = []
+        for each, task in zip(asked, tasks, strict=True):
+            if task is None:
+                outcomes.append(Throttled())
+            elif task.done():
+                self._underway.pop(each.read.topic_id_partition, None)
+                outcomes.append(task.result())
+            else:
+                outcomes.append(Reading())
+        return outcomes
+
+    def _task(self, asked: _Asked, turn: ReadTurn) -> asyncio.Task[RemoteOutcome] | None:
+        """The read, begun now or before; None if there is no place for it in the queue."""
         partition = asked.read.topic_id_partition
         underway = self._underway.get(partition)
         if underway is not None and underway.asked == asked and underway.task is not None:
             return underway.task
         if underway is not None:
             underway.give_up()
+            del self._underway[partition]
+        if not turn.take_place():
+            return None
         underway = self._underway[partition] = _Underway(asked)
         underway.task = asyncio.get_running_loop().create_task(self._outcome(underway))
+        underway.task.add_done_callback(lambda _: self._turns.give_back_place())
+        self._counts.topic(partition.topic).requests += 1
         return underway.task
 
     async def _outcome(self, underway: _Underway) -> RemoteOutcome:
@@ -123,13 +163,16 @@ class RemoteReads:
     async def _read(self, underway: _Underway) -> RemoteOutcome:
         loop = asyncio.get_running_loop()
         read = underway.asked.read
+        begun_s = loop.time()
         begun = await loop.run_in_executor(self._pool, self._begin, underway.asked)
         if not isinstance(begun, Future):
             return begun
         underway.reading = begun
         if underway.is_unwanted:
             begun.cancel()
+        latencies = self._counts.warm if begun.done() else self._counts.cold
         found = await asyncio.wrap_future(begun)
+        latencies.add(loop.time() - begun_s)
         if isinstance(found, NotStored):
             return await loop.run_in_executor(self._pool, self._tier.absent, read, found)
         return found
@@ -139,19 +182,23 @@ class RemoteReads:
             asked.read, read_committed=asked.read_committed, client=self._client
         )
 
-    def _count(self, outcome: RemoteOutcome) -> None:
+    def _count(self, read: RemoteRead, outcome: RemoteOutcome) -> None:
         counts = self._counts
         if isinstance(outcome, RemoteSlice):
             counts.remote[RemoteCount.SERVED] += 1
             counts.remote_bytes += outcome.size_bytes
+            counts.topic(read.topic_id_partition.topic).size_bytes += outcome.size_bytes
         elif isinstance(outcome, Reading):
             counts.remote[RemoteCount.READING] += 1
+        elif isinstance(outcome, Throttled):
+            counts.remote[RemoteCount.QUEUE_FULL] += 1
         elif isinstance(outcome, Diverging):
             counts.remote[RemoteCount.DIVERGING] += 1
         elif outcome.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             counts.remote[RemoteCount.OUT_OF_RANGE] += 1
         else:
             counts.remote[RemoteCount.STORAGE_ERROR] += 1
+            counts.topic(read.topic_id_partition.topic).errors += 1
 
 
 def _release(outcome: RemoteOutcome) -> None:

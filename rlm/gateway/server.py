@@ -7,24 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+import ssl
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.connection_room import ConnectionRoom
 from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
+from rlm.gateway.connection_watch import ConnectionWatch
 from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
+from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_reader import TierReader
+from rlm.gateway.tls_acceptor import TlsAccepting, TlsAcceptor
+from rlm.gateway.upstream_connection import connect
 
 _log = logging.getLogger(__name__)
 
-_QUIET_REASONS = frozenset({CloseReason.CLIENT_LEFT, CloseReason.BROKER_CLOSED})
+_QUIET_REASONS = frozenset(
+    {
+        CloseReason.CLIENT_LEFT,
+        CloseReason.BROKER_CLOSED,
+        CloseReason.TOO_MANY_CONNECTIONS,
+        CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +45,32 @@ class ServerLimits:
     """How many connections, and when one is given up.
 
     One ends after `idle_ms` without a byte in either direction, which is behind the time after
-    which brokers end it themselves.
+    which brokers end it themselves. A request that has begun to come, and the first one in any
+    case, must have come within `request_timeout_ms`.
     """
 
     connection_count: int = 10_000
+    connection_count_of_address: int = 2**31 - 1
     connect_timeout_ms: int = 10_000
+    handshake_timeout_ms: int = 10_000
+    request_timeout_ms: int = 60_000
     idle_ms: int = 660_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayParts:
-    """`pool` runs what may block, for at most as many clients at once as it has threads."""
+    """`pool` runs what may block, for at most as many clients at once as it has threads.
+
+    `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
+    of plain text.
+    """
 
     session: SessionParts
     tier: TierReader
     pool: Executor
+    turns: ReadTurns
+    client_tls: Callable[[], ssl.SSLContext] | None = None
+    upstream_tls: Callable[[], ssl.SSLContext] | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
     counts: GatewayCounts = field(default_factory=GatewayCounts)
 
@@ -58,13 +82,17 @@ class GatewayServer:
         self._parts = parts
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._relays: dict[int, Relay] = {}
+        self._room = ConnectionRoom(
+            limit_count=parts.limits.connection_count,
+            limit_count_of_address=parts.limits.connection_count_of_address,
+        )
         self._next_number = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._doors: dict[Door, asyncio.Server] = {}
+        self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
 
     def start(self) -> None:
         """Look after the connections from now on."""
-        self._begin(self._end_idle())
+        self._begin(self._end_overdue())
 
     async def open(self, door: Door) -> None:
         """Accept clients at a door. Raises OSError, and then closes its socket."""
@@ -81,6 +109,7 @@ class GatewayServer:
 
     async def stop(self) -> None:
         """Accept no more, end all connections."""
+        acceptors = tuple(self._doors.values())
         for door in tuple(self._doors):
             self.close(door)
         relays = tuple(self._relays.values())
@@ -91,45 +120,73 @@ class GatewayServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for relay in relays:
             await relay.ended()
+        for acceptor in acceptors:
+            await acceptor.wait_closed()
 
-    async def _listen(self, door: Door) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-        return await loop.create_server(
-            lambda: ClientSide(self._buffer, lambda client: self._accept(door, client)),
-            sock=door.listener,
+    async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
+        def client_side() -> ClientSide:
+            return ClientSide(self._buffer, lambda client: self._accept(door, client))
+
+        if self._parts.client_tls is None:
+            loop = asyncio.get_running_loop()
+            return await loop.create_server(client_side, sock=door.listener)
+        acceptor = self._tls_acceptor(door, client_side, self._parts.client_tls)
+        acceptor.start()
+        return acceptor
+
+    def _tls_acceptor(
+        self,
+        door: Door,
+        client_side: Callable[[], ClientSide],
+        context: Callable[[], ssl.SSLContext],
+    ) -> TlsAcceptor:
+        accepting = TlsAccepting(
+            context=context,
+            protocol=client_side,
+            has_room=self._room.has,
+            failed=self._count_end,
+            handshake_timeout_ms=self._parts.limits.handshake_timeout_ms,
         )
+        return TlsAcceptor(door.listener, accepting)
 
     def _accept(self, door: Door, client: asyncio.Transport) -> Relay | None:
-        if len(self._relays) >= self._parts.limits.connection_count:
-            self._parts.counts.closed[CloseReason.TOO_MANY_CONNECTIONS] += 1
+        parts, address = self._parts, _address_of(client)
+        parts.counts.accepted += 1
+        refused = self._room.enter(address)
+        if refused is not None:
+            self._count_end(refused, f"address={address}")
             client.abort()
             return None
         number = self._next_number
         self._next_number += 1
+
+        def closed(reason: CloseReason, detail: str) -> None:
+            self._room.leave(address)
+            self._closed(number, reason, f"address={address} {detail}")
+
         relay = Relay(
-            Session(self._parts.session),
-            reads=RemoteReads(self._parts.tier, self._parts.pool, self._parts.counts, number),
-            pool=self._parts.pool,
-            context=self._parts.session.context,
+            Session(parts.session),
+            reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
+            pool=parts.pool,
+            context=parts.session.context,
             client=client,
-            closed=lambda reason, detail: self._closed(number, reason, detail),
+            closed=closed,
         )
         self._relays[number] = relay
-        self._parts.counts.connections = len(self._relays)
+        parts.counts.connections = len(self._relays)
         self._begin(self._connect(relay, door.name, door.upstreams()))
         return relay
 
     async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:
         """To the first that answers."""
-        loop = asyncio.get_running_loop()
         failures: list[str] = []
         for upstream in upstreams:
             # All together have the time that one would have.
             timeout_s = self._parts.limits.connect_timeout_ms / 1000 / len(upstreams)
             try:
                 async with asyncio.timeout(timeout_s):
-                    await loop.create_connection(
-                        lambda: BrokerSide(self._buffer, relay), upstream.host, upstream.port
+                    await connect(
+                        lambda: BrokerSide(self._buffer, relay), upstream, self._parts.upstream_tls
                     )
                 return
             except TimeoutError:
@@ -142,21 +199,32 @@ class GatewayServer:
     def _closed(self, number: int, reason: CloseReason, detail: str) -> None:
         del self._relays[number]
         self._parts.counts.connections = len(self._relays)
+        self._count_end(reason, detail)
+
+    def _count_end(self, reason: CloseReason, detail: str) -> None:
         self._parts.counts.closed[reason] += 1
         if reason not in _QUIET_REASONS:
             _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
 
-    async def _end_idle(self) -> None:
-        """End the connections on which nothing happens, now and then."""
+    async def _end_overdue(self) -> None:
+        """End the connections on which nothing happens, or a request does not come, by and by."""
         loop = asyncio.get_running_loop()
-        idle_s = self._parts.limits.idle_ms / 1000
+        limits = self._parts.limits
+        watch = ConnectionWatch(
+            request_s=limits.request_timeout_ms / 1000, idle_s=limits.idle_ms / 1000
+        )
         while True:
-            await asyncio.sleep(idle_s / 4)
-            for relay in tuple(self._relays.values()):
-                if loop.time() - relay.active_s > idle_s:
-                    relay.close(CloseReason.IDLE)
+            await asyncio.sleep(min(limits.request_timeout_ms, limits.idle_ms) / 4000)
+            arrivals = {number: relay.arrival for number, relay in self._relays.items()}
+            for number, reason in watch.overdue(arrivals, loop.time()).items():
+                self._relays[number].close(reason)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _address_of(client: asyncio.Transport) -> str:
+    peer = client.get_extra_info("peername")
+    return str(peer[0]) if peer else ""

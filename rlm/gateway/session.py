@@ -59,6 +59,16 @@ class Session:
         """Whether the broker owes nothing."""
         return not self._state.pending
 
+    @property
+    def request_count(self) -> int:
+        """How many requests have come whole."""
+        return self._requests.stream.ended_count
+
+    @property
+    def is_within_request(self) -> bool:
+        """Whether a part of a request came whose rest has not."""
+        return self._requests.stream.is_within_frame
+
     def from_client(self, data: memoryview) -> list[Action]:
         """Take what the client sent; the buffer may be reused when the actions were carried out."""
         return self._step(CloseReason.MALFORMED_REQUEST, self._requests.stream.feed, data)

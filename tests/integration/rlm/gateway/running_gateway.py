@@ -25,6 +25,7 @@ from rlm.gateway.tier_facts import MetadataTierView
 from rlm.gateway.tier_reader import TierReader
 from rlm.gateway.tiered_topics import tiered_topics
 from rlm.gateway.topology import GatewayTopology
+from rlm.gateway_security import GatewayTls
 from rlm.outside import storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.fetcher import RemoteFetcher
@@ -40,6 +41,7 @@ from rsm.storage.filesystem import FilesystemChunkStorage
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaBroker
 
+PLAIN_TEXT = GatewayTls(towards_clients=None, towards_brokers=None)
 _START_DEADLINE_S = 10.0
 
 
@@ -73,8 +75,14 @@ def running_gateway(
     server_limits: ServerLimits | None = None,
     quota: FetchQuotaSettings | None = None,
     place_count: int = 110,
+    upstream_port: int | None = None,
+    tls: GatewayTls = PLAIN_TEXT,
 ) -> Iterator[RunningGateway]:
-    """Serve until the block ends. `storage` replaces the host's store."""
+    """Serve until the block ends.
+
+    `storage` replaces the host's store, `upstream_port` is that of another of the broker's
+    listeners, which `tls` has to fit.
+    """
     broker = broker or host.cluster.broker
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
@@ -83,12 +91,6 @@ def running_gateway(
         tier = _tier(metadata, manager, reads)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
-        clock = SystemClock()
-        turns = ReadTurns(
-            quota=FetchQuota(quota or FetchQuotaSettings(), clock.monotonic_ms()),
-            place_count=place_count,
-            clock=clock,
-        )
         session = SessionParts(
             context=lambda: _context(broker.node_id, address, metadata, tier.timestamps),
             view=MetadataTierView(metadata, SystemClock()),
@@ -100,13 +102,16 @@ def running_gateway(
             session=session,
             tier=TierReader(metadata, tier.fetcher),
             pool=pool,
-            turns=turns,
+            turns=_turns(quota or FetchQuotaSettings(), place_count),
+            client_tls=tls.towards_clients,
+            upstream_tls=tls.towards_brokers,
             limits=server_limits or ServerLimits(),
         )
+        port = upstream_port or broker.port
         door = Door(
             name="broker",
             listener=listener,
-            upstreams=lambda: (HostPort(host="127.0.0.1", port=broker.port),),
+            upstreams=lambda: (HostPort(host="127.0.0.1", port=port),),
         )
         with _serving(GatewayServer(parts), door):
             yield RunningGateway(
@@ -149,6 +154,13 @@ def _context(
         metadata=metadata,
         timestamps=timestamps,
         new_id=uuid4,
+    )
+
+
+def _turns(quota: FetchQuotaSettings, place_count: int) -> ReadTurns:
+    clock = SystemClock()
+    return ReadTurns(
+        quota=FetchQuota(quota, clock.monotonic_ms()), place_count=place_count, clock=clock
     )
 
 

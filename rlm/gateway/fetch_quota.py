@@ -1,0 +1,74 @@
+"""How many bytes of the store clients may be given in a time (KIP-956). Pure.
+
+A bucket: it fills at `bytes_per_second`, up to what the windows together would let through; what
+was given is taken out, below zero where an answer was larger than what was there. So the rate is
+kept over any long time, and a pause is made up for within the windows at most. It begins with one
+window's worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNLIMITED_BYTES_PER_SECOND = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchQuotaSettings:
+    """Kafka's `remote.log.manager.fetch.max.bytes.per.second` and the windows it is kept over."""
+
+    bytes_per_second: int = UNLIMITED_BYTES_PER_SECOND
+    window_count: int = 11
+    window_ms: int = 1_000
+
+    def __post_init__(self) -> None:
+        if min(self.bytes_per_second, self.window_count, self.window_ms) < 1:
+            raise ValueError(f"not a quota: {self}")
+
+    def shared_by(self, process_count: int) -> FetchQuotaSettings:
+        """One of so many processes' even share."""
+        if self.bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
+            return self
+        return FetchQuotaSettings(
+            bytes_per_second=max(self.bytes_per_second // process_count, 1),
+            window_count=self.window_count,
+            window_ms=self.window_ms,
+        )
+
+
+class FetchQuota:
+    """Not thread-safe. `now_ms` is monotonic time, the first time that of the construction."""
+
+    def __init__(self, settings: FetchQuotaSettings, now_ms: int) -> None:
+        self._settings = settings
+        self._is_limited = settings.bytes_per_second < UNLIMITED_BYTES_PER_SECOND
+        # In bytes times 1000, so that a millisecond's worth is a whole number.
+        self._most = settings.bytes_per_second * settings.window_ms * settings.window_count
+        self._available = settings.bytes_per_second * settings.window_ms
+        self._filled_ms = now_ms
+
+    def charge(self, size_bytes: int, now_ms: int) -> None:
+        """So much was given."""
+        if self._is_limited:
+            self._fill(now_ms)
+            self._available -= size_bytes * 1_000
+
+    def throttle_ms(self, now_ms: int, *, reserved_bytes: int = 0) -> int:
+        """How long nothing more may be given; 0 if something may be.
+
+        `reserved_bytes` are expected to be given for what is under way.
+        """
+        if not self._is_limited:
+            return 0
+        self._fill(now_ms)
+        missing = reserved_bytes * 1_000 - self._available
+        if missing < 0:
+            return 0
+        return missing // self._settings.bytes_per_second + 1
+
+    def _fill(self, now_ms: int) -> None:
+        passed_ms = max(now_ms - self._filled_ms, 0)
+        self._filled_ms = max(now_ms, self._filled_ms)
+        self._available = min(
+            self._available + passed_ms * self._settings.bytes_per_second, self._most
+        )

@@ -1,0 +1,52 @@
+"""A gateway's limits as its parts take them, from the configuration."""
+
+from __future__ import annotations
+
+from rlm.config.load import Config
+from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.limits import SessionLimits
+from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.server import ServerLimits
+from rsm.segment.clock import Clock
+
+
+def session_limits(config: Config) -> SessionLimits:
+    """What one connection may take."""
+    limits = config.gateway_limits
+    return SessionLimits(
+        request_bytes=config.gateway.request_max_bytes,
+        gathered_request_bytes=limits.gathered_request_bytes,
+        gathered_answer_bytes=limits.gathered_answer_bytes,
+        fetch_max_bytes=limits.fetch_max_bytes,
+        pipelined_count=limits.pipelined_request_count,
+        remote_wait_ms=config.gateway.fetch_max_wait_ms,
+        log_ends_age_ms=limits.log_ends_age_ms,
+    )
+
+
+def server_limits(config: Config) -> ServerLimits:
+    """How many connections, and when one is given up."""
+    limits = config.gateway_limits
+    return ServerLimits(
+        connection_count=config.gateway.max_connections,
+        connection_count_of_address=limits.connections_of_address,
+        connect_timeout_ms=limits.connect_timeout_ms,
+        handshake_timeout_ms=limits.connect_timeout_ms,
+        request_timeout_ms=limits.request_timeout_ms,
+        idle_ms=limits.connections_max_idle_ms,
+    )
+
+
+def read_turns(config: Config, clock: Clock) -> ReadTurns:
+    """Who may read the store when."""
+    limits = config.gateway_limits
+    settings = FetchQuotaSettings(
+        bytes_per_second=limits.fetch_bytes_per_second,
+        window_count=limits.fetch_quota_window_count,
+        window_ms=limits.fetch_quota_window_seconds * 1_000,
+    )
+    return ReadTurns(
+        quota=FetchQuota(settings, clock.monotonic_ms()),
+        place_count=config.gateway.reader_thread_count + limits.reader_pending_count,
+        clock=clock,
+    )

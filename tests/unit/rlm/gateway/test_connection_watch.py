@@ -1,0 +1,63 @@
+"""Connections that are held open: half-open ones, dripping ones, idle ones."""
+
+from __future__ import annotations
+
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.connection_watch import Arrival, ConnectionWatch
+
+_LONG_S = 600.0
+
+
+def _arrival(
+    request_count: int, *, is_partial: bool = False, is_read: bool = True, active_s: float = 1e9
+) -> Arrival:
+    return Arrival(
+        request_count=request_count, is_partial=is_partial, is_read=is_read, active_s=active_s
+    )
+
+
+def _watch() -> ConnectionWatch:
+    return ConnectionWatch(request_s=10.0, idle_s=_LONG_S)
+
+
+def test_overdue_when_no_request_ever_comes_then_the_connection_is_found() -> None:
+    watch = _watch()
+    assert watch.overdue({1: _arrival(0)}, 0.0) == {}
+    assert watch.overdue({1: _arrival(0)}, 9.0) == {}
+    assert watch.overdue({1: _arrival(0)}, 10.0) == {1: CloseReason.NO_REQUEST}
+
+
+def test_overdue_when_a_request_drips_then_the_connection_is_found() -> None:
+    """However many bytes keep it from being idle."""
+    watch = _watch()
+    assert watch.overdue({1: _arrival(7, is_partial=True)}, 0.0) == {}
+    found = watch.overdue({1: _arrival(7, is_partial=True, active_s=11.0)}, 11.0)
+    assert found == {1: CloseReason.SLOW_REQUEST}
+
+
+def test_overdue_when_requests_come_whole_then_what_is_partial_now_has_its_own_time() -> None:
+    watch = _watch()
+    for second in range(0, 100, 6):
+        assert watch.overdue({1: _arrival(second, is_partial=True)}, float(second)) == {}
+
+
+def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_anew() -> None:
+    """What the client could not send is not its fault."""
+    watch = _watch()
+    watch.overdue({1: _arrival(3, is_partial=True)}, 0.0)
+    watch.overdue({1: _arrival(3, is_partial=True, is_read=False)}, 8.0)
+    assert watch.overdue({1: _arrival(3, is_partial=True)}, 16.0) == {}
+    assert watch.overdue({1: _arrival(3, is_partial=True)}, 26.0) != {}
+
+
+def test_overdue_when_a_client_waits_between_requests_then_only_idleness_ends_it() -> None:
+    watch = _watch()
+    assert watch.overdue({1: _arrival(5, active_s=0.0)}, _LONG_S) == {}
+    assert watch.overdue({1: _arrival(5, active_s=0.0)}, _LONG_S + 1) == {1: CloseReason.IDLE}
+
+
+def test_overdue_when_connections_have_gone_then_nothing_of_them_is_kept() -> None:
+    watch = _watch()
+    watch.overdue({number: _arrival(0) for number in range(100)}, 0.0)
+    watch.overdue({}, 1.0)
+    assert not watch._seen
