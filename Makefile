@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test demo bench proto docs lock clean static downloads
+.PHONY: help setup check test demo bench bench-gateway proto docs lock clean static downloads
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -18,7 +18,7 @@ PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --g
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMPS)/kafka ## Install Python packages and Kafka's jars below the checkout
 
@@ -33,6 +33,10 @@ demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave 
 
 bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
 	@$(BIN)/python -m bench $(if $(OUT),--out $(OUT))
+
+bench-gateway: setup ## The same of the gateway (OUT=FILE, ONLY="relay-1 …", SHORT=1: little data)
+	@$(BIN)/python -m bench.gateway $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(SHORT),--short)
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)

@@ -6,7 +6,7 @@ large as a busy producer makes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,40 +49,45 @@ class Dataset:
         """The product's own view of the broker's log dirs."""
         return LogDirSource(self.cluster.broker.log_dirs, clock=SystemClock())
 
-    def partition(self) -> TopicIdPartition:
-        """The one partition, by its topic's id."""
-        (found,) = [each for each in self.source().partitions() if each.topic == TOPIC]
+    def partition(self, topic: str = TOPIC) -> TopicIdPartition:
+        """A topic's one partition, by the topic's id."""
+        (found,) = [each for each in self.source().partitions() if each.topic == topic]
         return found
 
 
 @contextmanager
-def produced_dataset(sizes: BenchSizes) -> Iterator[Dataset]:
+def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[Dataset]:
     """A broker with the topic filled; at the end all of it is gone."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
-        KafkaCluster(Path(directory) / "kafka") as cluster,
+        KafkaCluster(Path(directory) / "kafka", jvm_flags=jvm_flags) as cluster,
     ):
-        cluster.create_topic(TOPIC, config={"segment.bytes": str(sizes.segment_bytes)})
-        _produce(cluster.bootstrap_servers, sizes)
+        fill_topic(cluster, TOPIC, sizes)
         yield Dataset(cluster=cluster, scratch=Path(directory), sizes=sizes)
 
 
-def _produce(bootstrap_servers: str, sizes: BenchSizes) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 20, "log_level": 3})
+def fill_topic(
+    cluster: KafkaCluster, topic: str, sizes: BenchSizes, config: Mapping[str, str] | None = None
+) -> None:
+    """Create a topic of one partition and fill it; every topic gets the same records."""
+    segments = {"segment.bytes": str(sizes.segment_bytes)}
+    cluster.create_topic(topic, config={**segments, **(config or {})})
+    servers = cluster.bootstrap_servers
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 3})
     random = Random(1)
     pool = random.randbytes(_POOL_BYTES)
     for _ in range(sizes.total_bytes // sizes.record_bytes):
         start = random.randrange(_POOL_BYTES - sizes.record_bytes)
-        _hand_over(producer, pool[start : start + sizes.record_bytes])
+        _hand_over(producer, topic, pool[start : start + sizes.record_bytes])
     if producer.flush(_FLUSH_TIMEOUT_S):
         raise RuntimeError("the broker did not acknowledge all records in time")
 
 
-def _hand_over(producer: Producer, value: bytes) -> None:
+def _hand_over(producer: Producer, topic: str, value: bytes) -> None:
     while True:
         try:
-            producer.produce(TOPIC, value, partition=0)
+            producer.produce(topic, value, partition=0)
         except BufferError:
             producer.poll(0.1)
         else:

@@ -3,9 +3,7 @@
 The topic is stored and not trimmed, so all read the same offsets: the product takes from the store
 whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read`, the
 whole command with every record decoded and printed, and the scan under it, which fetches from the
-store and checks every batch, as whoever serves batches needs them. The consumer is told not to
-pause when its queue is full (fetch.queue.backoff.ms), or it would look slower than it is. Runs
-alternate.
+store and checks every batch, as whoever serves batches needs them. Runs alternate.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
-
+from bench.consumer import consume
 from bench.dataset import TOPIC, Dataset
 from bench.measurement import Measurement, of_runs
 from rlm.cli.session import open_session
@@ -32,7 +29,6 @@ from tests.services.rlm_run import RLM
 _MB = 1_000_000
 _PEER = "librdkafka consumer, local data"
 _TIMEOUT_S = 60.0
-_BATCH = 10_000
 _FETCH_THREADS = 2  # as `rlm read`
 
 
@@ -47,7 +43,7 @@ def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:
     printed: list[float] = []
     with _remote_reader(configuration) as reader:
         for _ in range(dataset.sizes.runs):
-            consumed.append(size_mb / _consume(dataset.cluster.bootstrap_servers, offsets))
+            consumed.append(size_mb / _consume(dataset, offsets))
             scanned.append(size_mb / _scan(reader, dataset.partition(), offsets))
             printed.append(size_mb / _rlm_read(configuration, offsets))
     return [
@@ -63,30 +59,9 @@ def _ratios(ours: Sequence[float], peers: Sequence[float]) -> list[float]:
     return [our / peer for our, peer in zip(ours, peers, strict=True)]
 
 
-def _consume(bootstrap_servers: str, offsets: OffsetRange) -> float:
-    """Seconds from the assignment to the last record."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "bench",
-            "enable.auto.commit": False,
-            "fetch.queue.backoff.ms": 2,
-            "queued.max.messages.kbytes": 1_048_576,
-            "queued.min.messages": 1_000_000,
-            "fetch.max.bytes": 104_857_600,
-            "max.partition.fetch.bytes": 16_777_216,
-        }
-    )
-    with closing(consumer):
-        started = time.perf_counter()
-        consumer.assign([TopicPartition(TOPIC, 0, offsets.start_offset)])
-        missing = len(offsets)
-        while missing > 0:
-            records = consumer.consume(min(_BATCH, missing), timeout=_TIMEOUT_S)
-            if not records:
-                raise RuntimeError(f"the consumer got stuck, {missing} records before the end")
-            missing -= len(records)
-        return time.perf_counter() - started
+def _consume(dataset: Dataset, offsets: OffsetRange) -> float:
+    consumed = consume(dataset.cluster.bootstrap_servers, TOPIC, offsets)
+    return consumed.ended_s - consumed.started_s
 
 
 @contextmanager

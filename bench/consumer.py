@@ -1,0 +1,60 @@
+"""librdkafka's consumer, reading one range of offsets as fast as it can.
+
+It is told not to pause when its queue is full (fetch.queue.backoff.ms), or it would look slower
+than it is.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, TopicPartition
+
+from rsm.segment.ranges import OffsetRange
+
+_TIMEOUT_S = 60.0
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumed:
+    """When the assignment was made and when the last record had come, by the system's clock.
+
+    The clock (CLOCK_MONOTONIC) is the same in all processes of a machine.
+    """
+
+    started_s: float
+    ended_s: float
+
+
+def consume(bootstrap_servers: str, topic: str, offsets: OffsetRange) -> Consumed:
+    """Read partition 0 of a topic. Raises RuntimeError if something is missing or comes late."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "bench",
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "fetch.queue.backoff.ms": 2,
+            "queued.max.messages.kbytes": 1_048_576,
+            "queued.min.messages": 1_000_000,
+            "fetch.max.bytes": 104_857_600,
+            "max.partition.fetch.bytes": 16_777_216,
+        }
+    )
+    with closing(consumer):
+        started_s = time.monotonic()
+        consumer.assign([TopicPartition(topic, 0, offsets.start_offset)])
+        next_offset = offsets.start_offset
+        while next_offset < offsets.end_offset:
+            missing = offsets.end_offset - next_offset
+            records = consumer.consume(min(_BATCH, missing), timeout=_TIMEOUT_S)
+            if not records:
+                raise RuntimeError(f"the consumer got stuck, {missing} records before the end")
+            last = records[-1]
+            next_offset += len(records)
+            if last.error() is not None or last.offset() != next_offset - 1:
+                raise RuntimeError(f"not the record before {next_offset}: {last.error()}")
+        return Consumed(started_s=started_s, ended_s=time.monotonic())

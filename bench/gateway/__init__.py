@@ -1,0 +1,1 @@
+"""`make bench-gateway`: reading through the gateway beside reading from the broker alone."""

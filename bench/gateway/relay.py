@@ -1,0 +1,57 @@
+"""Local data through the gateway, beside the same read from the broker directly."""
+
+from __future__ import annotations
+
+from bench.dataset import TOPIC
+from bench.gateway.stage import Stage
+from bench.gateway.throughput import Readers, Way, overlapping_pieces
+from bench.measurement import Measurement
+
+MANY = 8
+_GOALS = {1: "≥ 0.95, floor 0.85", MANY: "≥ 0.9, floor 0.65"}
+_SHARE_OF_EACH = 4  # each of many consumers reads a quarter of the log
+
+
+def measure_relay_to_one(stage: Stage, readers: Readers) -> list[Measurement]:
+    """One consumer, all of the log."""
+    return _measure(stage, readers, consumers=1)
+
+
+def measure_relay_to_many(stage: Stage, readers: Readers) -> list[Measurement]:
+    """Eight consumers at once."""
+    return _measure(stage, readers, consumers=MANY)
+
+
+def _measure(stage: Stage, readers: Readers, *, consumers: int) -> list[Measurement]:
+    who = "1 consumer" if consumers == 1 else f"{consumers} consumers"
+    direct, relayed = readers.alternate(*relay_ways(stage, consumers=consumers, who=who))
+    return [
+        *direct.measurements(),
+        *relayed.measurements(),
+        relayed.ratio(direct, goal=_GOALS[consumers], metric=f"relayed ÷ direct, {who}"),
+    ]
+
+
+def relay_ways(stage: Stage, *, consumers: int, who: str) -> tuple[Way, Way]:
+    """Directly and through the gateway; `who` tells them from others of their kind."""
+    record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
+    pieces = overlapping_pieces(
+        record_count,
+        count=consumers,
+        length=record_count if consumers == 1 else record_count // _SHARE_OF_EACH,
+    )
+    direct = Way(
+        name=f"direct, {who}",
+        address=stage.broker_address,
+        topic=TOPIC,
+        pieces=pieces,
+        processes={"broker": stage.broker},
+    )
+    relayed = Way(
+        name=f"relayed, {who}",
+        address=stage.gateway_address,
+        topic=TOPIC,
+        pieces=pieces,
+        processes={"gateway": stage.gateway, "broker": stage.broker},
+    )
+    return direct, relayed

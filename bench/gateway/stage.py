@@ -1,0 +1,122 @@
+"""What is measured: a broker with the same records twice, and `rlm run` with its gateway.
+
+One topic is whole on the broker. The other is tiered and trimmed: of it the broker has only the
+newest segments, everything below is read from the store, a directory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from bench.dataset import BenchSizes, Dataset, fill_topic, produced_dataset
+from bench.gateway.processes import ProcessGroup, gateway_under, process_tree
+from rsm.segment.ranges import OffsetRange
+from tests.services.ports import free_ports
+from tests.services.rlm_run import RLM, RlmRun
+from tests.services.waiting import wait_until
+
+TIERED = "bench-tiered"
+_TIERED_DEADLINE_S = 180.0
+_KEPT_SEGMENTS = 1  # the newest rolled one; the active one is not counted
+
+# As Kafka's own start script has it; the tests' brokers start faster and are slower.
+_JVM_OF_KAFKA = (
+    "-Xms1g",
+    "-Xmx1g",
+    "-XX:TieredStopAtLevel=4",
+    "-XX:-UseSerialGC",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySizes:
+    """How much of everything; `short()` shows that it works, not how fast it is."""
+
+    data: BenchSizes = field(default_factory=BenchSizes)
+    idle_connections: int = 2_000
+    delay_ms: int = 30
+    jvm_flags: tuple[str, ...] = _JVM_OF_KAFKA
+
+    @staticmethod
+    def short() -> GatewaySizes:
+        return GatewaySizes(
+            data=BenchSizes(total_bytes=6 << 20, segment_bytes=1 << 20, runs=1),
+            idle_connections=20,
+            delay_ms=2,
+            jvm_flags=(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """All of it, running. `trimmed` are the tiered topic's offsets that only the store has."""
+
+    dataset: Dataset
+    sizes: GatewaySizes
+    rlm: RlmRun
+    gateway_address: str
+    trimmed: OffsetRange
+
+    @property
+    def broker_address(self) -> str:
+        return self.dataset.cluster.bootstrap_servers
+
+    @property
+    def broker(self) -> ProcessGroup:
+        return process_tree(self.dataset.cluster.broker.pid)
+
+    @property
+    def gateway(self) -> ProcessGroup:
+        return gateway_under(self.rlm.pid)
+
+
+@contextmanager
+def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[Stage]:
+    """Everything in place; at the end all of it is gone."""
+    console.print(f"producing {sizes.data.total_bytes >> 20} MiB, twice")
+    with produced_dataset(sizes.data, jvm_flags=sizes.jvm_flags) as dataset:
+        fill_topic(dataset.cluster, TIERED, sizes.data)
+        (port,) = free_ports(1)
+        address = f"127.0.0.1:{port}"
+        rlm = RlmRun(
+            dataset.scratch / "rlm", dataset.cluster, settings={"gateway.listener": address}
+        )
+        try:
+            rlm.start()
+            console.print("tiering and trimming one of the topics")
+            trimmed = _tier(dataset, rlm)
+            yield Stage(
+                dataset=dataset, sizes=sizes, rlm=rlm, gateway_address=address, trimmed=trimmed
+            )
+        finally:
+            rlm.stop()
+
+
+def _tier(dataset: Dataset, rlm: RlmRun) -> OffsetRange:
+    """Have the topic tiered; wait until it is trimmed; what is trimmed."""
+    subprocess.run(
+        [
+            *(RLM, "topic", "set", TIERED, "--config", str(rlm.configuration)),
+            *("--local-retention-bytes", "1"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+    def is_trimmed() -> bool:
+        rlm.require_running()
+        rolled = dataset.source().local_log(dataset.partition(TIERED)).rolled
+        return len(rolled) <= _KEPT_SEGMENTS
+
+    wait_until(is_trimmed, _TIERED_DEADLINE_S, "the topic is trimmed", interval_s=0.2)
+    log = dataset.source().local_log(dataset.partition(TIERED))
+    starts = [segment.offsets.start_offset for segment in log.rolled]
+    return OffsetRange(start_offset=0, end_offset=min([*starts, log.active_base_offset]))

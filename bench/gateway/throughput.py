@@ -1,0 +1,116 @@
+"""Ways of reading that take turns: how fast each is, and what it costs whom.
+
+A way is read by one consumer or several at once, each in a process of its own: within one, Python
+would be what limits them. They live as long as the benchmark, so no run pays for their start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from bench.consumer import consume
+from bench.gateway.processes import ProcessGroup
+from bench.measurement import Measurement, of_runs
+from rsm.segment.ranges import OffsetRange
+
+_MB = 1_000_000
+_GB = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way of reading: partition 0 of a topic at an address, `pieces` at once.
+
+    `processes`, by name, are those whose processor time it costs.
+    """
+
+    name: str
+    address: str
+    topic: str
+    pieces: Sequence[OffsetRange]
+    processes: Mapping[str, ProcessGroup]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """The runs of one way."""
+
+    way: Way
+    mb_per_s: tuple[float, ...]
+    cpu_s_per_gb: Mapping[str, tuple[float, ...]]
+
+    def measurements(self) -> list[Measurement]:
+        """Throughput, and the processor time of each kind of process."""
+        return [
+            of_runs(self.way.name, self.mb_per_s, unit="MB/s"),
+            *(
+                of_runs(f"{process} CPU: {self.way.name}", runs, unit="s/GB")
+                for process, runs in self.cpu_s_per_gb.items()
+            ),
+        ]
+
+    def ratio(self, peer: Readings, *, goal: str, metric: str = "") -> Measurement:
+        """This way's throughput by the peer's, run by run."""
+        pairs = zip(self.mb_per_s, peer.mb_per_s, strict=True)
+        return of_runs(
+            metric or f"{self.way.name} ÷ {peer.way.name}",
+            [ours / theirs for ours, theirs in pairs],
+            unit="ratio",
+            peer=peer.way.name,
+            goal=goal,
+        )
+
+
+class Readers:
+    """Runs ways, from one thread."""
+
+    def __init__(self, pool: ProcessPoolExecutor, *, record_bytes: int, runs: int) -> None:
+        self._pool = pool
+        self._record_bytes = record_bytes
+        self._runs = runs
+
+    def alternate(self, *ways: Way) -> list[Readings]:
+        """Run after run, each way once; before that once unmeasured, to have all warm."""
+        for way in ways:
+            self._run(way)
+        rounds = [[self._run(way) for way in ways] for _ in range(self._runs)]
+        return [
+            Readings(
+                way=way,
+                mb_per_s=tuple(mb_per_s for mb_per_s, _ in runs),
+                cpu_s_per_gb={name: tuple(cpu[name] for _, cpu in runs) for name in way.processes},
+            )
+            for way, runs in zip(ways, zip(*rounds, strict=True), strict=True)
+        ]
+
+    def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
+        """MB/s of record values, and CPU seconds per GB of them."""
+        before = {name: group.cpu_s() for name, group in way.processes.items()}
+        reading = [
+            self._pool.submit(consume, way.address, way.topic, piece) for piece in way.pieces
+        ]
+        consumed = [each.result() for each in reading]
+        read_bytes = sum(map(len, way.pieces)) * self._record_bytes
+        seconds = max(c.ended_s for c in consumed) - min(c.started_s for c in consumed)
+        cpu_s = {name: group.cpu_s() - before[name] for name, group in way.processes.items()}
+        return read_bytes / _MB / seconds, {
+            name: used / (read_bytes / _GB) for name, used in cpu_s.items()
+        }
+
+
+@contextmanager
+def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers]:
+    """Processes for so many consumers at once."""
+    with ProcessPoolExecutor(consumers, mp_context=get_context("spawn")) as pool:
+        yield Readers(pool, record_bytes=record_bytes, runs=runs)
+
+
+def overlapping_pieces(end_offset: int, *, count: int, length: int) -> list[OffsetRange]:
+    """So many ranges of one length, evenly spread over [0, end_offset)."""
+    step = (end_offset - length) // max(1, count - 1)
+    starts = [step * number for number in range(count)]
+    return [OffsetRange(start_offset=start, end_offset=start + length) for start in starts]
