@@ -11,11 +11,11 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.events import ProcessRegistered, TopicPolicyChanged
 from rlmm.fold import fold
-from rlmm.positions import ReadPosition
+from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.progress import Progress
-from rlmm.spi import MetadataPosition, PublishResult
+from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step
-from rlmm.topic.event_topic import EventTopic, TopicRecord
+from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 logger = logging.getLogger(__name__)
@@ -106,15 +106,7 @@ class _BatchFold:
         except CorruptError as error:
             self._skip(record, CORRUPT, error)
             return
-        outcome = fold(
-            self.overlay,
-            step,
-            append_time_ms=append_time_ms,
-            position=MetadataPosition(partition=record.partition, offset=record.offset),
-        )
-        for write in outcome.writes:
-            self.overlay.add(write)
-        refusal = outcome.refusal
+        refusal = fold(self.overlay, step, record)
         if refusal is None:
             self.accepted += 1
         else:

@@ -1,4 +1,4 @@
-"""The rules: what one record does to what is known. Pure and total.
+"""The rules: what one record does to what is known. Total, and pure but for the state it is given.
 
 Every process that folds the same log holds the same state, and a fold of the compacted log equals
 the live one: acceptance depends only on claims, which are never removed, and on the segment's own
@@ -24,9 +24,9 @@ request, which is written when the log starts there: a request that is met is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from rlmm.events import (
     LeadershipClaimed,
@@ -37,6 +37,7 @@ from rlmm.events import (
     SegmentDeadLettered,
     TopicPolicyChanged,
 )
+from rlmm.positions import TopicRecord
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
     RecordKey,
@@ -45,7 +46,7 @@ from rlmm.record_keys import (
     segment_subject,
 )
 from rlmm.segment_entry import SegmentEntry, with_record
-from rlmm.spi import MetadataPosition, PartitionState, Registration
+from rlmm.spi import PartitionState, Registration
 from rlmm.steps import SegmentStep, Step, Tombstone
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -69,98 +70,66 @@ class Refusal(Enum):
     CLAIM_REMOVED = "claim_removed"
 
 
-class PutSegment(NamedTuple):
-    """A segment is now this; None: nothing is left of it."""
-
-    subject: bytes
-    entry: SegmentEntry | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutPartition:
-    """A partition is now this."""
-
-    subject: bytes
-    state: PartitionState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutRecordKey:
-    """The key of a trim, log start or request stands in the log at `offset`; None: no longer."""
-
-    key: RecordKey
-    offset: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutPolicy:
-    """A topic id's policy is now this; None: removed."""
-
-    topic_id: bytes
-    event: TopicPolicyChanged | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutRegistration:
-    """A process is now registered like this; None: removed."""
-
-    process_id: bytes
-    registration: Registration | None
-
-
-Write = PutSegment | PutPartition | PutRecordKey | PutPolicy | PutRegistration
-
-
-class Outcome(NamedTuple):
-    """What a record did: `refusal` is None if it was accepted; `writes` hold either way."""
-
-    writes: tuple[Write, ...] = ()
-    refusal: Refusal | None = None
-
-
-class FoldView(Protocol):
-    """What is known so far. Subjects as in rlmm/record_keys.py."""
+class FoldState(Protocol):
+    """What is known so far, and takes what a record changes. Subjects as in rlmm/record_keys.py."""
 
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
         """One segment, None if no record of it is known."""
 
+    def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
+        """A segment is now this; None: nothing is left of it."""
+
     def partition_state(self, subject: bytes) -> PartitionState:
         """One partition, empty if nothing is known."""
 
+    def put_partition(self, subject: bytes, state: PartitionState) -> None:
+        """A partition is now this."""
 
-def fold(view: FoldView, step: Step, *, append_time_ms: int, position: MetadataPosition) -> Outcome:
-    """Say what a record does, given what all records before it in its partition did.
+    def put_record_key(self, key: RecordKey, offset: int | None) -> None:
+        """A trim's, log start's or request's record stands at `offset`; None: no longer."""
 
-    `append_time_ms` is the broker's time of the record (LogAppendTime). Raises nothing.
+    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
+        """A topic id's policy is now this; None: removed."""
+
+    def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
+        """A process is now registered like this; None: removed."""
+
+
+def fold(state: FoldState, step: Step, record: TopicRecord) -> Refusal | None:
+    """Do what a record does, given what all records before it in its partition did.
+
+    `step` is what `record` says. Returns why it is refused, None if it is not. Raises nothing but
+    what `state` raises.
     """
     if isinstance(step, SegmentStep):
-        return _fold_segment(view, step, append_time_ms, position)
+        return _fold_segment(state, step, record)
     match step:
         case LeadershipClaimed():
-            return _fold_claim(view, step)
+            return _fold_claim(state, step)
         case LocalLogTrimmed() | LogStartAdvanced():
-            return _fold_fenced(view, step, position.offset)
+            return _fold_fenced(state, step, record.offset)
         case LogStartRequested():
-            return _fold_log_start_request(view, step, position.offset)
+            return _fold_log_start_request(state, step, record.offset)
         case SegmentDeadLettered():
-            return _fold_dead_lettered(view, step)
+            return _fold_dead_lettered(state, step)
         case TopicPolicyChanged():
-            return Outcome(writes=(PutPolicy(topic_id=step.policy.topic_id.bytes, event=step),))
+            state.put_policy(step.policy.topic_id.bytes, step)
+            return None
         case ProcessRegistered():
-            registration = Registration(process=step, heartbeat_ms=append_time_ms)
-            put = PutRegistration(process_id=step.process_id.bytes, registration=registration)
-            return Outcome(writes=(put,))
+            registration = Registration(process=step, heartbeat_ms=record.append_time_ms)
+            state.put_registration(step.process_id.bytes, registration)
+            return None
         case Tombstone():
-            return _fold_tombstone(view, step.key)
+            return _fold_tombstone(state, step.key)
 
 
-def _fold_segment(
-    view: FoldView, step: SegmentStep, append_time_ms: int, position: MetadataPosition
-) -> Outcome:
-    before = view.segment_entry(step.subject)
-    refusal = _segment_refusal(view, step, before, append_time_ms)
+def _fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
+    subject, append_time_ms = step.subject, record.append_time_ms
+    before = state.segment_entry(subject)
+    refusal = _segment_refusal(state, step, before, append_time_ms)
     if refusal:
-        return _refused(step.subject, before, step.event_id, refusal)
+        _note_refused(state, subject, before, step.event_id)
+        return refusal
     deadline_ms = step.copy_deadline_ms
     if step.state is STARTED and step.copy_timeout_ms:
         deadline_ms = append_time_ms + step.copy_timeout_ms
@@ -174,28 +143,29 @@ def _fold_segment(
         end_offset=step.end_offset,
         changed_ms=append_time_ms,
         copy_deadline_ms=deadline_ms,
-        metadata_partition=position.partition,
-        metadata_offset=position.offset,
+        metadata_partition=record.partition,
+        metadata_offset=record.offset,
         epochs=step.epochs,
         value=step.value,
     )
-    return Outcome(writes=(PutSegment(subject=step.subject, entry=entry),))
+    state.put_segment(subject, entry)
+    return None
 
 
 def _segment_refusal(
-    view: FoldView, step: SegmentStep, before: SegmentEntry | None, append_time_ms: int
+    state: FoldState, step: SegmentStep, before: SegmentEntry | None, append_time_ms: int
 ) -> Refusal | None:
     current = before.state if before else None
-    state = step.state
-    if state is DELETE_STARTED and not _owns(view, step.subject, step.writer):
+    wanted = step.state
+    if wanted is DELETE_STARTED and not _owns(state, step.subject, step.writer):
         return Refusal.NOT_OWNER
-    if not _may_follow(current, state):
+    if not _may_follow(current, wanted):
         if current is None:
             return Refusal.UNKNOWN_SEGMENT
-        return Refusal.STEP_BACK if current.value >= state.value else Refusal.SKIPPED_STATE
-    if state is DELETE_STARTED and step.expected_state is not current:
+        return Refusal.STEP_BACK if current.value >= wanted.value else Refusal.SKIPPED_STATE
+    if wanted is DELETE_STARTED and step.expected_state is not current:
         return Refusal.UNEXPECTED_STATE
-    if state is FINISHED:
+    if wanted is FINISHED:
         # The event names its own deadline, so a fold that no longer has STARTED refuses it too.
         started_deadline_ms = before.copy_deadline_ms if before else 0
         for deadline_ms in (step.copy_deadline_ms, started_deadline_ms):
@@ -204,50 +174,51 @@ def _segment_refusal(
     return None
 
 
-def _may_follow(current: SegmentState | None, state: SegmentState) -> bool:
-    if state is STARTED:
+def _may_follow(current: SegmentState | None, wanted: SegmentState) -> bool:
+    if wanted is STARTED:
         return current is None
-    if state is FINISHED:
+    if wanted is FINISHED:
         return current is None or current is STARTED
-    if state is DELETE_STARTED:
+    if wanted is DELETE_STARTED:
         return current is STARTED or current is FINISHED
     return current is DELETE_STARTED
 
 
-def _refused(
-    subject: bytes, before: SegmentEntry | None, event_id: bytes, refusal: Refusal
-) -> Outcome:
+def _note_refused(
+    state: FoldState, subject: bytes, before: SegmentEntry | None, event_id: bytes
+) -> None:
     records = with_record(before, event_id, accepted=False)
     entry = before._replace(records=records) if before else SegmentEntry(records=records)
-    return Outcome(writes=(PutSegment(subject=subject, entry=entry),), refusal=refusal)
+    state.put_segment(subject, entry)
 
 
-def _fold_dead_lettered(view: FoldView, step: SegmentDeadLettered) -> Outcome:
-    subject = segment_subject(step.segment_id)
-    before = view.segment_entry(subject)
-    event_id = step.event_id.bytes
-    if before is None or before.state is None:
-        return _refused(subject, before, event_id, Refusal.UNKNOWN_SEGMENT)
-    if before.state is not DELETE_STARTED:
-        return _refused(subject, before, event_id, Refusal.UNEXPECTED_STATE)
+def _fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal | None:
+    subject, event_id = segment_subject(step.segment_id), step.event_id.bytes
+    before = state.segment_entry(subject)
+    if before is None or before.state is not DELETE_STARTED:
+        _note_refused(state, subject, before, event_id)
+        unknown = before is None or before.state is None
+        return Refusal.UNKNOWN_SEGMENT if unknown else Refusal.UNEXPECTED_STATE
     records = with_record(before, event_id, accepted=True)
-    entry = before._replace(records=records, dead_lettered=True)
-    return Outcome(writes=(PutSegment(subject=subject, entry=entry),))
+    state.put_segment(subject, before._replace(records=records, dead_lettered=True))
+    return None
 
 
-def _fold_claim(view: FoldView, step: LeadershipClaimed) -> Outcome:
+def _fold_claim(state: FoldState, step: LeadershipClaimed) -> Refusal | None:
     subject = partition_subject(step.topic_id_partition)
-    before = view.partition_state(subject)
+    before = state.partition_state(subject)
     if before.owner and step.writer.leader_epoch < before.owner.leader_epoch:
-        return Outcome(refusal=Refusal.STALE_EPOCH)
-    state = replace(before, owner=step.writer, lineage=step.lineage)
-    return Outcome(writes=(PutPartition(subject=subject, state=state),))
+        return Refusal.STALE_EPOCH
+    state.put_partition(subject, replace(before, owner=step.writer, lineage=step.lineage))
+    return None
 
 
-def _fold_fenced(view: FoldView, step: LocalLogTrimmed | LogStartAdvanced, offset: int) -> Outcome:
+def _fold_fenced(
+    state: FoldState, step: LocalLogTrimmed | LogStartAdvanced, offset: int
+) -> Refusal | None:
     """Trims and log starts: both are maxima, and both keys are remembered, accepted or not."""
     subject = partition_subject(step.topic_id_partition)
-    before = view.partition_state(subject)
+    before = state.partition_state(subject)
     if isinstance(step, LocalLogTrimmed):
         kind, current = RecordKind.TRIM, before.trimmed_offset
         after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
@@ -255,25 +226,28 @@ def _fold_fenced(view: FoldView, step: LocalLogTrimmed | LogStartAdvanced, offse
         kind, current = RecordKind.LOG_START, before.log_start_offset
         after = _without_met_request(replace(before, log_start_offset=step.offset))
     key = RecordKey(kind=kind, subject=subject, event_id=step.event_id.bytes)
-    remembered = PutRecordKey(key=key, offset=offset)
+    state.put_record_key(key, offset)
     if before.owner != step.writer:
-        return Outcome(writes=(remembered,), refusal=Refusal.NOT_OWNER)
+        return Refusal.NOT_OWNER
     if current is not None and step.offset < current:
-        return Outcome(writes=(remembered,), refusal=Refusal.BELOW_CURRENT)
-    return Outcome(writes=(PutPartition(subject=subject, state=after), remembered))
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, after)
+    return None
 
 
-def _fold_log_start_request(view: FoldView, step: LogStartRequested, offset: int) -> Outcome:
+def _fold_log_start_request(
+    state: FoldState, step: LogStartRequested, offset: int
+) -> Refusal | None:
     subject = partition_subject(step.topic_id_partition)
-    before = view.partition_state(subject)
+    before = state.partition_state(subject)
     kind = RecordKind.LOG_START_REQUEST
     key = RecordKey(kind=kind, subject=subject, event_id=step.event_id.bytes)
-    remembered = PutRecordKey(key=key, offset=offset)
+    state.put_record_key(key, offset)
     known = (before.log_start_offset, before.log_start_requested_offset)
     if any(current is not None and step.offset <= current for current in known):
-        return Outcome(writes=(remembered,), refusal=Refusal.BELOW_CURRENT)
-    after = replace(before, log_start_requested_offset=step.offset)
-    return Outcome(writes=(PutPartition(subject=subject, state=after), remembered))
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, replace(before, log_start_requested_offset=step.offset))
+    return None
 
 
 def _without_met_request(state: PartitionState) -> PartitionState:
@@ -283,29 +257,29 @@ def _without_met_request(state: PartitionState) -> PartitionState:
     return replace(state, log_start_requested_offset=None)
 
 
-def _fold_tombstone(view: FoldView, key: RecordKey) -> Outcome:
+def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
     match key.kind:
         case RecordKind.SEGMENT:
-            return _erase_segment(view, key)
+            _erase_segment(state, key)
         case RecordKind.TRIM | RecordKind.LOG_START | RecordKind.LOG_START_REQUEST:
-            return Outcome(writes=(PutRecordKey(key=key, offset=None),))
+            state.put_record_key(key, None)
         case RecordKind.CLAIM:
-            return Outcome(refusal=Refusal.CLAIM_REMOVED)
+            return Refusal.CLAIM_REMOVED
         case RecordKind.POLICY:
-            return Outcome(writes=(PutPolicy(topic_id=key.subject, event=None),))
+            state.put_policy(key.subject, None)
         case RecordKind.REGISTRATION:
-            return Outcome(writes=(PutRegistration(process_id=key.subject, registration=None),))
+            state.put_registration(key.subject, None)
+    return None
 
 
-def _erase_segment(view: FoldView, key: RecordKey) -> Outcome:
-    before = view.segment_entry(key.subject)
+def _erase_segment(state: FoldState, key: RecordKey) -> None:
+    before = state.segment_entry(key.subject)
     if before is None:
-        return Outcome()
+        return
     # The keys of the records that are left are remembered: their tombstones may still follow.
     records = before.without_record(key.event_id)
-    entry = SegmentEntry(records=records) if records else None
-    return Outcome(writes=(PutSegment(subject=key.subject, entry=entry),))
+    state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
 
 
-def _owns(view: FoldView, subject: bytes, writer: Writer | None) -> bool:
-    return view.partition_state(subject[:PARTITION_SUBJECT_BYTES]).owner == writer
+def _owns(state: FoldState, subject: bytes, writer: Writer | None) -> bool:
+    return state.partition_state(subject[:PARTITION_SUBJECT_BYTES]).owner == writer

@@ -1,8 +1,9 @@
-"""Which metadata topic was read, and how far: what the topic and the cache both speak of."""
+"""What was read, of which metadata topic, and how far: what topic and cache both speak of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +25,17 @@ class TopicIdentity:
     cluster_id: str
     topic_id: str
     partition_count: int
+
+
+class TopicRecord(NamedTuple):
+    """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
+
+    `leader_epoch` is the epoch of the topic partition's leader that wrote it, -1 if unknown.
+    """
+
+    partition: int
+    offset: int
+    append_time_ms: int
+    key: bytes
+    value: bytes | None
+    leader_epoch: int = -1

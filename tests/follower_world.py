@@ -9,9 +9,8 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import StoreBatch
 from rlmm.events import Event
 from rlmm.follower import Follower, FollowerSettings
-from rlmm.positions import TopicIdentity
+from rlmm.positions import TopicIdentity, TopicRecord
 from rlmm.progress import Progress
-from rlmm.topic.event_topic import TopicRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.folding import append

@@ -22,18 +22,11 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
-from rlmm.fold import (
-    PutPartition,
-    PutPolicy,
-    PutRecordKey,
-    PutRegistration,
-    PutSegment,
-    Write,
-)
+from rlmm.events import TopicPolicyChanged
 from rlmm.positions import ReadPosition
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import PartitionState
+from rlmm.spi import PartitionState, Registration
 from rsm.segment.metadata import SegmentState
 
 _Rows = Mapping[bytes, int]
@@ -41,7 +34,7 @@ _NO_ROWS: _Rows = {}
 
 
 class Overlay:
-    """A FoldView that takes writes. Memory: the segments and partitions of one batch."""
+    """A FoldState over a store. Memory: the segments and partitions of one batch."""
 
     def __init__(self, store: OrderedStore) -> None:
         self._store = store
@@ -49,7 +42,7 @@ class Overlay:
         self._segments: dict[bytes, SegmentEntry | None] = {}
         self._partitions: dict[bytes, PartitionState] = {}
         self._changed_partitions: set[bytes] = set()
-        self._others: list[PutRecordKey | PutPolicy | PutRegistration] = []
+        self._others: dict[tuple[Table, bytes], bytes | None] = {}
 
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
         if subject in self._segments:
@@ -59,6 +52,10 @@ class Overlay:
         self._segments[subject] = self._stored[subject] = entry
         return entry
 
+    def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
+        """`segment_entry` was asked for it before."""
+        self._segments[subject] = entry
+
     def partition_state(self, subject: bytes) -> PartitionState:
         state = self._partitions.get(subject)
         if state is None:
@@ -67,17 +64,21 @@ class Overlay:
             self._partitions[subject] = state
         return state
 
-    def add(self, write: Write) -> None:
-        """Take one write of the fold."""
-        if isinstance(write, PutSegment):
-            if write.subject not in self._stored:
-                self.segment_entry(write.subject)
-            self._segments[write.subject] = write.entry
-        elif isinstance(write, PutPartition):
-            self._partitions[write.subject] = write.state
-            self._changed_partitions.add(write.subject)
-        else:
-            self._others.append(write)
+    def put_partition(self, subject: bytes, state: PartitionState) -> None:
+        self._partitions[subject] = state
+        self._changed_partitions.add(subject)
+
+    def put_record_key(self, key: RecordKey, offset: int | None) -> None:
+        row = record_key_prefix(key.subject, key.kind) + key.event_id
+        self._others[Table.RECORD_KEYS, row] = None if offset is None else pack_number(offset)
+
+    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
+        value = None if event is None else codec.encode(event).value
+        self._others[Table.CLUSTER, POLICY_PREFIX + topic_id] = value
+
+    def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
+        value = None if registration is None else values.registration_to_bytes(registration)
+        self._others[Table.CLUSTER, PROCESS_PREFIX + process_id] = value
 
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
         """Write all changes and how far the topic was read, together."""
@@ -92,8 +93,11 @@ class Overlay:
         for subject in self._changed_partitions:
             value = values.partition_to_bytes(self._partitions[subject])
             batch.put(Table.PARTITIONS, subject, value)
-        for write in self._others:
-            _put_other(batch, write)
+        for (table, key), other in self._others.items():
+            if other is None:
+                batch.delete(table, key)
+            else:
+                batch.put(table, key, other)
         for partition, position in positions.items():
             key = position_key(partition)
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
@@ -170,25 +174,3 @@ def _epoch_rows(subject: bytes, entry: SegmentEntry | None) -> _Rows:
         epoch_key(epoch_prefix(partition, epoch), start_offset, segment_id): end_offset
         for epoch, start_offset, end_offset in entry.epoch_ranges()
     }
-
-
-def _put_other(batch: StoreBatch, write: PutRecordKey | PutPolicy | PutRegistration) -> None:
-    match write:
-        case PutRecordKey():
-            prefix = record_key_prefix(write.key.subject, write.key.kind)
-            value = None if write.offset is None else pack_number(write.offset)
-            _put_or_delete(batch, Table.RECORD_KEYS, prefix + write.key.event_id, value)
-        case PutPolicy():
-            value = None if write.event is None else codec.encode(write.event).value
-            _put_or_delete(batch, Table.CLUSTER, POLICY_PREFIX + write.topic_id, value)
-        case PutRegistration():
-            found = write.registration
-            value = None if found is None else values.registration_to_bytes(found)
-            _put_or_delete(batch, Table.CLUSTER, PROCESS_PREFIX + write.process_id, value)
-
-
-def _put_or_delete(batch: StoreBatch, table: Table, key: bytes, value: bytes | None) -> None:
-    if value is None:
-        batch.delete(table, key)
-    else:
-        batch.put(table, key, value)

@@ -5,23 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from rlmm.positions import ReadPosition, TopicIdentity
-
-
-class TopicRecord(NamedTuple):
-    """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
-
-    `leader_epoch` is the epoch of the topic partition's leader that wrote it, -1 if unknown.
-    """
-
-    partition: int
-    offset: int
-    append_time_ms: int
-    key: bytes
-    value: bytes | None
-    leader_epoch: int = -1
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.topic.event_topic import EventTopic, Published, TopicRecord
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rlmm.topic.event_topic import EventTopic, Published
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_errors import kafka_error, map_error
 from rlmm.topic.shape import TopicSettings

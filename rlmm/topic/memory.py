@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from threading import Condition
 
-from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.topic.event_topic import EventTopic, Published, TopicRecord
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
 

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rlmm.positions import ReadPosition
-from rlmm.topic.event_topic import EventTopic, TopicRecord
+from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import NotFoundError
 from tests.services.waiting import wait_until
 

@@ -24,8 +24,8 @@ from rlm.broker.spi import Broker
 from rlm.outside import Outside
 from rlmm import codec
 from rlmm.events import SegmentEvent
-from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.topic.event_topic import EventTopic, Published, TopicRecord
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome

@@ -12,8 +12,8 @@ from rlm.broker.spi import Broker
 from rlmm import codec
 from rlmm.dead_letter import DeadLetter
 from rlmm.events import SegmentEvent
-from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.topic.event_topic import EventTopic, Published, TopicRecord
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
