@@ -2,12 +2,15 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test demo bench bench-gateway proto docs lock clean static downloads
+.PHONY: help setup check test demo bench bench-gateway proto docs lock clean static downloads \
+	reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := build/stamps
 KAFKA := build/kafka
+CLIENTS := build/clients
+GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 # Setuptools warns at length that an editable installation is one.
@@ -20,12 +23,12 @@ PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --g
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMPS)/kafka ## Install Python packages and Kafka's jars below the checkout
+setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients below the checkout
 
 check: setup static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
 
-test: setup static ## The static checks and every test
+test: setup $(STAMPS)/reader-go $(STAMPS)/reader-java static ## The static checks and every test
 	$(PYTEST) -q tests
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
@@ -78,9 +81,24 @@ $(STAMPS)/jars: tests/services/pom.xml
 		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@mkdir -p $(@D) && touch $@
 
-# Two downloads from two registries: side by side they take as long as the slower one.
+# The readers are programs of the tests that run real clients; all else does without Go and javac.
+$(STAMPS)/reader-go: $(GO_READER)
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@echo "Building the reader over franz-go"
+	@go -C tests/clients/go build -o $(CURDIR)/$(CLIENTS)/reader-go .
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/reader-java: tests/clients/java/Reader.java $(STAMPS)/jars
+	@command -v javac >/dev/null || { echo "A JDK is needed for all tests: no javac" >&2; exit 1; }
+	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $<
+	@mkdir -p $(@D) && touch $@
+
+# Downloads from several registries: side by side they take as long as the slowest one.
 downloads:
-	@$(MAKE) --no-print-directory -j2 $(STAMPS)/venv $(STAMPS)/jars
+	@$(MAKE) --no-print-directory -j3 $(STAMPS)/venv $(STAMPS)/jars reader-if-possible
+
+reader-if-possible:
+	@$(MAKE) --no-print-directory $(STAMPS)/reader-go || echo "Only the full test run needs that."
 
 $(STAMPS)/kafka: tests/services/pom.xml requirements-dev.txt pyproject.toml
 	@$(MAKE) --no-print-directory downloads

@@ -33,8 +33,13 @@ def new_id() -> str:
             return text
 
 
-def java_command(main_class: str, *arguments: str, flags: tuple[str, ...] = ()) -> list[str]:
-    """The command that runs a class of the Kafka jars. Raises KafkaNotInstalledError."""
+def java_command(
+    main_class: str, *arguments: str, flags: tuple[str, ...] = (), classes: tuple[Path, ...] = ()
+) -> list[str]:
+    """The command that runs a class of the Kafka jars, or of directories of `classes`.
+
+    Raises KafkaNotInstalledError.
+    """
     java = shutil.which("java")
     if java is None:
         raise KafkaNotInstalledError("no java on the PATH: Java 17 or newer is needed")
@@ -42,7 +47,7 @@ def java_command(main_class: str, *arguments: str, flags: tuple[str, ...] = ()) 
     if not jars:
         raise KafkaNotInstalledError("no Kafka jars in build/kafka/jars: run `make setup`")
     archive = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
-    class_path = os.pathsep.join(map(str, jars))
+    class_path = os.pathsep.join(map(str, (*jars, *classes)))
     java_flags = (*_MEMORY, *_STARTS_FAST, *(flags or archive), _LOGS)
     return [java, *java_flags, "-cp", class_path, main_class, *arguments]
 

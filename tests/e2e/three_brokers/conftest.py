@@ -1,0 +1,30 @@
+"""Three brokers with `rlm run` beside each, and a topic that is trimmed on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.three_brokers.three_hosts import ThreeHosts, three_hosts
+from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.kafka import KafkaCluster
+
+
+@pytest.fixture(scope="module")
+def hosts(
+    kafka_of_three: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ThreeHosts]:
+    with three_hosts(tmp_path_factory.mktemp("three-hosts"), kafka_of_three) as hosts:
+        yield hosts
+
+
+@pytest.fixture(scope="module")
+def written(hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory) -> WrittenTopic:
+    """Three partitions, each led by another broker, for the greater part in the store alone."""
+    name = tmp_path_factory.mktemp("written").name
+    topic = WrittenTopic(hosts.cluster, name, partitions=3)
+    topic.produce(3)
+    topic.tier(hosts)
+    assert len(set(topic.leaders().values())) == 3
+    return topic

@@ -1,0 +1,106 @@
+"""`rlm run` beside each of three brokers, with one store and one metadata topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.e2e.broker_host import BrokerHost
+from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_KNOWN_DEADLINE_S = 30.0
+
+
+class ThreeHosts:
+    """The hosts of all brokers of a cluster. Not thread-safe."""
+
+    def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
+        self.cluster = cluster
+        self._gateways: dict[int, str] = {}
+        self._processes: dict[int, ServiceProcess] = {}
+        self._running: dict[int, ExitStack] = {}
+        self._hosts = {
+            broker.node_id: BrokerHost(
+                directory / f"host-{broker.node_id}",
+                cluster,
+                broker=broker,
+                store=directory / "store",
+                metadata_topic=f"metadata-{directory.name}",
+                settings={
+                    "rlmm.config.remote.log.metadata.topic.replication.factor": "3",
+                },
+            )
+            for broker in cluster.brokers
+        }
+        for (node_id, host), port in zip(self._hosts.items(), free_ports(3), strict=True):
+            self._gateways[node_id] = f"127.0.0.1:{port}"
+            host.set(**{"gateway.listener": self._gateways[node_id]})
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all gateways."""
+        return ",".join(self._gateways.values())
+
+    @property
+    def any_host(self) -> BrokerHost:
+        """One of them, for commands."""
+        return self._hosts[1]
+
+    def gateway(self, node_id: int) -> str:
+        """The address of a broker's gateway."""
+        return self._gateways[node_id]
+
+    def process(self, node_id: int) -> ServiceProcess:
+        """A host's running `rlm run`."""
+        return self._processes[node_id]
+
+    def start(self, *node_ids: int) -> None:
+        """Start the named hosts, or all, and wait until they are ready and lead to each other."""
+        names = node_ids or tuple(self._hosts)
+        for node_id in names:
+            with ExitStack() as stack:
+                self._processes[node_id] = stack.enter_context(self._hosts[node_id].running())
+                self._running[node_id] = stack.pop_all()
+        for node_id in names:
+            self._hosts[node_id].wait_ready()
+        for node_id in self._running:
+            self.wait_led_to(self._gateways, asked=node_id)
+
+    def stop(self, *node_ids: int) -> None:
+        """Stop the named hosts, or all that run, cleanly."""
+        with ExitStack() as stacks:
+            for node_id in node_ids or tuple(self._running):
+                stacks.push(self._running.pop(node_id))
+
+    def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
+        """Wait until the gateway of the broker `asked` gives out these addresses."""
+        wait_until(
+            lambda: self._led_to(asked) == expected,
+            _KNOWN_DEADLINE_S,
+            lambda: f"gateway {asked} leads to {self._led_to(asked)}, expected {expected}",
+        )
+
+    def _led_to(self, asked: int) -> dict[int, str]:
+        metadata = admin_client(self._gateways[asked]).list_topics(timeout=10.0)
+        return {each.id: f"{each.host}:{each.port}" for each in metadata.brokers.values()}
+
+
+@contextmanager
+def three_hosts(directory: Path, cluster: KafkaCluster) -> Iterator[ThreeHosts]:
+    """All of them running; stopped after the block."""
+    hosts = ThreeHosts(directory, cluster)
+    try:
+        hosts.start()
+        yield hosts
+    finally:
+        hosts.stop()
+
+
+def broker_of(cluster: KafkaCluster, node_id: int) -> KafkaBroker:
+    """A cluster's broker by its node id."""
+    (found,) = [each for each in cluster.brokers if each.node_id == node_id]
+    return found

@@ -1,0 +1,161 @@
+"""A topic of three replicas, what was written to it, and what a reader must find in it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
+
+from tests.clients.record_digests import PartitionRead, RecordDigests
+from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
+
+SEGMENT_BYTES = 1 << 20
+VALUE_BYTES = 8_000
+RECORDS_PER_SEGMENT = SEGMENT_BYTES // VALUE_BYTES
+TIMESTAMP_STEP_MS = 1_000
+_TIERED_DEADLINE_S = 60.0
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRecord:
+    """As the broker has taken it."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class WrittenTopic:
+    """`records` holds by partition what was committed, in order of its offsets."""
+
+    def __init__(self, cluster: KafkaCluster, name: str, *, partitions: int) -> None:
+        self.name = name
+        self.records: dict[int, list[WrittenRecord]] = {each: [] for each in range(partitions)}
+        self._cluster = cluster
+        # So that the local retention of a moment removes all, and no segment is rolled by time.
+        self.first_timestamp_ms = int(time.time() * 1_000) - 3_600_000
+        config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
+        cluster.create_topic(name, partitions=partitions, replication_factor=3, config=config)
+
+    def produce(self, segments: int) -> None:
+        """Write that many segments to each partition, with all compression codecs."""
+        for codec in _CODECS:
+            producer = Producer(
+                {
+                    "bootstrap.servers": self._cluster.bootstrap_servers,
+                    "enable.idempotence": True,
+                    "linger.ms": 5,
+                    "batch.num.messages": 7,
+                    "compression.type": codec,
+                }
+            )
+            for _ in range(segments * RECORDS_PER_SEGMENT // len(_CODECS) + 1):
+                for partition in self.records:
+                    self.write(producer, partition, self.records[partition].append)
+            assert producer.flush(30.0) == 0
+
+    def write(
+        self, producer: Producer, partition: int, taken: Callable[[WrittenRecord], None]
+    ) -> None:
+        """Produce one record; `taken` gets it when the broker has it."""
+        value = random.SystemRandom().randbytes(VALUE_BYTES)
+        key = None if value[0] < 64 else value[:8]
+        headers: list[tuple[str, bytes | None]] = [("h", value[:4]), ("none", None)]
+        timestamp_ms = self.first_timestamp_ms + TIMESTAMP_STEP_MS * len(self.records[partition])
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            assert error is None, error
+            offset = message.offset()
+            assert offset is not None
+            taken(
+                WrittenRecord(
+                    offset=offset, timestamp_ms=timestamp_ms, key=key, value=value, headers=headers
+                )
+            )
+
+        producer.produce(
+            self.name,
+            partition=partition,
+            key=key,
+            value=value,
+            headers=list(headers),
+            timestamp=timestamp_ms,
+            on_delivery=delivered,
+        )
+
+    def tier(self, hosts: ThreeHosts) -> None:
+        """Have it tiered, and the brokers trimmed as far as that goes."""
+        newest_rolled = {each: self._newest_rolled_offset(each) for each in self.records}
+        hosts.any_host.rlm("topic", "set", self.name, "--local-retention-ms", "1")
+        self.wait_trimmed(newest_rolled)
+
+    def wait_trimmed(self, wanted: dict[int, int] | None = None) -> None:
+        """Wait until the brokers have let go of all below the newest rolled segments."""
+        wanted = wanted or {each: self._newest_rolled_offset(each) for each in self.records}
+
+        def are_trimmed() -> bool:
+            starts = self.local_starts()
+            return all(starts[number] >= offset > 0 for number, offset in wanted.items())
+
+        wait_until(
+            are_trimmed,
+            _TIERED_DEADLINE_S,
+            lambda: f"local starts {self.local_starts()}, wanted {wanted}",
+        )
+
+    def local_starts(self) -> dict[int, int]:
+        """Where the brokers' logs start, as the leaders say themselves."""
+        admin = admin_client(self._cluster.bootstrap_servers)
+        earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
+        asked = {TopicPartition(self.name, number): earliest for number in self.records}
+        futures = admin.list_offsets(asked)
+        return {each.partition: future.result(30.0).offset for each, future in futures.items()}
+
+    def leaders(self) -> dict[int, int]:
+        """Node ids by partition; -1 for none."""
+        metadata = admin_client(self._cluster.bootstrap_servers).list_topics(self.name, 10.0)
+        partitions = metadata.topics[self.name].partitions
+        return {number: found.leader for number, found in partitions.items()}
+
+    def expected(self, starts: dict[int, int] | None = None) -> dict[int, PartitionRead]:
+        """What a reader that begins at these offsets finds: every record once, in order."""
+        digests = RecordDigests()
+        for number, records in self.records.items():
+            start = (starts or {}).get(number, 0)
+            _add(digests, number, (each for each in records if each.offset >= start))
+        return digests.reads()
+
+    def expected_from_time(self, time_ms: int) -> dict[int, PartitionRead]:
+        """The same for one that begins where a timestamp is looked up."""
+        starts = {
+            number: next(each.offset for each in records if each.timestamp_ms >= time_ms)
+            for number, records in self.records.items()
+        }
+        return self.expected(starts)
+
+    def _newest_rolled_offset(self, number: int) -> int:
+        leader = broker_of(self._cluster, self.leaders()[number])
+        (log_dir,) = leader.log_dirs
+        bases = sorted(int(path.stem) for path in log_dir.glob(f"{self.name}-{number}/*.log"))
+        return bases[-2]
+
+
+def _add(digests: RecordDigests, number: int, records: Iterable[WrittenRecord]) -> None:
+    for each in records:
+        digests.add(
+            partition=number,
+            offset=each.offset,
+            timestamp_ms=each.timestamp_ms,
+            key=each.key,
+            value=each.value,
+            headers=each.headers,
+        )
