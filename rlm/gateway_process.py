@@ -10,6 +10,7 @@ from typing import Protocol
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.metrics import Metrics
+from rlm.process.state_dir import locked_state_dir
 from rlm.rest.http_server import HttpServer
 from rlm.rest.worker_api import WorkerView, worker_api
 from rlm.worker_process import Worker, WorkerKind, listening_socket, run_worker
@@ -47,6 +48,8 @@ def run_gateway(
             raise InvalidConfigError("no gateway is configured", key=LISTENER_KEY)
         bound = listening_socket(gateway_fd, listener, option="--gateway-fd", key=LISTENER_KEY)
         stack.callback(bound.close)
+        if not config.host.log_dirs:  # else the supervisor has taken it
+            stack.enter_context(locked_state_dir(config.host.state_dir))
         return build(config, bound, http_address, metrics)
 
     kind: WorkerKind[Gateway] = WorkerKind(

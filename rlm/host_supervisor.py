@@ -126,7 +126,7 @@ def _gateway_spec(config_path: Path, sockets: _GatewaySockets) -> ChildSpec:
     return ChildSpec(
         name="gateway",
         command=(
-            *(sys.executable, "-m", "rlm", "gateway"),
+            *(sys.executable, "-m", "rlm.cli.gateway_program"),
             *("--config", str(config_path)),
             *options,
         ),

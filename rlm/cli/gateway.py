@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rlm.broker.client_check import check_client
 from rlm.cli.options import ConfigOption
-from rlm.config.load import Config, load_config
-from rlm.gateway_app import build_gateway
-from rlm.gateway_process import run_gateway
-from rlm.log_lines import configure_logging
 
-_SOCKET = typer.Option(help="An inherited listening socket.", hidden=True)
+_EXAMPLES = """Examples:
+
+\b
+  rlm gateway --config rlm.properties      beside a broker, with the file of rlm run
+  rlm gateway --config gateway.properties  on any host, for the whole cluster
+
+\b
+A gateway of the whole cluster needs no more than
+  bootstrap.servers=broker-1:9092,broker-2:9092
+  gateway.listener=0.0.0.0:19092
+  gateway.advertised.listener=gateway.example.com:19092
+  state.dir=/var/lib/rlm-gateway
+  rsm.config.storage.filesystem.root=/mnt/store
+Clients begin at port 19092; broker 1 is at 19094, broker N at 19093 + N.
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("gateway", epilog="Example: rlm gateway --config rlm.properties")(_gateway)
+    app.command("gateway", epilog=_EXAMPLES)(_gateway)
 
 
-def _gateway(
-    config: ConfigOption,
-    gateway_fd: Annotated[int | None, _SOCKET] = None,
-    rest_fd: Annotated[int | None, _SOCKET] = None,
-    supervised: Annotated[
-        bool, typer.Option(help="End with the parent's pipe.", hidden=True)
-    ] = False,
-) -> None:
-    """Serve clients beside a broker until SIGTERM or Ctrl-C, without a supervisor's restarts."""
-    run_gateway(
-        lambda: _load(config),
-        build_gateway,
-        gateway_fd=gateway_fd,
-        rest_fd=rest_fd,
-        supervised=supervised,
-    )
+def _gateway(config: ConfigOption) -> None:
+    """Serve clients until SIGTERM or Ctrl-C, without a supervisor's restarts.
 
-
-def _load(path: Path) -> Config:
-    config = load_config(path, check_client)
-    configure_logging(config.process.logging_level, sys.stderr)
-    return config
+    With log.dirs in the file for the broker that they are of, without for the whole cluster.
+    """
+    # It becomes the gateway: one process, which signals and whoever waits for it find as they did.
+    command = [sys.executable, "-m", "rlm.cli.gateway_program", "--config", str(config)]
+    os.execv(command[0], command)  # noqa: S606 - our own program, by our own interpreter

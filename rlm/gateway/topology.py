@@ -15,17 +15,21 @@ from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort, parse_host_port
 from rlm.policy.gateways import is_live
-from rlmm.events import ProcessRole
+from rlmm.events import NO_BROKER, ProcessRole
 from rlmm.spi import Registration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTopology:
-    """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too."""
+    """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too.
+
+    `elsewhere` is where a gateway of the whole cluster leads those whom it can't lead to a broker.
+    """
 
     live: Mapping[int, HostPort]
     last_known: Mapping[int, HostPort] = field(default_factory=dict)
     direct_if_unserved: bool = False
+    elsewhere: HostPort | None = None
 
     def address_of(self, node_id: int) -> HostPort | None:
         """Where clients find the broker `node_id`; None: at its own address."""
@@ -33,6 +37,8 @@ class GatewayTopology:
             return self.live[node_id]
         if self.direct_if_unserved:
             return None
+        if self.elsewhere is not None:
+            return self.elsewhere
         if self.live:
             nodes = sorted(self.live)
             return self.live[nodes[node_id % len(nodes)]]
@@ -50,9 +56,13 @@ def topology_of(
     """The topology as all registrations tell it at `broker_time_ms`, the brokers' clock.
 
     `own` are the brokers that this process serves: it knows that it lives. `fixed` replaces what
-    registrations say of the brokers it names.
+    registrations say of the brokers it names. A gateway of no broker has clients of its own.
     """
-    gateways = [r for r in registrations if r.process.role is ProcessRole.GATEWAY]
+    gateways = [
+        r
+        for r in registrations
+        if r.process.role is ProcessRole.GATEWAY and r.process.broker_id != NO_BROKER
+    ]
     last_known: dict[int, HostPort] = {}
     live: dict[int, HostPort] = {}
     for found in sorted(gateways, key=lambda r: r.heartbeat_ms):

@@ -21,16 +21,21 @@ def check_host(config: Config) -> BrokerIdentity:
     brokers, and for a state dir or store root within a log dir: a broker does not start with a
     directory there that is no partition's.
     """
+    for log_dir in config.host.log_dirs:
+        _require_directory(log_dir, key="log.dirs")
+    check_directories(config)
+    return read_broker_identity(config.host.log_dirs)
+
+
+def check_directories(config: Config) -> None:
+    """The part of `check_host` that holds for a process beside no broker, too."""
     log_dirs, state_dir = config.host.log_dirs, config.host.state_dir
     root = config.storage.filesystem_root
-    for log_dir in log_dirs:
-        _require_directory(log_dir, key="log.dirs")
     _require_directory(root, key=_ROOT_KEY)
     _refuse_within_logs(root, log_dirs, key=_ROOT_KEY)
     _refuse_within_logs(state_dir, log_dirs, key="state.dir")
     if state_dir.exists():
         _require_directory(state_dir, key="state.dir")
-    return read_broker_identity(log_dirs)
 
 
 def _require_directory(path: Path, *, key: str) -> None:

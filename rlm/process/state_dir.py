@@ -44,5 +44,5 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise InvalidConfigError(
-            "another rlm run uses this state.dir", key="state.dir", found=path
+            "another rlm run or rlm gateway uses this state.dir", key="state.dir", found=path
         ) from error

@@ -18,6 +18,7 @@ NAMES_WITHOUT_A_CONCEPT = {"utils", "util", "helpers", "helper", "common", "misc
 ENTRY_POINTS = {
     "rlm.__main__",
     "rlm.cli.main",
+    "rlm.cli.gateway_program",
     "rlm.cli.manager",
     "rlm.config.reference",
     "rlm.metrics_reference",

@@ -75,7 +75,7 @@ def test_run_when_another_one_runs_then_refuses(host: Path) -> None:
     with locked_state_dir(host / "state"), socket.create_server(("127.0.0.1", 0)) as server:
         _append(host, f"metrics.listener=127.0.0.1:{server.getsockname()[1]}")
 
-        assert "another rlm run uses this state.dir" in _refusal(host)
+        assert "another rlm run or rlm gateway uses this state.dir" in _refusal(host)
 
 
 def test_rlm_when_asked_its_version_then_prints_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rlm.config.values import HostPort
 from rlm.gateway.topology import GatewayTopology, topology_of
 from rlm.policy.gateways import LEASE_MS
-from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.events import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 OWN = HostPort(host="own", port=1)
@@ -25,7 +25,7 @@ def registered(
 ) -> Registration:
     process = ProcessRegistered(
         event_id=UUID(int=1),
-        process_id=UUID(int=node_id),
+        process_id=UUID(int=node_id + 2),
         role=role,
         broker_id=node_id,
         http_address="",
@@ -44,6 +44,21 @@ def test_address_when_the_brokers_gateway_lives_then_is_that_gateways() -> None:
     found = topology(registered(2), registered(3, role=ProcessRole.MANAGER))
 
     assert (found.address_of(1), found.address_of(2)) == (OWN, HostPort(host="gw-2", port=19092))
+
+
+def test_address_when_a_gateway_is_beside_no_broker_then_nobody_is_led_to_it_from_here() -> None:
+    """R16: it leads its own clients to its own doors, and no others."""
+    found = topology(registered(NO_BROKER), registered(2, heartbeat_ms=1))
+
+    assert NO_BROKER not in {*found.live, *found.last_known}
+    assert found.address_of(2) == OWN
+
+
+def test_address_when_there_is_an_elsewhere_then_is_that_for_whoever_is_not_served() -> None:
+    elsewhere = HostPort(host="gateway", port=1)
+    found = GatewayTopology(live={1: OWN}, elsewhere=elsewhere)
+
+    assert (found.address_of(1), found.address_of(2)) == (OWN, elsewhere)
 
 
 def test_address_when_the_lease_is_over_then_is_another_live_gateways() -> None:

@@ -74,7 +74,7 @@ def test_check_host_when_state_dir_is_within_a_log_dir_then_refuses(tmp_path: Pa
 def test_locked_state_dir_when_locked_then_refuses_a_second_holder(tmp_path: Path) -> None:
     with (
         locked_state_dir(tmp_path / "state"),
-        pytest.raises(InvalidConfigError, match="another rlm run uses"),
+        pytest.raises(InvalidConfigError, match="another rlm run or rlm gateway uses"),
         locked_state_dir(tmp_path / "state"),
     ):
         pass

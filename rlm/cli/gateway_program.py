@@ -1,0 +1,55 @@
+"""`python -m rlm.cli.gateway_program`: the gateway's process, which `rlm gateway` becomes.
+
+A program of its own, so that the commands need not load what only a gateway is made of.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlm.broker.client_check import check_client
+from rlm.cli.ending import run_app
+from rlm.cli.options import ConfigOption
+from rlm.config.load import Config, load_gateway_config
+from rlm.gateway_app import build_gateway
+from rlm.gateway_process import run_gateway
+from rlm.log_lines import configure_logging
+
+_SOCKET = typer.Option(help="An inherited listening socket.")
+
+
+def main() -> None:
+    """Run the gateway's command line in this process and exit."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(_gateway)
+    run_app(app)
+
+
+def _gateway(
+    config: ConfigOption,
+    gateway_fd: Annotated[int | None, _SOCKET] = None,
+    rest_fd: Annotated[int | None, _SOCKET] = None,
+    supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
+) -> None:
+    """Serve clients until a stop signal, without a supervisor's restarts."""
+    run_gateway(
+        lambda: _load(config),
+        build_gateway,
+        gateway_fd=gateway_fd,
+        rest_fd=rest_fd,
+        supervised=supervised,
+    )
+
+
+def _load(path: Path) -> Config:
+    config = load_gateway_config(path, check_client)
+    configure_logging(config.process.logging_level, sys.stderr)
+    return config
+
+
+if __name__ == "__main__":
+    main()

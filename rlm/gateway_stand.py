@@ -1,0 +1,153 @@
+"""What a gateway stands for: the broker that it is beside, or, beside none, the whole cluster."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID, uuid5
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.errors import ForeignClusterError
+from rlm.config.load import Config
+from rlm.config.values import HostPort
+from rlm.fresh_id import fresh_id
+from rlm.gateway.cluster_front import ClusterFront, Doorkeeper, DoorSettings
+from rlm.gateway.door import Door
+from rlm.gateway.door_plan import LISTENERS_KEY, DoorPlan
+from rlm.gateway.front import BrokerFront, Front, Place
+from rlm.process.host_check import check_directories, check_host
+from rlm.process.state_id import state_id
+from rlm.rest.http_server import bind_listener, reachable_address
+from rlm.source.meta_properties import BrokerIdentity
+from rlmm.events import NO_BROKER, ProcessRole
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.clock import Clock
+
+_PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a stand is taken on. `identity` is that of the broker, None beside none.
+
+    `listener` is bound to `gateway.listener`.
+    `unserved` is told how many live brokers clients can't be led to, each time that is known.
+    """
+
+    config: Config
+    identity: BrokerIdentity | None
+    listener: socket.socket
+    cluster: Bootstrap
+    topic: EventTopic
+    keeper: Doorkeeper
+    clock: Clock
+    unserved: Callable[[int], object]
+
+    @property
+    def address(self) -> HostPort:
+        """Where clients find that listener."""
+        advertised = self.config.gateway.advertised_listener
+        return advertised or reachable_address(self.listener)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """`address` is where clients find the first door, which is open as soon as the keeper starts.
+
+    `process_id` is the same in every run. `confirm` asks whether the cluster is the right one,
+    before anything is made there: ForeignClusterError, NotFoundError, RetriableError.
+    """
+
+    front: Front
+    address: HostPort
+    broker_id: int
+    process_id: UUID
+    confirm: Callable[[], None]
+
+
+def identity_of_host(config: Config) -> BrokerIdentity | None:
+    """The broker whose logs `log.dirs` holds; None without. InvalidConfigError as `check_host`."""
+    if config.host.log_dirs:
+        return check_host(config)
+    check_directories(config)
+    return None
+
+
+def take_stand(ground: Ground) -> Stand:
+    """For the broker, or beside none for the cluster. Nothing is asked of the cluster."""
+    if ground.identity is None:
+        return _for_cluster(ground)
+    return _beside_broker(ground, ground.identity)
+
+
+def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
+    settings = ground.config.gateway
+    front = BrokerFront(
+        Place(
+            node_id=identity.node_id,
+            own=ground.address,
+            fixed=settings.node_addresses,
+            direct_if_unserved=settings.direct_if_unserved,
+        )
+    )
+    ground.keeper.open(Door(name="broker", listener=ground.listener, upstreams=front.upstreams))
+    return Stand(
+        front=front,
+        address=ground.address,
+        broker_id=identity.node_id,
+        process_id=uuid5(
+            _PROCESS_IDS, f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.GATEWAY.name}"
+        ),
+        confirm=partial(_confirm_cluster, ground.cluster, identity),
+    )
+
+
+def _for_cluster(ground: Ground) -> Stand:
+    settings = ground.config.gateway
+    host, port = ground.listener.getsockname()[:2]
+    key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
+    front = ClusterFront(
+        DoorSettings(
+            plan=DoorPlan(
+                bootstrap=HostPort(host=host, port=port),
+                advertised=ground.address,
+                listeners=settings.node_listeners,
+                addresses=settings.node_addresses,
+            ),
+            listen=partial(bind_listener, key=key),
+            unserved=ground.unserved,
+            direct_if_unserved=settings.direct_if_unserved,
+        ),
+        ground.keeper,
+        ground.clock,
+    )
+    ground.keeper.open(
+        Door(name="bootstrap", listener=ground.listener, upstreams=front.any_upstreams)
+    )
+    return Stand(
+        front=front,
+        address=ground.address,
+        broker_id=NO_BROKER,
+        process_id=uuid5(
+            state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
+        ),
+        # What brokers' own processes have made is looked for; a wrong cluster has nothing of it.
+        confirm=lambda: _require_topic(ground.topic),
+    )
+
+
+def _require_topic(topic: EventTopic) -> None:
+    topic.ensure(create=False)
+
+
+def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
+    """Nothing is made in a cluster that is not ours. ForeignClusterError, RetriableError."""
+    found = cluster.view(()).cluster_id
+    if found != identity.cluster_id:
+        raise ForeignClusterError(
+            "bootstrap.servers lead to another cluster than log.dirs belong to",
+            expected=identity.cluster_id,
+            found=found,
+        )
