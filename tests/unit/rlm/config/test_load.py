@@ -67,11 +67,11 @@ def test_load_config_when_required_key_missing_then_names_it(tmp_path: Path, key
 def test_load_gateway_config_when_there_are_no_log_dirs_then_is_for_the_whole_cluster(
     tmp_path: Path,
 ) -> None:
-    listeners = {"gateway.node.listeners": "1=0.0.0.0:9101,2=0.0.0.0:9102"}
+    listeners = {"gateway.node.listeners": "1=[::]:9101,2=[::]:9102"}
     config = load_gateway_config(_file(tmp_path, log__dirs=None, **listeners))
 
     assert config.host.log_dirs == ()
-    assert config.gateway.node_listeners[2] == HostPort(host="0.0.0.0", port=9102)
+    assert config.gateway.node_listeners[2] == HostPort(host="::", port=9102)
 
 
 @pytest.mark.parametrize("key", sorted(REQUIRED.keys() - {"log.dirs"}))
@@ -87,7 +87,7 @@ def test_load_gateway_config_when_required_key_missing_then_names_it(
 def test_load_gateway_config_when_beside_a_broker_then_there_is_no_map_of_doors(
     tmp_path: Path,
 ) -> None:
-    path = _file(tmp_path, **{"gateway.node.listeners": "1=0.0.0.0:9101"})
+    path = _file(tmp_path, **{"gateway.node.listeners": "1=[::]:9101"})
 
     with pytest.raises(InvalidConfigError, match=r"whole cluster.*key=gateway\.node\.listeners"):
         load_gateway_config(path)
