@@ -18,7 +18,8 @@ _LIMIT_COUNT = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierFacts:
-    """`recorded_start_offset`: nothing below may be read, whoever has it; None: not recorded.
+    """`recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
+    client's request of one; None: not recorded.
 
     `first_stored_offset`: the lowest in the store, looked up only where no start is recorded.
     `trimmed_offset`: the broker's log is known to be cut below, or about to be; 0 if it never was.
@@ -68,7 +69,7 @@ class MetadataTierView:
 
     def _look_up(self, partition: TopicIdPartition) -> TierFacts:
         state = self._metadata.partition_state(partition)
-        recorded = state.log_start_offset
+        recorded = state.first_readable_offset
         return TierFacts(
             recorded_start_offset=recorded,
             first_stored_offset=(

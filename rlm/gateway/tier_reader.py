@@ -52,7 +52,7 @@ class TierReader:
         if read.above_end:
             return self._above_end(read)
         state = self._metadata.partition_state(read.topic_id_partition)
-        if read.offset >= max(state.trimmed_offset or 0, state.log_start_offset or 0):
+        if read.offset >= max(state.trimmed_offset or 0, state.first_readable_offset or 0):
             # The broker has lost what we don't know to be lost: there may be a later history.
             self._catch_up(read)
             state = self._metadata.partition_state(read.topic_id_partition)

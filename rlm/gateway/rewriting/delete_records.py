@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.gateway.context import GatewayContext
+from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import answer_or_error
 from rlm.wire.api.delete_records import (
+    DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -23,53 +25,34 @@ from rsm.segment.ids import TopicIdPartition
 
 HIGH_WATERMARK = -1
 
+_WALK: PartitionWalk[DeleteRecordsPartition, DeleteRecordsPartitionResult] = PartitionWalk(
+    topic_of=lambda topic: topic.name, number_of=lambda row: row.partition_index
+)
 _Exchange = Exchange[DeleteRecordsRequest, DeleteRecordsResponse]
 
 
 def delete_records_concerns(request: DeleteRecordsRequest, context: GatewayContext) -> bool:
     """Whether any partition is tiered."""
-    return any(
-        context.topics.partition(topic.name, asked.partition_index) is not None
-        for topic in request.topics
-        for asked in topic.partitions
-    )
+    return bool(_WALK.tiered(request.topics, context))
 
 
 def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> DeleteRecordsResponse:
     """Record what was accepted. Blocks until it is read back from the metadata topic."""
-    asked = {
-        (topic.name, partition.partition_index): partition.offset
-        for topic in exchange.request.topics
-        for partition in topic.partitions
-    }
-    return replace(
-        exchange.response,
-        topics=tuple(
-            replace(
-                topic,
-                partitions=tuple(
-                    _recorded(
-                        context.topics.partition(topic.name, result.partition_index),
-                        result,
-                        asked.get((topic.name, result.partition_index)),
-                        context,
-                    )
-                    for result in topic.partitions
-                ),
-            )
-            for topic in exchange.response.topics
-        ),
+    topics = _WALK.changed(
+        exchange.request.topics,
+        exchange.response.topics,
+        context,
+        lambda tip, asked, result: _recorded(tip, result, asked.offset, context),
     )
+    return replace(exchange.response, topics=topics)
 
 
 def _recorded(
-    tip: TopicIdPartition | None,
+    tip: TopicIdPartition,
     result: DeleteRecordsPartitionResult,
-    before_offset: int | None,
+    before_offset: int,
     context: GatewayContext,
 ) -> DeleteRecordsPartitionResult:
-    if tip is None or before_offset is None:
-        return result
     offset = _accepted_offset(result, before_offset)
     if offset is None:
         return result

@@ -18,16 +18,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.gateway.context import GatewayContext
+from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import answer_or_error
 from rlm.policy.coverage import stored_end, stored_ranges
 from rlm.remote_read.locate import log_start_offset
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
+    ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    ListOffsetsTopicResponse,
 )
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
@@ -44,57 +45,39 @@ _FIRST_VERSION_WITH_EPOCHS = 4
 _UNKNOWN = -1
 _REMOTE_QUESTIONS = (EARLIEST, MAX_TIMESTAMP, LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 
+_WALK: PartitionWalk[ListOffsetsPartition, ListOffsetsPartitionResponse] = PartitionWalk(
+    topic_of=lambda topic: topic.name, number_of=lambda row: row.partition_index
+)
 _Exchange = Exchange[ListOffsetsRequest, ListOffsetsResponse]
 
 
 def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) -> bool:
     """Whether any partition's answer may lie in the store."""
-    return any(
-        _is_remote_question(asked.timestamp)
-        and context.topics.partition(topic.name, asked.partition_index) is not None
-        for topic in request.topics
-        for asked in topic.partitions
-    )
+    asked = _WALK.tiered(request.topics, context)
+    return any(_is_remote_question(each.timestamp) for each in asked)
 
 
 def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
     """Answer over both tiers. Blocks on the metadata topic, for times on the store too."""
-    asked = {
-        (topic.name, partition.partition_index): partition.timestamp
-        for topic in exchange.request.topics
-        for partition in topic.partitions
-    }
-    topics = tuple(
-        _topic(topic, asked, exchange.version, context) for topic in exchange.response.topics
-    )
+    has_epochs = exchange.version >= _FIRST_VERSION_WITH_EPOCHS
+
+    def change(
+        tip: TopicIdPartition, asked: ListOffsetsPartition, answer: ListOffsetsPartitionResponse
+    ) -> ListOffsetsPartitionResponse:
+        changed = _partition(tip, answer, asked.timestamp, context)
+        return changed if has_epochs else replace(changed, leader_epoch=_UNKNOWN)
+
+    topics = _WALK.changed(exchange.request.topics, exchange.response.topics, context, change)
     return replace(exchange.response, topics=topics)
 
 
-def _topic(
-    topic: ListOffsetsTopicResponse,
-    asked: dict[tuple[str, int], int],
-    version: int,
-    context: GatewayContext,
-) -> ListOffsetsTopicResponse:
-    partitions = tuple(
-        _partition(topic.name, answer, asked.get((topic.name, answer.partition_index)), context)
-        for answer in topic.partitions
-    )
-    if version < _FIRST_VERSION_WITH_EPOCHS:
-        partitions = tuple(replace(p, leader_epoch=_UNKNOWN) for p in partitions)
-    return replace(topic, partitions=partitions)
-
-
 def _partition(
-    topic: str,
+    tip: TopicIdPartition,
     answer: ListOffsetsPartitionResponse,
-    question: int | None,
+    question: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    tip = context.topics.partition(topic, answer.partition_index)
-    if tip is None or question is None or answer.error_code != ErrorCode.NONE:
-        return answer
-    if not _is_remote_question(question):
+    if answer.error_code != ErrorCode.NONE or not _is_remote_question(question):
         return answer
     return answer_or_error(
         context,
