@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from rlm.config.load import Config
+from rlm.config.sections import StorageConfig
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.gateway.live_facts import LiveFacts
@@ -40,20 +42,26 @@ from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
 
 _END_CONNECTIONS_MS = 6_000
 
 
 def build_gateway(
-    config: Config, listener: socket.socket, http_address: HostPort, metrics: Metrics
+    config: Config,
+    listener: socket.socket,
+    http_address: HostPort,
+    metrics: Metrics,
+    *,
+    open_store: Callable[[StorageConfig], ChunkStorage] = open_chunk_storage,
 ) -> GatewayWorker:
     """The gateway of the broker whose log dirs the configuration names; of all, if it names none.
 
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
     identity = identity_of_host(config)
-    tier = _open_tier(config, metrics)
+    tier = _open_tier(config, metrics, open_store(config.storage))
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     stand = take_stand(
@@ -118,7 +126,7 @@ class _Tier:
         return RemoteTimestamps(self.metadata, self.storage, reader)
 
 
-def _open_tier(config: Config, metrics: Metrics) -> _Tier:
+def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage) -> _Tier:
     clock = SystemClock()
     thread_count = config.gateway.reader_thread_count
     topic = open_metadata_topic(config.cluster, config.metadata)
@@ -134,7 +142,7 @@ def _open_tier(config: Config, metrics: Metrics) -> _Tier:
         storage=storage_manager(
             config.storage,
             ObservedChunkStorage(
-                open_chunk_storage(config.storage),
+                store,
                 lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
             ),
         ),
