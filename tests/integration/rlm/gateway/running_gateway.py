@@ -51,6 +51,7 @@ class RunningGateway:
 
     bootstrap_servers: str
     counts: GatewayCounts
+    turns: ReadTurns
     local_starts: LocalStarts
     anomalies: ReadAnomalies
     cache: ChunkCache[SegmentPart]
@@ -75,6 +76,7 @@ def running_gateway(
     server_limits: ServerLimits | None = None,
     quota: FetchQuotaSettings | None = None,
     place_count: int = 110,
+    upstream_host: str = "127.0.0.1",
     upstream_port: int | None = None,
     tls: GatewayTls = PLAIN_TEXT,
 ) -> Iterator[RunningGateway]:
@@ -111,12 +113,13 @@ def running_gateway(
         door = Door(
             name="broker",
             listener=listener,
-            upstreams=lambda: (HostPort(host="127.0.0.1", port=port),),
+            upstreams=lambda: (HostPort(host=upstream_host, port=port),),
         )
         with _serving(GatewayServer(parts), door):
             yield RunningGateway(
                 bootstrap_servers=str(address),
                 counts=parts.counts,
+                turns=parts.turns,
                 local_starts=session.local_starts,
                 anomalies=tier.anomalies,
                 cache=tier.cache,
