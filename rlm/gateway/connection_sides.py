@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.relay import Relay
 
 RECEIVE_BYTES = 256 * 1024
@@ -18,17 +19,25 @@ HIGH_WATER_BYTES = 512 * 1024
 
 
 class _Side(asyncio.BufferedProtocol):
-    def __init__(self, buffer: memoryview) -> None:
+    def __init__(self, buffer: memoryview, transports: OpenTransports) -> None:
         self._buffer = buffer
+        self._transports = transports
+        self._transport: asyncio.Transport | None = None
         self.relay: Relay | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._transports.add(transport)
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
         connected: socket.socket | None = transport.get_extra_info("socket")
         if connected is not None:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self._transports.remove(self._transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -38,9 +47,12 @@ class ClientSide(_Side):
     """Towards the client. `accepted` makes the relay, or refuses the connection by None."""
 
     def __init__(
-        self, buffer: memoryview, accepted: Callable[[asyncio.Transport], Relay | None]
+        self,
+        buffer: memoryview,
+        transports: OpenTransports,
+        accepted: Callable[[asyncio.Transport], Relay | None],
     ) -> None:
-        super().__init__(buffer)
+        super().__init__(buffer, transports)
         self._accepted = accepted
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -61,6 +73,7 @@ class ClientSide(_Side):
             self.relay.client_is_full(is_full=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
         if self.relay is not None:
             self.relay.close(CloseReason.CLIENT_LEFT)
 
@@ -68,8 +81,8 @@ class ClientSide(_Side):
 class BrokerSide(_Side):
     """Towards the broker."""
 
-    def __init__(self, buffer: memoryview, relay: Relay) -> None:
-        super().__init__(buffer)
+    def __init__(self, buffer: memoryview, transports: OpenTransports, relay: Relay) -> None:
+        super().__init__(buffer, transports)
         self._relay = relay
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,4 +100,5 @@ class BrokerSide(_Side):
         self._relay.broker_is_full(is_full=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
         self._relay.close(CloseReason.BROKER_CLOSED)

@@ -19,6 +19,7 @@ from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
 from rlm.gateway.connection_watch import ConnectionWatch
 from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
+from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
@@ -38,6 +39,8 @@ _QUIET_REASONS = frozenset(
         CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS,
     }
 )
+
+_LEAVE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,7 @@ class GatewayServer:
         self._next_number = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
+        self._transports = OpenTransports()
 
     def start(self) -> None:
         """Look after the connections from now on."""
@@ -122,10 +126,13 @@ class GatewayServer:
             await relay.ended()
         for acceptor in acceptors:
             await acceptor.wait_closed()
+        await self._transports.gone(timeout_s=_LEAVE_S)
 
     async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
         def client_side() -> ClientSide:
-            return ClientSide(self._buffer, lambda client: self._accept(door, client))
+            return ClientSide(
+                self._buffer, self._transports, lambda client: self._accept(door, client)
+            )
 
         if self._parts.client_tls is None:
             loop = asyncio.get_running_loop()
@@ -186,7 +193,9 @@ class GatewayServer:
             try:
                 async with asyncio.timeout(timeout_s):
                     await connect(
-                        lambda: BrokerSide(self._buffer, relay), upstream, self._parts.upstream_tls
+                        lambda: BrokerSide(self._buffer, self._transports, relay),
+                        upstream,
+                        self._parts.upstream_tls,
                     )
                 return
             except TimeoutError:

@@ -1,0 +1,229 @@
+"""TLS towards clients, towards the broker, and both, with SASL through it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm.config.gateway_tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.server import ServerLimits
+from rlm.gateway.tls_setup import tls_towards_brokers, tls_towards_clients
+from rlm.gateway_security import GatewayTls
+from rlm.system_clock import SystemClock
+from rlm.wire.security import SecuritySettings, TlsSettings
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.reading import read_from
+from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.security.secured_broker import SecuredBroker, login
+from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.services.certificates import Certificate
+from tests.services.kafka_runtime import run_tool
+from tests.services.waiting import wait_until
+
+_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+_HANDSHAKE_TIMEOUT_MS = 300
+
+
+@pytest.fixture(scope="module")
+def shown(secured: SecuredBroker) -> Certificate:
+    """The certificate that gateways show."""
+    return secured.authority.issue("gateway")
+
+
+def _tls(
+    secured: SecuredBroker,
+    shown: Certificate,
+    *,
+    client_auth: ClientAuth = ClientAuth.NONE,
+    broker: bool = False,
+    principal: Certificate | None = None,
+) -> GatewayTls:
+    """Towards clients, and if `broker` towards it too, there as `principal`."""
+    config = GatewayTlsConfig(
+        protocol=ListenerProtocol.SSL,
+        keystore=shown.keystore,
+        truststore=secured.authority.certificate,
+        client_auth=client_auth,
+        upstream_keystore=None if principal is None else principal.keystore,
+    )
+    clock, renewals = SystemClock(), list[bool]()
+    clients = tls_towards_clients(config, clock, renewals.append)
+    assert clients is not None
+    if not broker:
+        return GatewayTls(towards_clients=clients.current, towards_brokers=None)
+    own = SecuritySettings(tls=TlsSettings(ca_path=str(secured.authority.certificate)))
+    brokers = tls_towards_brokers(config, own, clock, renewals.append)
+    assert brokers is not None
+    return GatewayTls(towards_clients=clients.current, towards_brokers=brokers.current)
+
+
+def _trusting(secured: SecuredBroker, **settings: str) -> dict[str, str]:
+    known = {"security.protocol": "SSL", "ssl.ca.location": str(secured.authority.certificate)}
+    return {**known, **{key.replace("_", "."): value for key, value in settings.items()}}
+
+
+@pytest.fixture
+def gateway(
+    secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
+) -> Iterator[RunningGateway]:
+    """TLS towards clients, plain text towards the broker."""
+    limits = ServerLimits(handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
+    tls = _tls(secured, shown)
+    with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
+        yield gateway
+
+
+def test_consumer_when_only_it_speaks_tls_then_reads_what_is_stored(
+    gateway: RunningGateway, secured: SecuredBroker, secured_topic: TieredTopic
+) -> None:
+    read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=_trusting(secured))
+
+    assert [message.value() for message in read] == secured_topic.values[0]
+    assert gateway.counts.remote_bytes > 0
+
+
+def test_consumer_when_both_sides_speak_tls_then_it_logs_in_and_reads_what_is_stored(
+    secured: SecuredBroker,
+    secured_host: BrokerHost,
+    secured_topic: TieredTopic,
+    shown: Certificate,
+) -> None:
+    tls = _tls(secured, shown, broker=True)
+    settings = {
+        **_trusting(secured),
+        "security.protocol": "SASL_SSL",
+        **login("SCRAM-SHA-512"),
+    }
+    port = secured.ports["LOGINTLS"]
+    with running_gateway(secured_host, tls=tls, upstream_port=port) as gateway:
+        read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
+    assert [message.value() for message in read] == secured_topic.values[0]
+
+
+def test_consumer_when_certificates_tell_principals_then_the_broker_sees_the_gateways(
+    secured: SecuredBroker,
+    secured_host: BrokerHost,
+    secured_topic: TieredTopic,
+    shown: Certificate,
+) -> None:
+    client = secured.authority.issue("client")
+    principal = secured.authority.issue("gateways-principal")
+    tls = _tls(secured, shown, client_auth=ClientAuth.REQUIRED, broker=True, principal=principal)
+    settings = _trusting(
+        secured,
+        ssl_certificate_location=str(client.certificate),
+        ssl_key_location=str(client.key),
+    )
+    port = secured.ports["TLS"]
+    with running_gateway(secured_host, tls=tls, upstream_port=port) as gateway:
+        read = read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
+        assert [message.value() for message in read] == secured_topic.values[0]
+        with (
+            secured.without_reading(secured_topic.name, principal="User:CN=gateways-principal"),
+            pytest.raises(AssertionError, match="TOPIC_AUTHORIZATION_FAILED"),
+        ):
+            read_from(gateway.bootstrap_servers, secured_topic.name, settings=settings)
+
+
+def test_gateway_when_clients_must_show_certificates_then_ends_those_that_do_not(
+    secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
+) -> None:
+    tls = _tls(secured, shown, client_auth=ClientAuth.REQUIRED)
+    with (
+        running_gateway(secured_host, tls=tls) as gateway,
+        _connected(gateway, secured),  # of TLS 1.3 the client's side is done already
+    ):
+        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_FAILED] == 1)
+
+
+def test_gateway_when_a_client_speaks_plain_text_then_its_connection_ends(
+    gateway: RunningGateway,
+) -> None:
+    with socket.create_connection(_address(gateway), timeout=10.0) as connection:
+        connection.sendall(b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff")
+        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_FAILED] == 1)
+
+
+def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
+    gateway: RunningGateway, secured: SecuredBroker
+) -> None:
+    with socket.create_connection(_address(gateway), timeout=10.0) as silent:
+        with _connected(gateway, secured) as other:
+            assert other.version() == "TLSv1.3"
+        assert silent.recv(1) == b""
+    assert gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1
+
+
+def test_gateway_when_its_certificate_is_renewed_then_new_connections_see_the_new_one(
+    gateway: RunningGateway, secured: SecuredBroker, shown: Certificate
+) -> None:
+    with _connected(gateway, secured) as before:
+        number = _serial_number(before)
+        renewed = secured.authority.issue("gateway", file_name="renewed")
+        shutil.move(renewed.keystore, shown.keystore)
+
+        wait_until(lambda: _current_number(gateway, secured) != number)
+
+        assert before.version() is not None
+
+
+def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
+    secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
+) -> None:
+    tls = _tls(secured, shown, broker=True)
+    port = secured.ports["LOGINTLS"]
+    with running_gateway(
+        secured_host, tls=tls, upstream_port=port, upstream_host="localhost"
+    ) as gateway:
+        with _connected(gateway, secured) as connection:
+            assert connection.recv(1) == b""
+        assert gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1
+
+
+def test_java_consumer_when_it_trusts_a_pem_file_then_reads_what_is_stored(
+    gateway: RunningGateway, secured: SecuredBroker, secured_topic: TieredTopic, tmp_path: Path
+) -> None:
+    settings = tmp_path / "client.properties"
+    settings.write_text(
+        "security.protocol=SSL\nssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={secured.authority.certificate}\n"
+    )
+    count = len(secured_topic.values[0])
+    printed = run_tool(
+        _CONSUMER,
+        *("--bootstrap-server", gateway.bootstrap_servers, "--topic", secured_topic.name),
+        *("--command-config", str(settings), "--partition", "0", "--offset", "earliest"),
+        *("--max-messages", str(count), "--timeout-ms", "30000"),
+        *("--formatter-property", "print.value=false"),
+        *("--formatter-property", "print.offset=true"),
+    )
+    assert printed.count("Offset:") == count
+
+
+def _address(gateway: RunningGateway) -> tuple[str, int]:
+    host, _, port = gateway.bootstrap_servers.rpartition(":")
+    return host, int(port)
+
+
+def _connected(gateway: RunningGateway, secured: SecuredBroker) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(secured.authority.certificate))
+    host, _ = address = _address(gateway)
+    connection = socket.create_connection(address, timeout=10.0)
+    return context.wrap_socket(connection, server_hostname=host)
+
+
+def _serial_number(connection: ssl.SSLSocket) -> object:
+    certificate = connection.getpeercert()
+    assert certificate is not None
+    return certificate["serialNumber"]
+
+
+def _current_number(gateway: RunningGateway, secured: SecuredBroker) -> object:
+    with _connected(gateway, secured) as connection:
+        return _serial_number(connection)
