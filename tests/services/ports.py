@@ -28,3 +28,16 @@ def free_ports(count: int) -> tuple[int, ...]:
             if len(found) == count:
                 return tuple(found)
     raise RuntimeError(f"no {count} free ports between {_FIRST_PORT} and {_LAST_PORT}")
+
+
+def free_port_range(count: int) -> int:
+    """Return the first of `count` ports of 127.0.0.1 in a row that nothing listens on."""
+    for first in random.SystemRandom().sample(range(_FIRST_PORT, _LAST_PORT - count), 50):
+        with contextlib.ExitStack() as held:
+            try:
+                for port in range(first, first + count):
+                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise RuntimeError(f"no {count} free ports in a row")

@@ -1,0 +1,102 @@
+"""`rlm gateway` for a whole cluster, as a user starts it on a host of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.three_brokers.three_hosts import ThreeHosts
+from tests.services.kafka import admin_client
+from tests.services.ports import free_port_range, free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_READY_DEADLINE_S = 30.0
+
+
+class ClusterGateway:
+    """Its addresses. `bootstrap_servers` is the one address that clients are to know."""
+
+    def __init__(
+        self, directory: Path, hosts: ThreeHosts, *, metadata_topic: str | None = None
+    ) -> None:
+        """`metadata_topic`: another one than the hosts'."""
+        node_ids = [broker.node_id for broker in hosts.cluster.brokers]
+        first_port = free_port_range(2 + max(node_ids))
+        (rest_port,) = free_ports(1)
+        self.bootstrap_servers = f"127.0.0.1:{first_port}"
+        self.doors = {node_id: f"127.0.0.1:{first_port + 1 + node_id}" for node_id in node_ids}
+        self.config_path = directory / "gateway.properties"
+        self.log_path = directory / "gateway.log"
+        self._rest_url = f"http://127.0.0.1:{rest_port}"
+        settings = {
+            **_shared(hosts.any_host),
+            "gateway.listener": self.bootstrap_servers,
+            "rest.listener": f"127.0.0.1:{rest_port}",
+            "state.dir": str(directory / "state"),
+        }
+        if metadata_topic is not None:
+            settings["rlmm.config.remote.log.metadata.topic.name"] = metadata_topic
+        lines = (f"{key}={value}" for key, value in settings.items())
+        self.config_path.write_text("\n".join(lines))
+
+    @contextmanager
+    def started(self) -> Iterator[ServiceProcess]:
+        """Its process; gone with the block, however it ends."""
+        command = [sys.executable, "-m", "rlm", "gateway", "--config", str(self.config_path)]
+        process = ServiceProcess(command, log_path=self.log_path, directory=_CHECKOUT)
+        try:
+            yield process
+        finally:
+            process.kill(children=True)
+
+    @contextmanager
+    def running(self) -> Iterator[ServiceProcess]:
+        """Serving, from when it is ready on; ends with the block, cleanly."""
+        with self.started() as process:
+            wait_until(lambda: self._readiness()[0] == 200, _READY_DEADLINE_S, process.log_tail)
+            yield process
+            assert process.terminate(deadline_s=20.0) == 0, process.log_tail()
+
+    def unready_because(self) -> str:
+        """What its /readyz says."""
+        return self._readiness()[1]
+
+    def metric(self, name: str) -> float:
+        """A metric without labels."""
+        text = httpx.get(f"{self._rest_url}/metrics", trust_env=False).text
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
+        return float(line.split()[1])
+
+    def led_to(self, asked: str) -> dict[int, str]:
+        """The brokers' addresses as a client that was given `asked` sees them."""
+        metadata = admin_client(asked).list_topics(timeout=10.0)
+        return {each.id: f"{each.host}:{each.port}" for each in metadata.brokers.values()}
+
+    def _readiness(self) -> tuple[int, str]:
+        """Code and body; 0 while it does not answer."""
+        try:
+            answer = httpx.get(f"{self._rest_url}/readyz", trust_env=False)
+        except httpx.TransportError:
+            return 0, ""
+        return answer.status_code, answer.text
+
+
+def _shared(host: BrokerHost) -> dict[str, str]:
+    """What such a gateway has in common with the brokers' hosts."""
+    config = host.config
+    return {
+        "bootstrap.servers": config.cluster.bootstrap_text,
+        "rlmm.config.remote.log.metadata.topic.name": config.metadata.topic_name,
+        "rlmm.config.remote.log.metadata.topic.num.partitions": str(config.metadata.num_partitions),
+        "rlmm.config.remote.log.metadata.topic.replication.factor": str(
+            config.metadata.replication_factor
+        ),
+        "rsm.config.storage.filesystem.root": str(host.store),
+    }

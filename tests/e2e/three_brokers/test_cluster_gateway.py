@@ -1,0 +1,127 @@
+"""One gateway on a host of its own serves a cluster: clients know its first address alone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from rlmm.events import NO_BROKER, ProcessRole
+from tests.clients.reader_contract import ReadRequest
+from tests.clients.reader_programs import reading
+from tests.e2e.three_brokers.cluster_gateway import ClusterGateway
+from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
+from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.kafka import admin_client
+from tests.services.waiting import wait_until
+
+_FETCH_BYTES = 64 << 10
+_READ_BEFORE_PAUSE = 30
+
+
+@pytest.fixture(scope="module")
+def gateway(
+    hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterGateway]:
+    gateway = ClusterGateway(tmp_path_factory.mktemp("cluster-gateway"), hosts)
+    with gateway.running():
+        yield gateway
+
+
+def test_clients_when_they_begin_at_any_door_then_are_led_to_a_door_for_each_broker(
+    gateway: ClusterGateway,
+) -> None:
+    """R16: port + 1 + node id."""
+    for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
+        assert gateway.led_to(asked) == gateway.doors
+    assert gateway.metric("rlm_gateway_brokers_without_door") == 0
+
+
+def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
+    hosts: ThreeHosts, gateway: ClusterGateway
+) -> None:
+    """R15, R16: the brokers' own gateways go on leading to each other."""
+    with hosts.any_host.metadata() as metadata:
+        registered = [
+            each.process
+            for each in metadata.registrations()
+            if each.process.role is ProcessRole.GATEWAY and each.process.broker_id == NO_BROKER
+        ]
+
+    assert [each.gateway_address for each in registered] == [gateway.bootstrap_servers]
+    assert registered[0].applied
+    for broker in hosts.cluster.brokers:
+        hosts.wait_led_to(
+            {each.node_id: hosts.gateway(each.node_id) for each in hosts.cluster.brokers},
+            asked=broker.node_id,
+        )
+
+
+def test_producer_when_it_knows_the_bootstrap_door_then_writes_to_every_leader(
+    hosts: ThreeHosts, gateway: ClusterGateway, topic_name: str, tmp_path: Path
+) -> None:
+    topic = WrittenTopic(hosts.cluster, topic_name, partitions=3)
+    producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all"})
+    for number in topic.records:
+        topic.write(producer, number, topic.records[number].append)
+    assert producer.flush(30.0) == 0
+
+    request = ReadRequest(bootstrap=gateway.bootstrap_servers, topic=topic.name)
+    with reading("librdkafka", request, tmp_path / "reader.log") as reader:
+        assert reader.reads() == topic.expected()
+
+
+def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_once_in_order(
+    hosts: ThreeHosts, gateway: ClusterGateway, written: WrittenTopic, tmp_path: Path
+) -> None:
+    """Scenarios 41, 45 and 65: one reads while it is away, one when it leads again."""
+    request = ReadRequest(
+        bootstrap=gateway.bootstrap_servers,
+        topic=written.name,
+        pause=_READ_BEFORE_PAUSE,
+        fetch_bytes=_FETCH_BYTES,
+    )
+    gone = broker_of(hosts.cluster, written.leaders()[0])
+    with (
+        reading("java", request, tmp_path / "meanwhile.log") as meanwhile,
+        reading("librdkafka", request, tmp_path / "after.log") as after,
+    ):
+        meanwhile.wait_paused()
+        after.wait_paused()
+        with hosts.cluster.without(gone, killed=True):
+            wait_until(
+                lambda: not {gone.node_id, -1} & set(written.leaders().values()),
+                describe="others lead",
+            )
+            _assert_refused_soon(gateway.doors[gone.node_id])
+            assert gone.node_id not in gateway.led_to(gateway.bootstrap_servers)
+            meanwhile.resume()
+            assert meanwhile.reads() == written.expected()
+        after.resume()
+        assert after.reads() == written.expected()
+
+
+def _assert_refused_soon(door: str) -> None:
+    """As a dead broker's own port would: nobody waits there."""
+    host, _, port = door.rpartition(":")
+    with closing(socket.create_connection((host, int(port)), timeout=5.0)) as connection:
+        try:
+            assert connection.recv(1) == b""
+        except ConnectionResetError:
+            return
+
+
+def test_gateway_when_the_cluster_has_no_metadata_topic_then_waits_and_makes_none(
+    hosts: ThreeHosts, topic_name: str, tmp_path: Path
+) -> None:
+    """It may be a wrong cluster: beside no broker, nothing tells."""
+    gateway = ClusterGateway(tmp_path, hosts, metadata_topic=topic_name)
+    with gateway.started():
+        wait_until(lambda: "topic" in gateway.unready_because(), 30.0, gateway.unready_because)
+
+    topics = admin_client(hosts.cluster.bootstrap_servers).list_topics(timeout=10.0).topics
+    assert topic_name not in topics
