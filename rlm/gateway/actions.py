@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.rewrite import Exchange, ExchangeRewrite
 from rlm.wire.schema import Buffer, Message
 from rsm.segment.ids import TopicIdPartition
@@ -71,6 +72,7 @@ class RewriteExchange:
 
     rewrite: ExchangeRewrite[Message, Message]
     exchange: Exchange[Message, Message]
+    context: GatewayContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rlm.gateway.actions import RewriteExchange, ToClient
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.frame_sinks import Forwarded, Gathered, Scanned
 from rlm.gateway.frame_stream import FrameSink, FrameStream
@@ -16,17 +18,21 @@ from rlm.gateway.pending_answers import (
     GatheredFetch,
     OwnAnswer,
     OwnQuestion,
+    Pending,
     RewrittenAnswer,
     RewrittenExchange,
     StreamedFetch,
+    TopicIdsQuestion,
 )
 from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.session_parts import SessionParts, SessionState
+from rlm.gateway.topic_names import METADATA_VERSION, topic_ids
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frame_heads import read_correlation_id
@@ -48,6 +54,8 @@ class BrokerAnswers:
         self._parts = parts
         self._state = state
         self._waiting: GatheredFetch | RewrittenExchange | None = None
+        # An exchange that was answered, but for what its names stood for.
+        self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
         self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
 
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> None:
@@ -90,15 +98,26 @@ class BrokerAnswers:
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
             return Scanned(lambda: self._state.actions, scanner, self._ended)
-        if isinstance(pending, RewrittenAnswer):
-            return self._gathered(frame_bytes, lambda frame: self._rewrite(pending, frame))
-        if isinstance(pending, RewrittenExchange):
-            return self._gathered(frame_bytes, lambda frame: self._exchange(pending, frame))
-        if isinstance(pending, GatheredFetch):
-            return self._gathered(frame_bytes, lambda frame: self._fetch(pending, frame))
-        if isinstance(pending, OwnQuestion):
-            return self._gathered(frame_bytes, lambda frame: self._own_answer(pending, frame))
+        handle = self._handler(pending)
+        if handle is not None:
+            return self._gathered(frame_bytes, handle)
         return Forwarded(lambda: self._state.actions, ToClient, self._ended)
+
+    def _handler(self, pending: Pending) -> Callable[[memoryview], None] | None:
+        """What takes the whole answer; None where that passes as it comes."""
+        match pending:
+            case RewrittenAnswer():
+                return lambda frame: self._rewrite(pending, frame)
+            case RewrittenExchange():
+                return lambda frame: self._exchange(pending, frame)
+            case GatheredFetch():
+                return lambda frame: self._fetch(pending, frame)
+            case OwnQuestion():
+                return lambda frame: self._own_answer(pending, frame)
+            case TopicIdsQuestion():
+                return self._topic_ids
+            case _:
+                return None
 
     def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
         return Gathered(
@@ -135,8 +154,41 @@ class BrokerAnswers:
     def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
         _, response = read_response(pending.rewrite.api, pending.version, frame)
         exchange = Exchange(version=pending.version, request=pending.request, response=response)
+        if any(pending.rewrite.names(pending.request)):
+            # It stays owed, behind the question that was sent for its sake.
+            self._state.pending.popleft()
+            self._unconfirmed = pending, exchange
+        else:
+            self._rewrite_exchange(pending, exchange, self._parts.context())
+
+    def _rewrite_exchange(
+        self,
+        pending: RewrittenExchange,
+        exchange: Exchange[Message, Message],
+        context: GatewayContext,
+    ) -> None:
         self._wait(pending)
-        self._state.actions.append(RewriteExchange(rewrite=pending.rewrite, exchange=exchange))
+        self._state.actions.append(
+            RewriteExchange(rewrite=pending.rewrite, exchange=exchange, context=context)
+        )
+
+    def _topic_ids(self, frame: memoryview) -> None:
+        _, response = read_response(METADATA, METADATA_VERSION, frame)
+        ids = topic_ids(response)
+        pending = self._state.pending
+        pending.popleft()
+        if self._unconfirmed is None:
+            fetch = next(each for each in pending if isinstance(each, GatheredFetch))
+            fetch.exchange.names_answered(ids)
+            if fetch is pending[0]:
+                self._read_remote(fetch)
+            return
+        (waiting, exchange), self._unconfirmed = self._unconfirmed, None
+        pending.appendleft(waiting)
+        context = self._parts.context()
+        names = tuple(waiting.rewrite.names(waiting.request))
+        topics = context.topics.confirmed(names, ids)
+        self._rewrite_exchange(waiting, exchange, replace(context, topics=topics))
 
     def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:
         _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
@@ -155,13 +207,13 @@ class BrokerAnswers:
         _, response = read_response(FETCH, pending.version, frame)
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
-        if question is None:
-            self._read_remote(pending)
-            return
         # The Fetch stays owed, behind what is asked for its sake.
         self._state.pending.popleft()
-        ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
+        if question is not None:
+            ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
         self._state.pending.append(pending)
+        if self._state.pending[0] is pending:
+            self._read_remote(pending)
 
     def _read_remote(self, fetch: GatheredFetch) -> None:
         wanted = fetch.exchange.reads()

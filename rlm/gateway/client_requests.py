@@ -8,11 +8,17 @@ from dataclasses import replace
 from rlm.gateway.actions import ToBroker
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
 from rlm.gateway.fetch_exchange import FetchExchange
-from rlm.gateway.fetch_plan import NO_SESSION_EPOCH, NO_SESSION_ID, FetchPlan, plan_fetch
+from rlm.gateway.fetch_plan import (
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    NO_SESSION_EPOCH,
+    NO_SESSION_ID,
+    FetchPlan,
+    plan_fetch,
+)
 from rlm.gateway.fetch_stream import FetchPatches
 from rlm.gateway.frame_sinks import Forwarded, Gathered
 from rlm.gateway.frame_stream import FrameSink, FrameStream
-from rlm.gateway.own_questions import ask_log_ends
+from rlm.gateway.own_questions import ask_log_ends, ask_names
 from rlm.gateway.pending_answers import (
     GatheredFetch,
     OwnAnswer,
@@ -114,6 +120,8 @@ class ClientRequests:
                     client_id=header.client_id,
                 )
             )
+        if names := tuple(rewrite.names(request)):
+            ask_names(self._state, names)
 
     def _fetch(self, frame: memoryview) -> None:
         version = int.from_bytes(frame[2:4], "big")
@@ -141,6 +149,8 @@ class ClientRequests:
                 )
             )
         self._send_fetch(plan, header, version)
+        if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
+            ask_names(self._state, plan.names)
 
     def _gather(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
         exchange = FetchExchange(

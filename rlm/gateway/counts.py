@@ -20,6 +20,7 @@ class RemoteCount(Enum):
     QUEUE_FULL = "queue_full"
     OUT_OF_RANGE = "out_of_range"
     DIVERGING = "diverging"
+    GAP = "gap"
     STORAGE_ERROR = "storage_error"
 
 

@@ -10,12 +10,14 @@ below the broker's log or above it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from rlm.gateway.actions import ReadRemote, RemoteRead
 from rlm.gateway.fetch_merge import (
     READ_COMMITTED,
     left_to_store,
     merge,
+    refuse_out_of_range,
     remote_reads,
     rows_of,
     size_of,
@@ -23,7 +25,7 @@ from rlm.gateway.fetch_merge import (
 from rlm.gateway.fetch_plan import FetchKey, FetchPlan
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion
-from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.remote_outcome import GapBelow, RemoteOutcome
 from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import FetchResponse, PartitionData
 from rlm.wire.error_codes import ErrorCode
@@ -84,6 +86,22 @@ class FetchExchange:
         if self._left:
             self._ends.update(ends)
 
+    def names_answered(self, topic_ids: Mapping[str, UUID]) -> None:
+        """Take which topics the names stood for, where the Fetch has names.
+
+        For another topic than was thought the broker's own answer stands; that it has not got an
+        offset proves nothing there, of what is known of that topic here.
+        """
+        others = {
+            key
+            for key, each in self._plan.tiered.items()
+            if topic_ids.get(each.topic_id_partition.topic) != each.topic_id_partition.topic_id
+        }
+        self._plan = self._plan.without(others)
+        self._left = [key for key in self._left if key not in others]
+        self._response = refuse_out_of_range(self._response, self._version, others)
+        self._rows = rows_of(self._response, self._version)
+
     def reads(self) -> ReadRemote | None:
         """What to read of the store, once all questions were answered."""
         for partition, ends in self._ends.items():
@@ -105,6 +123,10 @@ class FetchExchange:
     def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
         """The answer, given an outcome for each of the reads; its records are the slices'."""
         found = dict(zip(self._reads, outcomes, strict=True))
+        for key, outcome in found.items():
+            if isinstance(outcome, GapBelow):
+                read = self._reads[key]
+                self._local_starts.gap(read.topic_id_partition, read.offset, outcome.next_offset)
         return merge(self._plan, self._version, self._response, found, self._ends)
 
     def _turn_wait_ms(self) -> int:

@@ -6,13 +6,13 @@ not fit is left out whole; its partition is empty this once, and the client asks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from rlm.gateway.actions import RemoteRead
 from rlm.gateway.fetch_plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
 from rlm.gateway.log_ends import LogEnds
-from rlm.gateway.remote_outcome import Diverging, Reading, RemoteOutcome, Throttled
+from rlm.gateway.remote_outcome import Diverging, GapBelow, Reading, RemoteOutcome, Throttled
 from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import (
     AbortedTransaction,
@@ -103,6 +103,21 @@ def merge(
             known_ends = ends.get(tiered.topic_id_partition)
             rows[key] = _with_log_start(tiered, rows[key], known_ends)
     _keep_budget(plan, rows, version)
+    return replace(_with_rows(response, rows, version), session_id=NO_SESSION_ID)
+
+
+def refuse_out_of_range(
+    response: FetchResponse, version: int, keys: Collection[FetchKey]
+) -> FetchResponse:
+    """These partitions' OFFSET_OUT_OF_RANGE becomes an error upon which clients ask again."""
+    rows = rows_of(response, version)
+    for key in keys:
+        if key in rows and rows[key].error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            rows[key] = _error_row(rows[key], ErrorCode.KAFKA_STORAGE_ERROR)
+    return _with_rows(response, rows, version)
+
+
+def _with_rows(response: FetchResponse, rows: Rows, version: int) -> FetchResponse:
     topics = tuple(
         replace(
             topic,
@@ -113,7 +128,7 @@ def merge(
         )
         for topic in response.responses
     )
-    return replace(response, session_id=NO_SESSION_ID, responses=topics)
+    return replace(response, responses=topics)
 
 
 def size_of(records: Records | None) -> int:
@@ -131,7 +146,7 @@ def _remote_row(
 ) -> PartitionData:
     if ends.error_code != ErrorCode.NONE:
         return _error_row(row, ends.error_code)
-    if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging):
+    if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging | GapBelow):
         return _success_row(row, outcome, ends, read_committed=_is_committed(plan))
     return _error_row(row, outcome.error_code)
 
@@ -142,7 +157,7 @@ def _is_committed(plan: FetchPlan) -> bool:
 
 def _success_row(
     row: PartitionData,
-    outcome: RemoteSlice | Reading | Throttled | Diverging,
+    outcome: RemoteSlice | Reading | Throttled | Diverging | GapBelow,
     ends: LogEnds,
     *,
     read_committed: bool,

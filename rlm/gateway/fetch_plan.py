@@ -7,7 +7,7 @@ changed. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -31,12 +31,20 @@ class TieredFetch:
     """A tiered partition of a fetch.
 
     `is_remote`: the broker is not expected to have the offset, or may not be believed if it has.
+    `sent_offset`: what the broker is asked for, above `asked` only where a gap is known to lie
+    between what is stored and what it has.
     """
 
     topic_id_partition: TopicIdPartition
     asked: FetchPartition
     facts: TierFacts
     is_remote: bool
+    sent_offset: int
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the broker is asked otherwise than the client asked."""
+        return self.is_remote or self.sent_offset != self.asked.fetch_offset
 
     @property
     def is_below_log_start(self) -> bool:
@@ -55,6 +63,16 @@ class FetchPlan:
     sent: FetchRequest
     tiered: Mapping[FetchKey, TieredFetch]
     remote: tuple[FetchKey, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tiered topics' names."""
+        return tuple(each.topic_id_partition.topic for each in self.tiered.values())
+
+    def without(self, keys: Collection[FetchKey]) -> FetchPlan:
+        """As if these were not tiered."""
+        tiered = {key: each for key, each in self.tiered.items() if key not in keys}
+        return replace(self, tiered=tiered, remote=tuple(k for k in self.remote if k in tiered))
 
 
 def plan_fetch(
@@ -79,9 +97,9 @@ def plan_fetch(
         session_id=NO_SESSION_ID,
         session_epoch=NO_SESSION_EPOCH,
         forgotten_topics_data=(),
+        topics=_sent_topics(request, version, tiered),
+        max_bytes=_local_share_bytes(request, version, frozenset(remote)),
     )
-    if remote:
-        sent = _without_remote_share(sent, version, frozenset(remote))
     return FetchPlan(asked=request, sent=sent, tiered=tiered, remote=remote)
 
 
@@ -107,35 +125,57 @@ def _tiered_fetch(
     local_start = max(
         facts.trimmed_offset, local_starts.at_least(partition), facts.recorded_start_offset or 0
     )
+    behind_gap = local_starts.behind_gap(partition, asked.fetch_offset)
+    is_remote = behind_gap < local_start
     return TieredFetch(
         topic_id_partition=partition,
         asked=asked,
         facts=facts,
-        is_remote=asked.fetch_offset < local_start,
+        is_remote=is_remote,
+        sent_offset=asked.fetch_offset if is_remote else behind_gap,
     )
 
 
-def _without_remote_share(
-    request: FetchRequest, version: int, remote: frozenset[FetchKey]
-) -> FetchRequest:
-    """Leave of the byte budget what the remote partitions don't take, and at least an even share.
+def _sent_topics(
+    request: FetchRequest, version: int, tiered: Mapping[FetchKey, TieredFetch]
+) -> tuple[FetchTopic, ...]:
+    changed = {key: each for key, each in tiered.items() if each.is_changed}
+    if not changed:
+        return request.topics
+    return tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                _sent(each, changed.get((topic_key(topic, version), each.partition)))
+                for each in topic.partitions
+            ),
+        )
+        for topic in request.topics
+    )
 
-    The lineage that `last_fetched_epoch` is compared with is cut where the broker's log starts, so
-    what is remote is compared by us.
+
+def _sent(asked: FetchPartition, tiered: TieredFetch | None) -> FetchPartition:
+    """As the broker is asked for it.
+
+    Its lineage is cut where its log starts: an epoch that was fetched last is compared by us where
+    the offset is remote.
     """
-    topics = []
-    remote_bytes, count = 0, 0
+    if tiered is None:
+        return asked
+    if tiered.is_remote:
+        return replace(asked, last_fetched_epoch=_NO_EPOCH)
+    return replace(asked, fetch_offset=tiered.sent_offset)
+
+
+def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:
+    """Of the byte budget what the remote partitions don't take, and at least an even share."""
+    if not remote:
+        return request.max_bytes
+    remote_bytes = count = 0
     for topic in request.topics:
-        partitions = []
         for each in topic.partitions:
             count += 1
-            sent = each
             if (topic_key(topic, version), each.partition) in remote:
                 remote_bytes += max(each.partition_max_bytes, 0)
-                sent = replace(each, last_fetched_epoch=_NO_EPOCH)
-            partitions.append(sent)
-        topics.append(replace(topic, partitions=tuple(partitions)))
-    local_count = count - len(remote)
-    even_bytes = request.max_bytes * local_count // count
-    left_bytes = max(request.max_bytes - remote_bytes, even_bytes, 1)
-    return replace(request, topics=tuple(topics), max_bytes=min(request.max_bytes, left_bytes))
+    even_bytes = request.max_bytes * (count - len(remote)) // count
+    return min(request.max_bytes, max(request.max_bytes - remote_bytes, even_bytes, 1))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rlm.gateway.actions import ToBroker
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd, LogEndsQuestion
-from rlm.gateway.pending_answers import OwnQuestion
+from rlm.gateway.pending_answers import OwnQuestion, TopicIdsQuestion
 from rlm.gateway.session_parts import SessionState
+from rlm.gateway.topic_names import METADATA_VERSION, ask_topic_ids
 from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA
 from rlm.wire.frames import request_frame
 
 # What the broker's request log shows us as; quotas by client id are not the client's.
@@ -41,3 +45,16 @@ def ask_log_ends(
                 is_behind_fetch=is_behind_fetch,
             )
         )
+
+
+def ask_names(state: SessionState, names: Iterable[str]) -> None:
+    """Have it asked which topics these are, right behind the request that named them."""
+    frame = request_frame(
+        METADATA,
+        METADATA_VERSION,
+        ask_topic_ids(names),
+        correlation_id=_CORRELATION_ID,
+        client_id=_CLIENT_ID,
+    )
+    state.actions.append(ToBroker(frame))
+    state.pending.append(TopicIdsQuestion(correlation_id=_CORRELATION_ID))

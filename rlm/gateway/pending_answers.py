@@ -71,6 +71,13 @@ class OwnQuestion:
     is_behind_fetch: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicIdsQuestion:
+    """Answers us, which topics the names in the request before it stood for."""
+
+    correlation_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
     """Nothing was sent: this is the answer, once it is its turn."""
@@ -85,5 +92,6 @@ Pending = (
     | StreamedFetch
     | GatheredFetch
     | OwnQuestion
+    | TopicIdsQuestion
     | OwnAnswer
 )

@@ -177,7 +177,7 @@ class Relay:
     async def _rewrite(self, wanted: RewriteExchange) -> None:
         try:
             response = await self._loop.run_in_executor(
-                self._pool, wanted.rewrite.response, wanted.exchange, self._context()
+                self._pool, wanted.rewrite.response, wanted.exchange, wanted.context
             )
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)

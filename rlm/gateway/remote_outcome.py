@@ -32,4 +32,11 @@ class Diverging:
     end_offset: int
 
 
-RemoteOutcome = RemoteSlice | Reading | Throttled | Refused | Diverging
+@dataclass(frozen=True, slots=True)
+class GapBelow:
+    """A gap at the end of what is stored: the next batch is the broker's, at `next_offset`."""
+
+    next_offset: int
+
+
+RemoteOutcome = RemoteSlice | Reading | Throttled | Refused | Diverging | GapBelow

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from rlm.gateway.actions import ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
 from rlm.gateway.read_turns import ReadTurn, ReadTurns
-from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome, Throttled
+from rlm.gateway.remote_outcome import (
+    Diverging,
+    GapBelow,
+    Reading,
+    Refused,
+    RemoteOutcome,
+    Throttled,
+)
 from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteSlice
@@ -194,6 +201,8 @@ class RemoteReads:
             counts.remote[RemoteCount.QUEUE_FULL] += 1
         elif isinstance(outcome, Diverging):
             counts.remote[RemoteCount.DIVERGING] += 1
+        elif isinstance(outcome, GapBelow):
+            counts.remote[RemoteCount.GAP] += 1
         elif outcome.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             counts.remote[RemoteCount.OUT_OF_RANGE] += 1
         else:

@@ -53,15 +53,22 @@ _ALL: tuple[Rewrite, ...] = (
     AnswerRewrite(api=SHARE_FETCH, response=rewrite_leader_endpoints),
     AnswerRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
     ExchangeRewrite(
-        api=LIST_OFFSETS, concerns=list_offsets_concerns, response=rewrite_list_offsets
+        api=LIST_OFFSETS,
+        concerns=list_offsets_concerns,
+        response=rewrite_list_offsets,
+        names=lambda request: (topic.name for topic in request.topics),
     ),
     ExchangeRewrite(
         api=OFFSET_FOR_LEADER_EPOCH,
         concerns=leader_epochs_concern,
         response=rewrite_leader_epochs,
+        names=lambda request: (topic.topic for topic in request.topics),
     ),
     ExchangeRewrite(
-        api=DELETE_RECORDS, concerns=delete_records_concerns, response=rewrite_delete_records
+        api=DELETE_RECORDS,
+        concerns=delete_records_concerns,
+        response=rewrite_delete_records,
+        names=lambda request: (topic.name for topic in request.topics),
     ),
     ExchangeRewrite(
         api=ALTER_CONFIGS,

@@ -18,7 +18,9 @@ _LIMIT_COUNT = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierFacts:
-    """`recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
+    """What bounds the log over both tiers.
+
+    `recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
     client's request of one; None: not recorded.
 
     `first_stored_offset`: the lowest in the store, looked up only where no start is recorded.

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from rlm.gateway.actions import RemoteRead
-from rlm.gateway.remote_outcome import Diverging, Refused
+from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
 from rlm.wire.error_codes import ErrorCode
@@ -70,10 +70,10 @@ class TierReader:
             )
         )
 
-    def absent(self, read: RemoteRead, found: NotStored) -> Refused:
+    def absent(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
         """What to tell of an offset that neither tier has. Raises RetriableError."""
         if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
-            return _STORAGE_ERROR
+            return self._behind_gap(read, found)
         self._catch_up(read)
         again = locate(self._metadata, read.topic_id_partition, read.offset)
         if not isinstance(again, NotStored):
@@ -86,6 +86,17 @@ class TierReader:
     def forget(self, client: Hashable) -> None:
         """A client has gone."""
         self._fetcher.forget(client)
+
+    def _behind_gap(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
+        """All up to `found.offset` was stored, without a batch at the offset asked for or above.
+
+        Where the broker's log begins no higher, nothing is missing between the two.
+        """
+        if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
+            return _STORAGE_ERROR
+        self._catch_up(read)
+        again = locate(self._metadata, read.topic_id_partition, found.offset)
+        return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
     def _above_end(self, read: RemoteRead) -> Refused:
         """Above the broker's end; but what is stored there is a history that should not be lost."""

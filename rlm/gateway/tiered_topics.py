@@ -8,7 +8,7 @@ hasn't been heard. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from rlmm.events import PolicyState, TopicPolicy
@@ -20,16 +20,30 @@ class TieredTopics:
     """All topics that have a policy, whatever its state: what was stored stays readable.
 
     `managed` are the names of those whose own retention is kept off: all but the disabled.
+    `unconfirmed`: names of which the broker did not say which topics they are.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
     name_by_id: Mapping[UUID, str] = field(default_factory=dict)
     managed: frozenset[str] = frozenset()
+    unconfirmed: frozenset[str] = frozenset()
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
         """The partition of a topic by name, None if the topic is not tiered."""
         topic_id = self.id_by_name.get(topic)
         return None if topic_id is None else _partition(topic_id, topic, partition)
+
+    def confirmed(self, names: Iterable[str], topic_ids: Mapping[str, UUID]) -> TieredTopics:
+        """As the broker has just told the ids of `names`; where it told none, unconfirmed."""
+        id_by_name = dict(self.id_by_name)
+        for name in names:
+            topic_id = topic_ids.get(name)
+            if topic_id is not None:
+                id_by_name.pop(name, None)
+                if self.name_by_id.get(topic_id) == name:
+                    id_by_name[name] = topic_id
+        unconfirmed = frozenset(names) - topic_ids.keys()
+        return replace(self, id_by_name=id_by_name, unconfirmed=unconfirmed)
 
     def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
         """The partition of a topic by id, None if the topic is not tiered."""

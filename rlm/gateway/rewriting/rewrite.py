@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic
 
@@ -40,10 +40,12 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     `request` makes what is sent on; None: as it came. `concerns` tells from the client's request
     whether there is anything to change: if not, both pass as they are. `response` may block on the
     metadata topic and on the store: it is run off the loop. It raises nothing for what may happen
-    to either: that becomes a partition's error.
+    to either: that becomes a partition's error. `names`: the topics by whose names alone the
+    request says which partitions it means; empty where it doesn't matter.
     """
 
     api: Api[RequestT, ResponseT]
     concerns: Callable[[RequestT, GatewayContext], bool]
     response: Callable[[Exchange[RequestT, ResponseT], GatewayContext], ResponseT]
     request: Callable[[RequestT, GatewayContext], RequestT] | None = None
+    names: Callable[[RequestT], Iterable[str]] = lambda _request: ()

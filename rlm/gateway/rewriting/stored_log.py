@@ -28,6 +28,8 @@ def answer_or_error(
 ) -> _AnswerT:
     """What `ask` says once the metadata is complete, else `failed` with the error for clients."""
     try:
+        if topic_id_partition.topic in context.topics.unconfirmed:
+            raise RetriableError("the broker does not tell which topic this is")
         if not context.metadata.caught_up(topic_id_partition):
             raise RetriableError("the metadata topic can't be followed to its end")
         return ask()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -30,11 +31,12 @@ from rlm.wire.api.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponseTopic,
 )
 from rlm.wire.api.produce import PRODUCE, ProduceRequest
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_response
-from tests.unit.rlm.gateway.session_world import GATEWAY, SessionWorld, request, response
+from tests.unit.rlm.gateway.session_world import GATEWAY, TOPIC_ID, SessionWorld, request, response
 
 _HEARTBEAT = 12
 
@@ -140,7 +142,14 @@ def test_produce_when_it_asks_for_no_answer_then_none_is_waited_for() -> None:
     assert world.closed is None
 
 
-def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_it() -> None:
+@pytest.mark.parametrize(
+    ("topic_id", "tiered", "unconfirmed"),
+    [(TOPIC_ID, True, False), (UUID(int=9), False, False), (UUID(int=0), True, True)],
+)
+def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_it(
+    topic_id: UUID, tiered: bool, unconfirmed: bool
+) -> None:
+    """And is changed only for the topic that the broker still knows by that name."""
     world = SessionWorld()
     asked = ListOffsetsRequest(
         replica_id=-1,
@@ -152,14 +161,19 @@ def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_
         ),
     )
     world.client_sends(request(LIST_OFFSETS, 6, asked, 1) + _opaque_request(2, b""))
+    assert len(world.at_broker()) == 3
     row = ListOffsetsPartitionResponse(partition_index=0, offset=100)
     topic = ListOffsetsTopicResponse(name="orders", partitions=(row,))
     found = ListOffsetsResponse(topics=(topic,))
-    world.broker_sends(response(LIST_OFFSETS, 6, found, 1) + _opaque_answer(2, b""))
+    named = MetadataResponse(topics=(MetadataResponseTopic(name="orders", topic_id=topic_id),))
+    ids = response(METADATA, 10, named, -1)
+    world.broker_sends(response(LIST_OFFSETS, 6, found, 1) + ids + _opaque_answer(2, b""))
     assert not world.session.reads_broker
     assert world.at_client() == []
     (wanted,) = world.rewrites
     assert wanted.exchange.request == asked
+    assert (wanted.context.topics.partition("orders", 0) is not None) == tiered
+    assert ("orders" in wanted.context.topics.unconfirmed) == unconfirmed
     world.rewritten(ListOffsetsResponse())
     assert len(world.at_client()) == 2
     assert world.session.reads_broker

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
+from rlm.gateway.remote_outcome import Diverging, GapBelow, Reading, Refused, RemoteOutcome
 from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import (
     FETCH,
@@ -27,6 +27,7 @@ from rlm.wire.api.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
@@ -91,6 +92,12 @@ def _ends(offset: int, correlation_id: int = -1, *, error_code: int = 0) -> byte
 _ALL_ENDS = _ends(100) + _ends(490) + _ends(500)
 
 
+def _ids(topic_id: UUID | None = TOPIC_ID, correlation_id: int = -1) -> bytes:
+    """What the broker says of the topic's name now."""
+    topic = MetadataResponseTopic(name="orders", topic_id=topic_id or UUID(int=0))
+    return response(METADATA, 10, MetadataResponse(topics=(topic,)), correlation_id)
+
+
 def _bytes(row: PartitionData) -> bytes:
     assert not isinstance(row.records, tuple)
     return bytes(row.records or b"")
@@ -136,7 +143,7 @@ def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_t
     assert row.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     world.at_broker()
     world.client_sends(request(FETCH, version, _fetch(version, 50), 2))
-    assert len(world.at_broker()) == 4
+    assert len(world.at_broker()) == (4 if version >= 13 else 5)
 
 
 def test_fetch_of_another_topic_when_out_of_range_then_that_is_the_answer() -> None:
@@ -154,10 +161,11 @@ def test_fetch_when_below_the_trimmed_offset_then_asks_the_ends_first_and_the_st
 ) -> None:
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.client_sends(request(FETCH, version, _fetch(version, 50, 300), 7), chunks=chunks)
-    assert len(world.at_broker()) == 4
+    assert len(world.at_broker()) == (4 if version >= 13 else 5)
     world.broker_sends(_ALL_ENDS, chunks=chunks)
     found = _found(version, _out_of_range(0), _local(1, version=version))
-    world.broker_sends(response(FETCH, version, found, 7), chunks=chunks)
+    ids = _ids() if version < 13 else b""
+    world.broker_sends(response(FETCH, version, found, 7) + ids, chunks=chunks)
     assert world.at_client() == []
     (wanted,) = world.reads
     assert [(each.topic_id_partition, each.offset) for each in wanted.reads] == [(TIERED, 50)]
@@ -183,7 +191,7 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
 ) -> None:
     world = _asked_for_remote()
     world.store_answers(outcome)
-    (row,) = _answered(world, 12)
+    (row,) = _answered(world, 13)
     assert row.error_code == error_code
     assert row.diverging_epoch.epoch == (3 if isinstance(outcome, Diverging) else -1)
 
@@ -191,9 +199,9 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
 def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_answer() -> None:
     """R15: what was asked before the answer does not prove that the offset lies above the end."""
     world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
-    world.client_sends(request(FETCH, 12, _fetch(12, 600)))
+    world.client_sends(request(FETCH, 13, _fetch(13, 600)))
     world.at_broker()
-    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))))
+    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0))))
     assert len(world.at_broker()) == 3
     assert world.reads == []
     world.broker_sends(_ALL_ENDS)
@@ -202,11 +210,11 @@ def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_an
 
 def test_fetch_when_the_ends_cannot_be_told_then_gets_the_brokers_error() -> None:
     world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
     deposed = _ends(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    world.broker_sends(deposed * 3 + response(FETCH, 12, _found(12, _out_of_range(0))))
+    world.broker_sends(deposed * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
     world.broker_sends(deposed * 3)
-    (row,) = _answered(world, 12)
+    (row,) = _answered(world, 13)
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -215,16 +223,72 @@ def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
     world.store_answers(Reading())
     world.at_client()
     world.at_broker()
-    world.client_sends(request(FETCH, 12, _fetch(12, 60), 2))
+    world.client_sends(request(FETCH, 13, _fetch(13, 60), 2))
     assert len(world.at_broker()) == 1
-    world.broker_sends(response(FETCH, 12, _found(12, _out_of_range(0)), 2))
+    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 2))
     assert len(world.reads) == 2
+
+
+@pytest.mark.parametrize("topic_id", [_OTHER_ID, None])
+@pytest.mark.parametrize("row", ["lacked", "had"])
+def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_told(
+    topic_id: UUID | None, row: str
+) -> None:
+    """R15: recreated while its old id was still thought to be its own."""
+    world = SessionWorld(facts={TIERED: replace(_TRIMMED, recorded_start_offset=80)})
+    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    found = _out_of_range(0) if row == "lacked" else _local(0, start=0)
+    answer = response(FETCH, 12, _found(12, found))
+    world.broker_sends(_ends(0) + _ends(490) + _ends(500) + answer + _ids(topic_id))
+    assert world.reads == []
+    (told,) = _answered(world, 12)
+    if row == "lacked":
+        assert told.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    else:
+        assert (_bytes(told), told.log_start_offset) == (b"records", 0)
+
+
+def test_fetch_by_name_when_the_ends_are_asked_again_then_all_answers_are_awaited() -> None:
+    world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
+    world.client_sends(request(FETCH, 12, _fetch(12, 600)))
+    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))) + _ids())
+    assert world.reads == []
+    world.broker_sends(_ALL_ENDS)
+    assert world.reads[0].reads[0].above_end
+
+
+def test_fetch_when_it_lies_in_a_gap_behind_the_store_then_goes_on_at_the_broker() -> None:
+    """Scenario 56: empty once, and from the next batch on the second time."""
+    world = _asked_for_remote(95)
+    world.store_answers(GapBelow(100))
+    (row,) = _answered(world, 13)
+    assert (row.error_code, _bytes(row)) == (ErrorCode.NONE, b"")
+    world.at_broker()
+    world.client_sends(request(FETCH, 13, _fetch(13, 95), 2))
+    (sent,) = world.at_broker()
+    assert read_request(FETCH, 13, sent)[1] == _fetch(13, 100)
+    world.broker_sends(response(FETCH, 13, _found(13, _local(0)), 2))
+    assert _bytes(_answered(world, 13)[0]) == b"records"
+
+
+def test_fetch_when_the_broker_was_trimmed_behind_a_gap_then_the_store_is_read_anew() -> None:
+    """Scenario 56: what the gap led to is stored by now."""
+    world = _asked_for_remote(95)
+    world.store_answers(GapBelow(100))
+    world.client_sends(request(FETCH, 13, _fetch(13, 95), 2))
+    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 2))
+    world.at_client()
+    world.clock.sleep_ms(10_000)
+    world.client_sends(request(FETCH, 13, _fetch(13, 95), 3))
+    world.broker_sends(_ends(200) + _ends(490) + _ends(500))
+    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 3))
+    assert [each.offset for wanted in world.reads for each in wanted.reads] == [95, 95]
 
 
 def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_too() -> None:
     world = _asked_for_remote()
     world.at_broker()
-    world.client_sends(request(FETCH, 12, _fetch(12, 300), 2))
+    world.client_sends(request(FETCH, 13, _fetch(13, 300), 2))
     assert world.at_broker() == []
     assert not world.session.reads_client
     world.store_answers(Reading())
@@ -235,10 +299,10 @@ def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_t
 def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_answer() -> None:
     """A trim is published before the broker trims."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
     world.broker_sends(_ends(0) + _ends(490) + _ends(500))
-    world.broker_sends(response(FETCH, 12, _found(12, _local(0, start=0))))
-    (row,) = _answered(world, 12)
+    world.broker_sends(response(FETCH, 13, _found(13, _local(0, start=0))))
+    (row,) = _answered(world, 13)
     assert _bytes(row) == b"records"
     assert world.reads == []
 
@@ -246,36 +310,36 @@ def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_ans
 def test_fetch_when_below_the_log_start_then_the_brokers_records_are_not_served() -> None:
     """R17."""
     world = SessionWorld(facts={TIERED: TierFacts(recorded_start_offset=80)})
-    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
+    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
     world.broker_sends(_ends(0) + _ends(490) + _ends(500))
-    world.broker_sends(response(FETCH, 12, _found(12, _local(0, start=0))))
+    world.broker_sends(response(FETCH, 13, _found(13, _local(0, start=0))))
     (wanted,) = world.reads
     assert wanted.reads[0].offset == 50
     world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
-    (row,) = _answered(world, 12)
+    (row,) = _answered(world, 13)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_fetch_when_it_is_a_followers_then_the_connection_ends() -> None:
     world = SessionWorld()
-    world.client_sends(request(FETCH, 12, replace(_fetch(12, 0), replica_id=1)))
+    world.client_sends(request(FETCH, 13, replace(_fetch(13, 0), replica_id=1)))
     assert world.closed is not None
     assert world.closed.reason is CloseReason.REPLICA_FETCH
 
 
 def test_fetch_when_it_names_a_session_then_is_told_that_there_is_none() -> None:
     world = SessionWorld()
-    asked = replace(_fetch(12, 0), session_id=5, session_epoch=3)
-    world.client_sends(request(FETCH, 12, asked))
+    asked = replace(_fetch(13, 0), session_id=5, session_epoch=3)
+    world.client_sends(request(FETCH, 13, asked))
     (frame,) = world.at_client()
-    assert read_response(FETCH, 12, frame)[1].error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert read_response(FETCH, 13, frame)[1].error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert world.at_broker() == []
 
 
-def _asked_for_remote() -> SessionWorld:
-    """A world whose session waits for the store, for one partition from offset 50 on."""
+def _asked_for_remote(offset: int = 50) -> SessionWorld:
+    """A world whose session waits for the store, for one partition from `offset` on."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
-    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))))
+    world.client_sends(request(FETCH, 13, _fetch(13, offset)))
+    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0))))
     assert len(world.reads) == 1
     return world
