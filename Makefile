@@ -2,13 +2,15 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test demo bench bench-gateway proto docs lock clean static downloads \
-	reader-if-possible
+.PHONY: help setup check test test-long fuzz demo bench bench-gateway proto docs lock clean \
+	static downloads reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := build/stamps
 KAFKA := build/kafka
+KAFKA_TIERING := build/kafka-tiering
+KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
@@ -28,8 +30,14 @@ setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients
 check: setup static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
 
-test: setup $(STAMPS)/reader-go $(STAMPS)/reader-java static ## The static checks and every test
+test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering) static ## The static checks and every test
 	$(PYTEST) -q tests
+
+test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
+	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
+
+fuzz: setup ## The gateway's session between random clients and brokers, for some minutes
+	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(KEEP),--keep)
@@ -37,7 +45,7 @@ demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave 
 bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
 	@$(BIN)/python -m bench $(if $(OUT),--out $(OUT))
 
-bench-gateway: setup ## The same of the gateway (OUT=FILE, ONLY="relay-1 …", SHORT=1: little data)
+bench-gateway: setup $(STAMPS)/kafka-tiering ## Measure the gateway (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.gateway $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
 
@@ -91,6 +99,15 @@ $(STAMPS)/reader-go: $(GO_READER)
 $(STAMPS)/reader-java: tests/clients/java/Reader.java $(STAMPS)/jars
 	@command -v javac >/dev/null || { echo "A JDK is needed for all tests: no javac" >&2; exit 1; }
 	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $<
+	@mkdir -p $(@D) && touch $@
+
+# A peer of the gateway: Kafka's own tiering with the store that Kafka's tests use.
+$(STAMPS)/kafka-tiering: tests/services/pom.xml
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching Kafka's LocalTieredStorage into $(KAFKA_TIERING)"
+	@rm -rf $(KAFKA_TIERING)
+	@mvn -q -B dependency:copy -DoutputDirectory=$(CURDIR)/$(KAFKA_TIERING) \
+		-Dartifact=org.apache.kafka:kafka-storage:$(KAFKA_VERSION):jar:test
 	@mkdir -p $(@D) && touch $@
 
 # Downloads from several registries: side by side they take as long as the slowest one.

@@ -17,6 +17,8 @@ _MAX_NAME_CHARACTERS = 80
 
 # A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
 settings.register_profile("without-clock", deadline=None)
+# `make fuzz` and `make test-long`: as many times as one waits for.
+settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("without-clock")
 
 

@@ -56,7 +56,7 @@ def kafka() -> Iterator[_KafkaMessages]:
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-@settings(max_examples=5)  # of each of many versions
+@settings(max_examples=settings().max_examples // 20)  # of each of many versions
 @given(data=st.data())
 def test_message_when_read_and_written_by_kafka_then_same_values_and_bytes(
     data: st.DataObject,

@@ -29,7 +29,7 @@ _EACH = pytest.mark.parametrize(
     [case[1:] for case in ALL_MESSAGES],
     ids=[case[0] for case in ALL_MESSAGES],
 )
-_FEW = settings(max_examples=6)  # of each of many versions
+_FEW = settings(max_examples=settings().max_examples // 16)  # of each of many versions
 
 
 @_EACH
