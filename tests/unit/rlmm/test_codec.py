@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
+    NO_BROKER,
     AppliedPosition,
     Event,
     LeadershipClaimed,
@@ -154,7 +155,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         event_id=st.uuids(),
         process_id=st.uuids(),
         role=st.sampled_from(ProcessRole),
-        broker_id=INT32,
+        broker_id=st.just(NO_BROKER) | INT32,
         http_address=TEXT,
         heartbeat_interval_ms=INT64,
         version=TEXT,

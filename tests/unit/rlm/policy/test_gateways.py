@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.gateways import LEASE_MS, live_gateways
 from rlm.policy.trim_gate import TrimDecision, decide_trim
-from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition, Registration
 from tests.unit.rlm.policy.views import NOW_MS, Given, remote
 
@@ -19,13 +19,13 @@ SEGMENTS = tuple(
 
 
 def gateway(
-    *applied: tuple[int, int], role: ProcessRole = ProcessRole.GATEWAY
+    *applied: tuple[int, int], role: ProcessRole = ProcessRole.GATEWAY, broker_id: int = 1
 ) -> ProcessRegistered:
     return ProcessRegistered(
         event_id=UUID(int=1),
         process_id=UUID(int=2),
         role=role,
-        broker_id=1,
+        broker_id=broker_id,
         http_address="",
         heartbeat_interval_ms=5_000,
         version="1",
@@ -45,6 +45,7 @@ def decided(*gateways: ProcessRegistered) -> TrimDecision:
         ((gateway((3, 901)),), 900),
         ((gateway((3, 500)),), 500),
         ((gateway((3, 501)),), 600),
+        ((gateway((3, 501), broker_id=NO_BROKER),), 600),
         ((gateway((3, 901)), gateway((3, 300))), 300),
         ((gateway((2, 901)),), None),
         ((gateway(),), None),
