@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli import gateway, read, run, status, topic
+from rlm.cli import gateway, metadata, read, run, status, topic
 from rlm.cli.ending import run_app
 from rlm.cli.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run, gateway, topic, status, read)
+_COMMANDS = (run, gateway, topic, status, read, metadata)
 
 
 def main() -> None:

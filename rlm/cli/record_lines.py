@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import base64
 import json
-from datetime import UTC, datetime, timedelta
 
+from rlm.cli.times import iso_time
 from rlm.remote_read.tiered_log import Tier
 from rsm.segment.batch import TimestampType
 from rsm.segment.ids import TopicIdPartition
@@ -20,7 +20,6 @@ _TIMESTAMP_TYPES = {
     TimestampType.CREATE_TIME: "CreateTime",
     TimestampType.LOG_APPEND_TIME: "LogAppendTime",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -46,7 +45,7 @@ def json_line(topic_id_partition: TopicIdPartition, tier: Tier, record: Record) 
 
 def human_line(tier: Tier, record: Record) -> str:
     """The record in columns; text is quoted, so that a line stays one."""
-    columns = [str(record.offset), _time(record.timestamp_ms), tier.value, _shown(record.key)]
+    columns = [str(record.offset), iso_time(record.timestamp_ms), tier.value, _shown(record.key)]
     columns.append(_shown(record.value))
     columns += [f"{_encode(name)}={_shown(value)}" for name, value in record.headers]
     return "  ".join(columns)
@@ -77,13 +76,3 @@ def _shown(content: bytes | None) -> str:
         return "null"
     text = _text(content)
     return f"base64:{_base64(content)}" if text is None else _encode(text)
-
-
-def _time(timestamp_ms: int) -> str:
-    if timestamp_ms < 0:
-        return "-"
-    try:
-        time = _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:  # producers may set any time
-        return f"@{timestamp_ms}"
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

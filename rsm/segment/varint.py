@@ -1,8 +1,9 @@
-"""Zig-zag variable-length integers, as record batches v2 use them inside (KIP-98).
+"""Variable-length integers, as record batches v2 (KIP-98) and flexible messages (KIP-482) use them.
 
 Owns the two widths: varint holds 32 bits in at most 5 bytes, varlong 64 bits in at most 10. Seven
 bits a byte, least significant first, the top bit says that another byte follows; the sign is
-folded into the lowest bit. Source: org.apache.kafka.common.utils.ByteUtils.
+folded into the lowest bit (zig-zag), but for the unsigned ones. Source:
+org.apache.kafka.common.utils.ByteUtils.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
     return _read_zigzag(data, position, _VARLONG_BITS)
 
 
+def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """Read 32 bits without a sign; as `read_varint` otherwise."""
+    return _read_raw(data, position, _VARINT_BITS)
+
+
 def encode_varint(value: int) -> bytes:
     """Write a signed 32-bit value; ValueError if it does not fit."""
     return _encode_zigzag(value, _VARINT_BITS)
@@ -49,6 +55,11 @@ def encode_varlong(value: int) -> bytes:
 
 
 def _read_zigzag(data: bytes | memoryview, position: int, bits: int) -> tuple[int, int]:
+    raw, position = _read_raw(data, position, bits)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def _read_raw(data: bytes | memoryview, position: int, bits: int) -> tuple[int, int]:
     raw = 0
     cursor = position
     for shift in range(0, bits, 7):
@@ -60,7 +71,7 @@ def _read_zigzag(data: bytes | memoryview, position: int, bits: int) -> tuple[in
         if byte < 0x80:
             if raw >> bits:
                 break
-            return (raw >> 1) ^ -(raw & 1), cursor
+            return raw, cursor
     raise CorruptError("variable-length integer too wide", position=position, expected_bits=bits)
 
 

@@ -1,0 +1,175 @@
+"""MetadataConsumer: the metadata topic as typed events, for whoever wants to know what happens.
+
+Every record is handed over as it stands in the log, refused ones and tombstones included: what
+was accepted is what a fold says (rlmm/fold.py), and a RemoteLogMetadataManager answers from that.
+
+    reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")
+    consumer = MetadataConsumer(reader, Start.NOW)
+    while True:
+        for record in consumer.poll():
+            print(record.position, record.event)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from rlmm.codec import decode
+from rlmm.events import (
+    Event,
+    ProcessRegistered,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPolicyChanged,
+)
+from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
+from rlmm.spi import MetadataPosition
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+logger = logging.getLogger(__name__)
+
+_TOPIC_ID_BYTES = 16
+
+
+class Start(Enum):
+    """Where to begin; a mapping of partitions to offsets is the third way."""
+
+    BEGINNING = "beginning"
+    NOW = "now"
+
+
+class TopicReader(Protocol):
+    """What is needed of the topic; rlmm.topic.kafka_reader has it."""
+
+    def partitions(self, timeout_ms: int) -> Sequence[int]: ...
+
+    def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]: ...
+
+    def assign(self, positions: Mapping[int, ReadPosition]) -> None: ...
+
+    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]: ...
+
+    def positions(self) -> Mapping[int, int]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumedRecord:
+    """One record. `event` None: a tombstone, which removes the record with this key."""
+
+    position: MetadataPosition
+    append_time_ms: int
+    key: RecordKey
+    event: Event | None
+
+
+class MetadataConsumer:
+    """Follows all partitions of the topic from a start of one's choice. One thread's.
+
+    With `topic` only what concerns user topics of that name is handed over; a tombstone does once
+    the topic's id has been seen. A record that can't be read is counted by reason and left out,
+    logged once per reason. Raises NotFoundError where there is no metadata topic, RetriableError
+    where it can't be read now: call again. Memory: the records of one `poll`.
+    """
+
+    def __init__(
+        self,
+        reader: TopicReader,
+        start: Start | Mapping[int, int] = Start.BEGINNING,
+        *,
+        topic: str | None = None,
+        timeout_ms: int = 10_000,
+    ) -> None:
+        """`start` as positions: the next offset of each partition to be read; others are not."""
+        self._reader = reader
+        self._topic = topic
+        self._topic_ids: set[bytes] = set()
+        self._skipped: Counter[str] = Counter()
+        reader.assign(_start_positions(reader, start, timeout_ms))
+
+    def poll(self, *, timeout_ms: int = 1_000, max_records: int = 1_000) -> list[ConsumedRecord]:
+        """The next records, waited for at most so long; those of a partition are in order."""
+        records = self._reader.poll(max_records=max_records, timeout_ms=timeout_ms)
+        return [taken for record in records if (taken := self._taken(record)) is not None]
+
+    def positions(self) -> Mapping[int, int]:
+        """The next offset of each partition: where another consumer would go on."""
+        return self._reader.positions()
+
+    def skipped(self) -> Mapping[str, int]:
+        """How many records could not be read, by reason."""
+        return dict(self._skipped)
+
+    def _taken(self, record: TopicRecord) -> ConsumedRecord | None:
+        try:
+            key = parse_record_key(record.key)
+            event = None if record.value is None else decode(record.key, record.value)
+        except UnsupportedError as error:
+            self._skip(record, "unsupported", error)
+            return None
+        except CorruptError as error:
+            self._skip(record, "corrupt", error)
+            return None
+        if not self._is_wanted(key, event):
+            return None
+        return ConsumedRecord(
+            position=MetadataPosition(partition=record.partition, offset=record.offset),
+            append_time_ms=record.append_time_ms,
+            key=key,
+            event=event,
+        )
+
+    def _is_wanted(self, key: RecordKey, event: Event | None) -> bool:
+        if self._topic is None:
+            return True
+        if key.kind is RecordKind.REGISTRATION:
+            return False
+        topic_id = key.subject[:_TOPIC_ID_BYTES]
+        if event is not None and topic_of(event) == self._topic:
+            self._topic_ids.add(topic_id)
+            return True
+        return event is None and topic_id in self._topic_ids
+
+    def _skip(self, record: TopicRecord, reason: str, error: Exception) -> None:
+        self._skipped[reason] += 1
+        if self._skipped[reason] == 1:
+            logger.warning(
+                "metadata record skipped, further ones of this kind are only counted "
+                "reason=%s partition=%d offset=%d error=%s",
+                reason,
+                record.partition,
+                record.offset,
+                error,
+            )
+
+
+def topic_of(event: Event) -> str | None:
+    """The name of the user topic that an event is about, None for a process's registration."""
+    match event:
+        case ProcessRegistered():
+            return None
+        case TopicPolicyChanged():
+            return event.policy.topic
+        case SegmentEvent():
+            return event.metadata.topic_id_partition.topic
+        case SegmentDeadLettered():
+            return event.segment_id.topic_id_partition.topic
+        case _:
+            return event.topic_id_partition.topic
+
+
+def _start_positions(
+    reader: TopicReader, start: Start | Mapping[int, int], timeout_ms: int
+) -> Mapping[int, ReadPosition]:
+    if not isinstance(start, Start):
+        return {partition: ReadPosition(offset=offset) for partition, offset in start.items()}
+    partitions = reader.partitions(timeout_ms)
+    if start is Start.BEGINNING:
+        return dict.fromkeys(partitions, ReadPosition(offset=0))
+    ends = reader.end_offsets(partitions, timeout_ms)
+    return {partition: ReadPosition(offset=end) for partition, end in ends.items()}

@@ -1,0 +1,168 @@
+"""Reads a topic of Kafka by manual assignment, without a group, only from where it was told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.topic.kafka_errors import kafka_error, map_error
+from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
+
+_LEADERS_TIMEOUT_S = 1.0
+_CANT_READ = "the metadata topic can't be read"
+
+
+class KafkaTopicReader:
+    """One topic of one cluster. `client` is librdkafka's configuration. One thread's.
+
+    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
+    """
+
+    def __init__(self, client: Mapping[str, str], topic: str) -> None:
+        """No connection is made before the first call."""
+        self._topic = topic
+        self._consumer = Consumer(
+            _consumer_config(client, topic), logger=logging.getLogger("librdkafka.consumer")
+        )
+        self._positions: dict[int, int] = {}
+        self._read_error: TieredStorageError | None = None
+
+    def find_leaders(self) -> None:
+        """Look who leads the partitions, so that what is assigned is read at once.
+
+        librdkafka would look for them only half a second later.
+        """
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._topic, timeout=_LEADERS_TIMEOUT_S)
+
+    def partitions(self, timeout_ms: int) -> Sequence[int]:
+        """The topic's partitions. NotFoundError if there is no such topic, RetriableError."""
+        try:
+            found = self._consumer.list_topics(self._topic, timeout=timeout_ms / 1000)
+        except KafkaException as exception:
+            raise map_error(kafka_error(exception), _CANT_READ, topic=self._topic) from exception
+        topic = found.topics.get(self._topic)
+        if topic is None or (topic.error is not None and _is_unknown(topic.error)):
+            raise NotFoundError("there is no such topic", topic=self._topic)
+        if topic.error is not None:
+            raise map_error(topic.error, _CANT_READ, topic=self._topic)
+        return sorted(topic.partitions)
+
+    def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
+        """Where each partition ends now. RetriableError."""
+        ends = {}
+        for partition in partitions:
+            try:
+                found = self._consumer.get_watermark_offsets(
+                    TopicPartition(self._topic, partition), timeout=timeout_ms / 1000
+                )
+            except KafkaException as exception:
+                raise map_error(kafka_error(exception), _CANT_READ) from exception
+            if found is None:
+                raise RetriableError("no answer in time", partition=partition)
+            ends[partition] = found[1]
+        return ends
+
+    def assign(self, positions: Mapping[int, ReadPosition]) -> None:
+        """See EventTopic.assign."""
+        self._read_error = None
+        self._positions = {partition: p.offset for partition, p in positions.items()}
+        self._consumer.assign(
+            [self._topic_partition(partition, p) for partition, p in positions.items()]
+        )
+
+    def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
+        """See EventTopic.poll."""
+        if self._read_error is not None:
+            error, self._read_error = self._read_error, None
+            raise error
+        # Waits for one only: a wait for many lasts until so many are there.
+        messages = self._consumer.consume(1, timeout_ms / 1000)
+        if messages and max_records > 1:
+            messages += self._consumer.consume(max_records - 1, 0)
+        records: list[TopicRecord] = []
+        for message in messages:
+            self._take(message, records)
+        if self._read_error is not None and not records:
+            return self.poll(max_records=max_records, timeout_ms=timeout_ms)
+        return records
+
+    def positions(self) -> Mapping[int, int]:
+        """See EventTopic.positions."""
+        return dict(self._positions)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._consumer.close()
+
+    def _take(self, message: Message, records: list[TopicRecord]) -> None:
+        """Take a record, the news that a partition's end is reached, or an error.
+
+        An error is raised by the next poll, for records that came with it must not be lost.
+        """
+        partition, offset, error = message.partition(), message.offset(), message.error()
+        if partition is None or offset is None or (error is not None and partition < 0):
+            assert error is not None, "a record has a partition and an offset"
+            self._read_error = map_error(error, _CANT_READ)
+            return
+        if error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
+                self._positions[partition] = max(self._positions.get(partition, 0), offset)
+            else:
+                self._read_error = map_error(error, _CANT_READ, partition=partition)
+            return
+        self._positions[partition] = offset + 1
+        records.append(
+            TopicRecord(
+                partition=partition,
+                offset=offset,
+                append_time_ms=message.timestamp()[1],
+                key=message.key() or b"",
+                value=message.value(),
+                leader_epoch=-1 if (epoch := message.leader_epoch()) is None else epoch,
+            )
+        )
+
+    def _topic_partition(self, partition: int, position: ReadPosition) -> TopicPartition:
+        if position.offset == 0:
+            return TopicPartition(self._topic, partition, OFFSET_BEGINNING)
+        if position.leader_epoch < 0:
+            return TopicPartition(self._topic, partition, position.offset)
+        return TopicPartition(
+            self._topic, partition, position.offset, leader_epoch=position.leader_epoch
+        )
+
+
+def _is_unknown(error: KafkaError) -> bool:
+    return error.code() in (
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - spelled so
+    )
+
+
+def _consumer_config(client: Mapping[str, str], topic: str) -> dict[str, object]:
+    return {
+        "fetch.queue.backoff.ms": 2,
+        # Partitions of one broker wait for each other that long, once each, at the start.
+        "fetch.wait.max.ms": 100,
+        "queued.min.messages": 100_000,
+        **client,
+        "allow.auto.create.topics": False,
+        "auto.offset.reset": "error",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "group.id": f"{topic}.reader",  # never joined: assignment is manual
+        "isolation.level": "read_uncommitted",
+    }

@@ -1,0 +1,130 @@
+"""`rlm metadata` against a real broker, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess, run
+
+import pytest
+from confluent_kafka import Producer
+
+from rlmm.codec import encode
+from rlmm.native import NATIVE_TOPIC
+from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from tests import metadata_builder as build
+from tests.integration.rlmm.ensured_topic import ensured
+from tests.services.kafka import KafkaCluster
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_METADATA = (sys.executable, "-m", "rlm", "metadata")
+# A partition's deletion, as Kafka 4 writes it: topic "orders", partition 7, broker 1, at 5 ms.
+_NATIVE = bytes.fromhex("010200076f7264657273" + "00" * 15 + "09" + "0000000700" + "00000001")
+_NATIVE += bytes.fromhex("0000000000000005" + "01" + "00")
+
+
+@pytest.fixture
+def config(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> Path:
+    path = tmp_path / "rlm.properties"
+    path.write_text(
+        f"bootstrap.servers={kafka.bootstrap_servers}\n"
+        f"rlmm.config.remote.log.metadata.topic.name={topic_name}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def topic(kafka: KafkaCluster, topic_name: str) -> Iterator[KafkaTopic]:
+    settings = TopicSettings(name=topic_name, partition_count=2, replication_factor=1)
+    topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
+    ensured(topic)
+    yield topic
+    topic.close()
+
+
+def _rlm(*arguments: str) -> CompletedProcess[str]:
+    return run([*_METADATA, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def _publish(topic: KafkaTopic, *, partition: int = 0) -> int:
+    """Write four steps of a segment and a tombstone; how many records that is."""
+    events = build.life(build.segment_metadata(1))
+    records = [encode(event) for event in events]
+    for record in records:
+        topic.publish(partition, record.key, record.value)
+    topic.publish(partition, records[0].key, None)
+    return len(records) + 1
+
+
+def test_metadata_dump_when_records_are_there_then_prints_each(
+    topic: KafkaTopic, config: Path
+) -> None:
+    count = _publish(topic)
+
+    done = _rlm("dump", "--config", str(config), "--json")
+
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["MetadataOffset"] for each in documents] == list(range(count))
+    assert documents[0]["RemoteLogSegmentState"] == "COPY_SEGMENT_STARTED"
+    assert documents[-1]["Type"] == "Tombstone"
+
+
+def test_metadata_dump_when_of_another_topic_then_prints_nothing(
+    topic: KafkaTopic, config: Path
+) -> None:
+    _publish(topic)
+
+    done = _rlm("dump", "--config", str(config), "--topic", "payments")
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_metadata_dump_when_there_is_no_topic_then_says_so(config: Path) -> None:
+    done = _rlm("dump", "--config", str(config))
+
+    assert done.returncode == 1
+    assert "there is no such topic" in done.stderr
+
+
+def test_metadata_tail_when_records_come_then_prints_them_until_interrupted(
+    topic: KafkaTopic, config: Path, tmp_path: Path
+) -> None:
+    _publish(topic, partition=1)
+    command = [*_METADATA, "tail", "--config", str(config), "--json"]
+    tail = ServiceProcess(command, log_path=tmp_path / "tail.log")
+
+    def follows() -> bool:
+        _publish(topic)
+        return "RemoteLogSegmentMetadata" in tail.log_path.read_text()
+
+    wait_until(follows, 30.0, tail.log_tail, interval_s=0.5)
+    code = tail.interrupt()
+
+    documents = [json.loads(line) for line in tail.log_path.read_text().splitlines()]
+    assert code == 128 + signal.SIGINT
+    assert {each["MetadataPartition"] for each in documents} == {0}
+
+
+def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(
+    kafka: KafkaCluster, config: Path
+) -> None:
+    kafka.create_topic(NATIVE_TOPIC)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for value in (_NATIVE, b"not one", None):
+        producer.produce(NATIVE_TOPIC, value=value)
+    assert producer.flush(30) == 0
+
+    done = _rlm("dump", "--config", str(config), "--native", "--json")
+
+    assert done.returncode == 0, done.stderr
+    deletion, tombstone = (json.loads(line) for line in done.stdout.splitlines())
+    assert deletion["RemotePartitionDeleteState"] == "DELETE_PARTITION_STARTED"
+    assert deletion["TopicIdPartition"]["Name"] == "orders"
+    assert tombstone["Type"] == "Tombstone"
+    assert "record skipped at 0:1" in done.stderr

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rlm.cli.metadata_lines import consumed_document, human_line, json_line
+from rlmm.codec import encode
+from rlmm.consumer import ConsumedRecord
+from rlmm.events import Event
+from rlmm.record_keys import parse_record_key
+from rlmm.spi import MetadataPosition
+from tests import metadata_builder as build
+
+_SEGMENT, _, _DELETION, _ = build.life(build.segment_metadata(1, 100, 200, epochs=((3, 100),)))
+_EVENTS: list[Event] = [
+    _SEGMENT,
+    _DELETION,
+    build.claim(),
+    build.trim(5),
+    build.log_start(5),
+    build.log_start_request(5),
+    build.dead_lettered(build.segment_metadata()),
+    build.policy(),
+    build.registration(),
+]
+
+
+def _consumed(event: Event, *, tombstone: bool = False) -> ConsumedRecord:
+    return ConsumedRecord(
+        position=MetadataPosition(partition=3, offset=17),
+        append_time_ms=1_700_000_000_000,
+        key=parse_record_key(encode(event).key),
+        event=None if tombstone else event,
+    )
+
+
+def test_segment_when_shown_then_has_the_names_of_kafka_and_its_last_offset() -> None:
+    document = json.loads(json_line(consumed_document(_consumed(_SEGMENT))))
+
+    assert (document["MetadataPartition"], document["MetadataOffset"]) == (3, 17)
+    assert document["Type"] == "RemoteLogSegmentMetadata"
+    assert document["RemoteLogSegmentId"]["TopicIdPartition"]["Name"] == "orders"
+    assert (document["StartOffset"], document["EndOffset"]) == (100, 199)
+    assert document["SegmentLeaderEpochs"] == [{"LeaderEpoch": 3, "Offset": 100}]
+    assert document["RemoteLogSegmentState"] == "COPY_SEGMENT_STARTED"
+    assert {"BrokerId", "MaxTimestampMs", "SegmentSizeInBytes", "CustomMetadata"} < set(document)
+
+
+@pytest.mark.parametrize("event", _EVENTS, ids=lambda event: type(event).__name__)
+def test_event_when_shown_then_is_one_line_either_way(event: Event) -> None:
+    document = consumed_document(_consumed(event))
+
+    assert json.loads(json_line(document)) == document
+    assert "\n" not in human_line(document)
+    assert human_line(document).startswith("3:17  2023-11-14T22:13:20.000Z  ")
+
+
+@pytest.mark.parametrize("event", _EVENTS, ids=lambda event: type(event).__name__)
+def test_tombstone_when_shown_then_says_what_it_removes(event: Event) -> None:
+    document = consumed_document(_consumed(event, tombstone=True))
+
+    assert document["Type"] == "Tombstone"
+    assert json.loads(json_line(document)) == document
