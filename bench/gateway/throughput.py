@@ -53,7 +53,7 @@ class Readings:
             ),
         ]
 
-    def ratio(self, peer: Readings, *, goal: str, metric: str = "") -> Measurement:
+    def ratio(self, peer: Readings, *, goal: str = "", metric: str = "") -> Measurement:
         """This way's throughput by the peer's, run by run."""
         pairs = zip(self.mb_per_s, peer.mb_per_s, strict=True)
         return of_runs(

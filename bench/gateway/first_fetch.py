@@ -1,0 +1,118 @@
+"""How long a client waits for the first bytes of a segment that nobody has read yet.
+
+Beside it stand the two reads of the store that can't be avoided: the object with the indexes, and
+as many bytes of the log as the client asked for. Both are measured segment by segment, from the
+newest to the oldest, so that what is read ahead is never what is asked for next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from bench.gateway.delayed_gateway import delayed, running_delayed_gateway
+from bench.gateway.kafka_tiering import KafkaTiering
+from bench.gateway.stage import TIERED, Stage
+from bench.gateway.throughput import Readers
+from bench.gateway.wire_client import FETCH_BYTES, WireClient
+from bench.measurement import Measurement, of_runs
+from rlm.cli.session import open_session
+from rlm.config.load import load_command_config
+from rlm.outside import open_chunk_storage
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+
+_TIMEOUT_MS = 30_000
+_MS = 1000
+
+
+def measure_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
+    """From the directory, by the gateway of `rlm run`: it must not have read anything before."""
+    return _measure(stage, stage.gateway_address, "", lambda storage: storage)
+
+
+def measure_delayed_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
+    """From the store that takes its time."""
+    delay_ms = stage.sizes.delay_ms
+    with running_delayed_gateway(stage) as gateway:
+        return _measure(
+            stage,
+            gateway.address,
+            f", {delay_ms} ms store",
+            lambda storage: delayed(storage, delay_ms),
+        )
+
+
+def _measure(
+    stage: Stage, address: str, which: str, wrap: Callable[[ChunkStorage], ChunkStorage]
+) -> list[Measurement]:
+    config = load_command_config(stage.rlm.configuration)
+    topic_id = stage.dataset.partition(TIERED).topic_id
+    with (
+        closing(wrap(open_chunk_storage(config.required_storage()))) as storage,
+        WireClient(address) as client,
+    ):
+        client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local: the connection is warm
+        reads_ms: list[float] = []
+        fetches_ms: list[float] = []
+        for segment in _segments(stage):
+            middle = (segment.offsets.start_offset + segment.offsets.end_offset) // 2
+            reads_ms.append(_read_s(storage, segment) * _MS)
+            fetches_ms.append(client.first_bytes_s(topic_id, middle) * _MS)
+    both = f"index + range read{which}"
+    pairs = zip(fetches_ms, reads_ms, strict=True)
+    return [
+        of_runs(both, reads_ms, unit="ms"),
+        of_runs(f"first cold fetch{which}", fetches_ms, unit="ms", peer=both),
+        of_runs(
+            f"cold fetch − both reads{which}",
+            [fetch_ms - read_ms for fetch_ms, read_ms in pairs],
+            unit="ms",
+            peer=both,
+            goal="≤ 3",
+        ),
+    ]
+
+
+def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
+    """The same of Kafka's own tiering, as often, of places as far from each other."""
+    segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
+    step = len(peer.trimmed) // segment_count
+    offsets = [step * number + step // 2 for number in reversed(range(segment_count))]
+    topic_id = peer.dataset.partition(TIERED).topic_id
+    with WireClient(peer.address) as client:
+        client.first_bytes_s(topic_id, peer.trimmed.end_offset)
+        fetches_ms = [client.first_bytes_s(topic_id, offset) * _MS for offset in offsets]
+    return of_runs("first cold fetch, Kafka's tiering", fetches_ms, unit="ms")
+
+
+def _segments(stage: Stage) -> list[RemoteLogSegmentMetadata]:
+    """Of the trimmed part, newest first."""
+    config = load_command_config(stage.rlm.configuration)
+    partition = stage.dataset.partition(TIERED)
+    with open_session(config, timeout_ms=_TIMEOUT_MS) as session:
+        records = session.metadata.list_remote_log_segments(
+            partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+        )
+        segments = [record.metadata for record in records]
+    trimmed = [s for s in segments if s.offsets.end_offset <= stage.trimmed.end_offset]
+    return trimmed[::-1]
+
+
+def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata) -> float:
+    """Seconds for the indexes, and then for a range from the middle of the log."""
+    log, indexes = segment.objects[0], segment.objects[-1]
+    assert indexes.length_bytes is not None
+    middle = segment.segment_size_bytes // 2
+    started_s = time.monotonic()
+    storage.read_range(indexes.key, ByteRange(start_position=0, end_position=indexes.length_bytes))
+    storage.read_range(
+        log.key,
+        ByteRange(
+            start_position=middle,
+            end_position=min(middle + FETCH_BYTES, segment.segment_size_bytes),
+        ),
+    )
+    return time.monotonic() - started_s

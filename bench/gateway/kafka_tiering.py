@@ -1,0 +1,70 @@
+"""Kafka's own tiering (KIP-405) as a peer: a broker with LocalTieredStorage, Kafka's test store.
+
+That store is a directory too, into which the broker copies files, without syncing them. The broker
+has the same records in a tiered topic, and reads back what it has deleted from its own disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.dataset import Dataset, fill_topic
+from bench.gateway.processes import ProcessGroup, process_tree
+from bench.gateway.stage import TIERED, Stage, wait_trimmed
+from rsm.segment.ranges import OffsetRange
+from tests.services.kafka import KafkaCluster
+from tests.services.kafka_runtime import KafkaNotInstalledError
+
+_JARS = Path(__file__).resolve().parents[2] / "build" / "kafka-tiering"
+_STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaTiering:
+    """The peer with its topic tiered; `trimmed` are the offsets that only its store has."""
+
+    dataset: Dataset
+    trimmed: OffsetRange
+
+    @property
+    def address(self) -> str:
+        return self.dataset.cluster.bootstrap_servers
+
+    @property
+    def broker(self) -> ProcessGroup:
+        return process_tree(self.dataset.cluster.broker.pid)
+
+
+@contextmanager
+def running_kafka_tiering(stage: Stage) -> Iterator[KafkaTiering]:
+    """A broker of its own, beside the stage's. Raises KafkaNotInstalledError without the jar."""
+    directory = stage.dataset.scratch / "kafka-tiering"
+    store = directory / "store"
+    store.mkdir(parents=True)
+    properties = _broker_properties(store)
+    sizes = stage.sizes
+    with KafkaCluster(directory, properties=properties, jvm_flags=sizes.jvm_flags) as cluster:
+        dataset = Dataset(cluster=cluster, scratch=directory, sizes=sizes.data)
+        topic = {"remote.storage.enable": "true", "local.retention.bytes": "1"}
+        fill_topic(cluster, TIERED, sizes.data, topic)
+        yield KafkaTiering(dataset=dataset, trimmed=wait_trimmed(dataset))
+
+
+def _broker_properties(store: Path) -> dict[str, str]:
+    jars = sorted(_JARS.glob("kafka-storage-*-test.jar"))
+    if not jars:
+        raise KafkaNotInstalledError("no jar in build/kafka-tiering: run `make bench-gateway`")
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": _STORAGE,
+        "remote.log.storage.manager.class.path": str(jars[-1]),
+        "remote.log.storage.manager.impl.prefix": "rsm.config.",
+        "rsm.config.dir": str(store),
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+        "remote.log.manager.task.interval.ms": "500",
+    }

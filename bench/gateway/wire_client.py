@@ -1,0 +1,88 @@
+"""A client of one connection that sends Fetch when it is told, and says when the answer began.
+
+librdkafka can't be used for that: it fetches when it wants to, and shows records, not answers.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from rlm.wire.api.api_versions import ApiVersionsResponse
+from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from rlm.wire.client import ProtocolClient
+from rlm.wire.error_codes import ErrorCode, error_name
+from rlm.wire.schema import Message
+
+FETCH_BYTES = 1 << 20  # as consumers ask for by default
+_FETCH_ALL_BYTES = 50 << 20
+_MAX_WAIT_MS = 500
+_MAX_RESPONSE_BYTES = 128 << 20
+_RECEIVE_BYTES = 1 << 18
+_TIMEOUT_S = 30.0
+
+
+class WireClient(AbstractContextManager["WireClient"]):
+    """Connected and greeted. Not thread-safe; OSError and CorruptError end it."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._protocol = ProtocolClient(client_id="bench", max_response_bytes=_MAX_RESPONSE_BYTES)
+        self._stream = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
+        self._stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        response, _ = self._exchange(self._protocol.hello())
+        assert isinstance(response, ApiVersionsResponse)
+        if self._protocol.learn(response) is not None:
+            raise RuntimeError("the broker is older than this benchmark")
+
+    def first_bytes_s(self, topic_id: UUID, offset: int) -> float:
+        """Seconds from a Fetch of one partition to the first bytes of its answer.
+
+        Raises RuntimeError if the answer has no records.
+        """
+        partition = FetchPartition(
+            partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES
+        )
+        request = FetchRequest(
+            max_wait_ms=_MAX_WAIT_MS,
+            min_bytes=1,
+            max_bytes=_FETCH_ALL_BYTES,
+            topics=(FetchTopic(topic_id=topic_id, partitions=(partition,)),),
+        )
+        response, seconds = self._exchange(self._protocol.request(FETCH, request, at_least=13))
+        assert isinstance(response, FetchResponse)
+        data = response.responses[0].partitions[0]
+        if data.error_code != ErrorCode.NONE or not data.records:
+            raise RuntimeError(f"nothing at offset {offset}: {error_name(data.error_code)}")
+        return seconds
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _exchange(self, request: bytes) -> tuple[Message, float]:
+        """The answer, and the seconds until it began."""
+        started_s = time.monotonic()
+        began_s: float | None = None
+        self._stream.sendall(request)
+        while (response := self._protocol.next_response()) is None:
+            received = self._stream.recv(_RECEIVE_BYTES)
+            began_s = began_s or time.monotonic()
+            if not received:
+                raise ConnectionError("the connection was closed")
+            self._protocol.receive(received)
+        return response, (began_s or started_s) - started_s
