@@ -32,7 +32,7 @@ def server_limits(config: Config) -> ServerLimits:
         connection_count_of_address=limits.connections_of_address,
         connect_timeout_ms=limits.connect_timeout_ms,
         handshake_timeout_ms=limits.connect_timeout_ms,
-        request_timeout_ms=limits.request_timeout_ms,
+        progress_timeout_ms=limits.progress_timeout_ms,
         idle_ms=limits.connections_max_idle_ms,
     )
 

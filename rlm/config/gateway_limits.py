@@ -60,12 +60,12 @@ class GatewayLimitsConfig(Section):
         validation_alias="socket.connection.setup.timeout.ms",
         description="How long a gateway tries to reach the broker for a new client.",
     )
-    request_timeout_ms: IntervalMs = Field(
+    progress_timeout_ms: IntervalMs = Field(
         default=60_000,
-        validation_alias="gateway.request.receive.timeout.ms",
+        validation_alias="gateway.client.progress.timeout.ms",
         description="A connection is closed if a request that has begun to come is not there "
-        "after so long, or the first one after it was accepted. What the broker holds up does "
-        "not count.",
+        "after so long, or the first one after it was accepted; or if its client takes nothing "
+        "of an answer from the store. What the broker holds up does not count.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,

@@ -25,6 +25,12 @@ class ClientOutput:
         self._transport = transport
         self._waiting: deque[Buffer | Callable[[], None]] = deque()
         self._is_paused = False
+        self._sent_count = 0
+
+    @property
+    def sent_count(self) -> int | None:
+        """How many pieces of answers have gone out; None while none waits."""
+        return self._sent_count if self._waiting else None
 
     @property
     def is_blocked(self) -> bool:
@@ -63,6 +69,7 @@ class ClientOutput:
     def _go_on(self) -> None:
         while self._waiting and not self._is_paused:
             each = self._waiting.popleft()
+            self._sent_count += 1
             if callable(each):
                 each()
             elif len(each) <= _PIECE_BYTES:

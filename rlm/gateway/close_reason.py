@@ -24,6 +24,7 @@ class CloseReason(Enum):
     TOO_MANY_CONNECTIONS_OF_ADDRESS = "too_many_connections_of_address"
     NO_REQUEST = "no_request"
     SLOW_REQUEST = "slow_request"
+    ANSWER_NOT_TAKEN = "answer_not_taken"
     IDLE = "idle"
     STOPPING = "stopping"
     INTERNAL_ERROR = "internal_error"

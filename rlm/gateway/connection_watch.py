@@ -1,4 +1,4 @@
-"""ConnectionWatch: which connections are held open by clients that send nothing, or too slowly.
+"""ConnectionWatch: which connections are held up by clients that don't send, or don't take.
 
 Looks now and then at all of them, and finds which stand where they stood: so watching costs a
 connection nothing while bytes pass. Pure.
@@ -17,28 +17,37 @@ class Arrival:
     """How far a client's requests have come.
 
     `request_count` have come whole. `is_partial`: a part of one more is there. `is_read`: we take
-    what the client sends, so whatever is missing is the client's to send. `active_s`: when the last
-    byte passed in either direction.
+    what the client sends, so whatever is missing is the client's to send. `sent_count`: how much
+    it has taken of what waits for it, None if nothing does. `active_s`: when the last byte was
+    received from either side.
     """
 
     request_count: int
     is_partial: bool
     is_read: bool
+    sent_count: int | None
     active_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    request_count: int
+    """Where a connection stands since when, and what it is ended for if it stays there."""
+
+    reason: CloseReason
+    count: int
     since_s: float
 
 
 class ConnectionWatch:
-    """Memory: an entry for each connection on which a request is missing or partly there."""
+    """Memory: an entry for each connection whose client has something to send or to take."""
 
-    def __init__(self, *, request_s: float, idle_s: float) -> None:
-        """A request must come whole within `request_s`, the first one counted from the start."""
-        self._request_s = request_s
+    def __init__(self, *, progress_s: float, idle_s: float) -> None:
+        """A request must come whole within `progress_s`, the first one counted from the start.
+
+        Within that, something must be taken of what waits for the client, which others may need
+        the memory of.
+        """
+        self._progress_s = progress_s
         self._idle_s = idle_s
         self._seen: dict[int, _Seen] = {}
 
@@ -49,16 +58,24 @@ class ConnectionWatch:
         for number, arrival in arrivals.items():
             if now_s - arrival.active_s > self._idle_s:
                 overdue[number] = CloseReason.IDLE
-            elif arrival.is_read and (arrival.is_partial or not arrival.request_count):
-                before = self._seen.get(number)
-                if before is None or before.request_count != arrival.request_count:
-                    before = _Seen(arrival.request_count, now_s)
-                seen[number] = before
-                if now_s - before.since_s >= self._request_s:
-                    overdue[number] = _reason(arrival)
+            elif (stands := _standing(arrival, now_s)) is not None:
+                before = self._seen.get(number, stands)
+                if (before.reason, before.count) == (stands.reason, stands.count):
+                    stands = before
+                seen[number] = stands
+                if now_s - stands.since_s >= self._progress_s:
+                    overdue[number] = stands.reason
         self._seen = seen
         return overdue
 
 
-def _reason(arrival: Arrival) -> CloseReason:
-    return CloseReason.SLOW_REQUEST if arrival.is_partial else CloseReason.NO_REQUEST
+def _standing(arrival: Arrival, now_s: float) -> _Seen | None:
+    if arrival.sent_count is not None:
+        return _Seen(CloseReason.ANSWER_NOT_TAKEN, arrival.sent_count, now_s)
+    if not arrival.is_read:
+        return None
+    if arrival.is_partial:
+        return _Seen(CloseReason.SLOW_REQUEST, arrival.request_count, now_s)
+    if not arrival.request_count:
+        return _Seen(CloseReason.NO_REQUEST, 0, now_s)
+    return None

@@ -68,6 +68,7 @@ class Relay:
             request_count=self._session.request_count,
             is_partial=self._session.is_within_request,
             is_read=self._client.is_reading(),
+            sent_count=self._output.sent_count,
             active_s=self.active_s,
         )
 

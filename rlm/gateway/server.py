@@ -49,14 +49,14 @@ class ServerLimits:
 
     One ends after `idle_ms` without a byte in either direction, which is behind the time after
     which brokers end it themselves. A request that has begun to come, and the first one in any
-    case, must have come within `request_timeout_ms`.
+    case, must have come within `progress_timeout_ms`; so must what a client takes of an answer.
     """
 
     connection_count: int = 10_000
     connection_count_of_address: int = 2**31 - 1
     connect_timeout_ms: int = 10_000
     handshake_timeout_ms: int = 10_000
-    request_timeout_ms: int = 60_000
+    progress_timeout_ms: int = 60_000
     idle_ms: int = 660_000
 
 
@@ -220,10 +220,10 @@ class GatewayServer:
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(
-            request_s=limits.request_timeout_ms / 1000, idle_s=limits.idle_ms / 1000
+            progress_s=limits.progress_timeout_ms / 1000, idle_s=limits.idle_ms / 1000
         )
         while True:
-            await asyncio.sleep(min(limits.request_timeout_ms, limits.idle_ms) / 4000)
+            await asyncio.sleep(min(limits.progress_timeout_ms, limits.idle_ms) / 4000)
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
             for number, reason in watch.overdue(arrivals, loop.time()).items():
                 self._relays[number].close(reason)

@@ -31,7 +31,7 @@ def gateway(module_host: BrokerHost) -> Iterator[RunningGateway]:
     with running_gateway(
         module_host,
         session_limits=SessionLimits(request_bytes=8 << 20, gathered_request_bytes=1 << 20),
-        server_limits=ServerLimits(request_timeout_ms=400, connection_count_of_address=60),
+        server_limits=ServerLimits(progress_timeout_ms=400, connection_count_of_address=60),
     ) as gateway:
         yield gateway
 

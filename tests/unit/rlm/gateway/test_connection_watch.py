@@ -9,15 +9,24 @@ _LONG_S = 600.0
 
 
 def _arrival(
-    request_count: int, *, is_partial: bool = False, is_read: bool = True, active_s: float = 1e9
+    request_count: int,
+    *,
+    is_partial: bool = False,
+    is_read: bool = True,
+    sent_count: int | None = None,
+    active_s: float = 1e9,
 ) -> Arrival:
     return Arrival(
-        request_count=request_count, is_partial=is_partial, is_read=is_read, active_s=active_s
+        request_count=request_count,
+        is_partial=is_partial,
+        is_read=is_read,
+        sent_count=sent_count,
+        active_s=active_s,
     )
 
 
 def _watch() -> ConnectionWatch:
-    return ConnectionWatch(request_s=10.0, idle_s=_LONG_S)
+    return ConnectionWatch(progress_s=10.0, idle_s=_LONG_S)
 
 
 def test_overdue_when_no_request_ever_comes_then_the_connection_is_found() -> None:
@@ -48,6 +57,15 @@ def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_anew() -> N
     watch.overdue({1: _arrival(3, is_partial=True, is_read=False)}, 8.0)
     assert watch.overdue({1: _arrival(3, is_partial=True)}, 16.0) == {}
     assert watch.overdue({1: _arrival(3, is_partial=True)}, 26.0) != {}
+
+
+def test_overdue_when_an_answer_is_not_taken_then_the_connection_is_found() -> None:
+    """Scenario 115: what it holds of the memory for reads is others' to use."""
+    watch = _watch()
+    for second, sent_count in ((0.0, 1), (9.0, 2), (18.0, 3), (27.0, 3)):
+        assert watch.overdue({1: _arrival(1, is_read=False, sent_count=sent_count)}, second) == {}
+    found = watch.overdue({1: _arrival(1, is_read=False, sent_count=3)}, 28.0)
+    assert found == {1: CloseReason.ANSWER_NOT_TAKEN}
 
 
 def test_overdue_when_a_client_waits_between_requests_then_only_idleness_ends_it() -> None:
