@@ -1,7 +1,8 @@
 """The broker's answer to a Fetch and what was read from the store become one answer. Pure.
 
-The byte budget is the request's: in its order, and only the first batches may exceed it. What does
-not fit is left out whole; its partition is empty this once, and the client asks for it again.
+The byte budget is the request's: in its order, and only the first batches may exceed it, or what
+the client wants of a partition at most. What does not fit is left out whole; its partition is empty
+this once, and the client asks for it again.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def _with_log_start(tiered: TieredFetch, row: PartitionData, ends: LogEnds | Non
 
 
 def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:
-    """Empty what exceeds the budget, in the request's order."""
+    """Empty what exceeds the budget or its partition's own, in the request's order."""
     left_bytes = plan.asked.max_bytes
     is_first = True
     for topic in plan.asked.topics:
@@ -210,7 +211,7 @@ def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: 
             row = rows.get(key)
             if row is None or not (row_bytes := size_of(row.records)):
                 continue
-            if row_bytes > left_bytes and not is_first:
+            if row_bytes > min(left_bytes, asked.partition_max_bytes) and not is_first:
                 rows[key] = replace(
                     row,
                     records=_NO_RECORDS,

@@ -17,7 +17,8 @@ from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
 from rlm.wire.error_codes import ErrorCode
-from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 
 _STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -56,7 +57,7 @@ class TierReader:
             # The broker has lost what we don't know to be lost: there may be a later history.
             self._catch_up(read)
             state = self._metadata.partition_state(read.topic_id_partition)
-        refused = self._compared_epoch(read, state)
+        refused = _compared_epoch(read, state.lineage)
         if refused is not None:
             return refused
         return self._fetcher.fetch(
@@ -104,25 +105,24 @@ class TierReader:
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
 
-    def _compared_epoch(
-        self, read: RemoteRead, state: PartitionState
-    ) -> Refused | Diverging | None:
-        """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
-        if read.last_fetched_epoch < 0:
-            return None
-        known = [e.epoch for e in state.lineage.entries if e.epoch <= read.last_fetched_epoch]
-        if not known:
-            self._catch_up(read)
-            return _OUT_OF_RANGE
-        end_offset = state.lineage.end_offset(read.last_fetched_epoch)
-        if end_offset is None:
-            return None
-        if known[-1] < read.last_fetched_epoch or end_offset < read.offset:
-            return Diverging(epoch=known[-1], end_offset=end_offset)
-        return None
-
     def _catch_up(self, read: RemoteRead) -> None:
         if not self._metadata.caught_up(read.topic_id_partition):
             raise RetriableError(
                 "metadata topic can't be followed to its end", partition=read.topic_id_partition
             )
+
+
+def _compared_epoch(read: RemoteRead, lineage: Lineage) -> Refused | Diverging | None:
+    """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
+    last_epoch = read.last_fetched_epoch
+    if last_epoch < 0 or not lineage:
+        return None
+    known = [entry.epoch for entry in lineage.entries if entry.epoch <= last_epoch]
+    epoch = known[-1] if known else last_epoch
+    end_offset = lineage.end_offset(last_epoch)
+    if end_offset is None:
+        # The newest that we know of is open; a newer one may be the broker's, or nobody's.
+        return None if epoch == last_epoch else _STORAGE_ERROR
+    if epoch < last_epoch or end_offset < read.offset:
+        return Diverging(epoch=epoch, end_offset=end_offset)
+    return None

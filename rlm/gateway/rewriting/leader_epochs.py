@@ -22,6 +22,7 @@ from rlm.wire.api.offset_for_leader_epoch import (
 )
 from rlm.wire.error_codes import ErrorCode
 from rlmm.spi import PartitionState
+from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ids import TopicIdPartition
 
 _WALK: PartitionWalk[OffsetForLeaderPartition, EpochEndOffset] = PartitionWalk(
@@ -65,8 +66,18 @@ def end_of_epoch(state: PartitionState, epoch: int, answer: EpochEndOffset) -> E
     """The greatest epoch not above `epoch` and where it ends; the broker's answer if it knows."""
     local_start_offset = max(state.trimmed_offset or 0, state.first_readable_offset or 0)
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
-    end_offset = state.lineage.end_offset(epoch)
+    lineage = _since(state.lineage, state.first_readable_offset)
+    end_offset = lineage.end_offset(epoch)
     if epoch < 0 or first_local_epoch is None or epoch > first_local_epoch or end_offset is None:
         return answer
-    known = [entry.epoch for entry in state.lineage.entries if entry.epoch <= epoch]
+    known = [entry.epoch for entry in lineage.entries if entry.epoch <= epoch]
     return replace(answer, leader_epoch=known[-1] if known else epoch, end_offset=end_offset)
+
+
+def _since(lineage: Lineage, log_start_offset: int | None) -> Lineage:
+    """Without what lies below the log start (LeaderEpochFileCache.truncateFromStart)."""
+    epoch = None if log_start_offset is None else lineage.epoch_for_offset(log_start_offset)
+    if log_start_offset is None or epoch is None:
+        return lineage
+    first = EpochEntry(epoch=epoch, start_offset=log_start_offset)
+    return Lineage(entries=(first, *(each for each in lineage.entries if each.epoch > epoch)))

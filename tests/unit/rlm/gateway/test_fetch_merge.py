@@ -118,6 +118,13 @@ def test_merge_when_a_later_batch_exceeds_the_budget_then_it_is_left_for_the_nex
     assert second.error_code == ErrorCode.NONE
 
 
+def test_merge_when_a_later_batch_exceeds_its_partitions_own_then_it_is_left_too() -> None:
+    """Scenario 55: it is returned whole only if it is the first of the response."""
+    plan = _plan(_REMOTE_OFFSET, _REMOTE_OFFSET, max_bytes=10_000)
+    first, second = _merged(plan, _answer(plan), _slice(1_500), _slice(1_001))
+    assert (size_of(first.records), size_of(second.records)) == (1_500, 0)
+
+
 def test_merge_when_the_first_batch_exceeds_the_budget_then_it_is_returned_alone() -> None:
     """Scenario 55; what the broker has for later partitions waits, too."""
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from rlm.gateway.actions import RemoteRead
-from rlm.gateway.remote_outcome import Diverging, Refused
+from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
 from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
@@ -68,7 +68,7 @@ def _begin(
     return reader.begin(read, read_committed=True, client=1)
 
 
-def _absent(world: GatewayWorld, read: RemoteRead) -> Refused:
+def _absent(world: GatewayWorld, read: RemoteRead) -> Refused | GapBelow:
     found = locate(world.metadata, TIP, read.offset)
     assert isinstance(found, NotStored)
     return TierReader(world.metadata, _Fetcher()).absent(read, found)
@@ -160,6 +160,68 @@ def test_absent_when_in_a_hole_between_the_tiers_then_it_is_not_out_of_range(
 ) -> None:
     """R6: it would make readers skip, or loop."""
     assert _absent(world, _read(250, local_start=300)) == _STORAGE_ERROR
+
+
+def _behind(world: GatewayWorld, offset: int, found_at: int, local_start: int) -> object:
+    """What is told when no batch is stored from `offset` on, and nothing above `found_at`."""
+    found = locate(world.metadata, TIP, found_at)
+    assert isinstance(found, NotStored)
+    reader = TierReader(world.metadata, _Fetcher())
+    return reader.absent(_read(offset, local_start=local_start), found)
+
+
+@pytest.mark.parametrize("local_start", [150, 199, 200])
+def test_absent_when_in_a_gap_that_ends_in_the_brokers_log_then_the_broker_is_to_be_asked(
+    world: GatewayWorld, local_start: int
+) -> None:
+    """Scenario 56: the last stored segment ends in a compaction gap."""
+    assert _behind(world, 195, 200, local_start) == GapBelow(200)
+
+
+def test_absent_when_something_is_missing_behind_a_gap_then_it_is_not_stepped_over(
+    world: GatewayWorld,
+) -> None:
+    """Scenario 63, R6."""
+    assert _behind(world, 195, 200, 210) == _STORAGE_ERROR
+
+
+def test_absent_when_the_topic_is_out_of_reach_then_no_gap_is_stepped_over(
+    world: GatewayWorld,
+) -> None:
+    world.topic.is_cut = True
+
+    with pytest.raises(RetriableError):
+        _behind(world, 195, 200, 200)
+
+
+def test_absent_when_what_follows_a_gap_was_stored_meanwhile_then_it_is_asked_for_again(
+    world: GatewayWorld,
+) -> None:
+    read = _read(195)
+    found = locate(world.metadata, TIP, 200)
+    assert isinstance(found, NotStored)
+    world.remote.store(segment_of(200, leader_epoch=1))
+
+    assert TierReader(world.metadata, _Fetcher()).absent(read, found) == _STORAGE_ERROR
+
+
+def test_begin_when_the_readers_epoch_is_newer_than_any_known_then_nothing_is_said(
+    world: GatewayWorld,
+) -> None:
+    """R15: it may be the broker's."""
+    assert _begin(world, _read(160, last_epoch=2)) == _STORAGE_ERROR
+
+
+def test_begin_when_the_readers_epoch_is_older_than_any_known_then_it_has_diverged(
+    world: GatewayWorld,
+) -> None:
+    """As Kafka's LeaderEpochFileCache answers: that epoch, and where the first known one began."""
+    lineage = Lineage.of((3, 10), (4, 150))
+    world.remote.claim(lineage)
+    world.trim(200, lineage)
+    assert world.metadata.caught_up(TIP)
+
+    assert _begin(world, _read(50, last_epoch=1)) == Diverging(epoch=1, end_offset=10)
 
 
 def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
