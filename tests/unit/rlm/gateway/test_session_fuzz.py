@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.limits import SessionLimits
-from rlm.gateway.remote_outcome import Diverging, GapBelow, Reading, Refused, Throttled
+from rlm.gateway.remote_outcome import (
+    Diverging,
+    GapBelow,
+    Reading,
+    Refused,
+    RemoteOutcome,
+    Throttled,
+)
 from rlm.gateway.rewrites import REWRITES
 from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import FETCH
@@ -58,7 +65,7 @@ _SPECIAL: dict[str, st.SearchStrategy[object]] = {
     "topic": _NAMES,
     "topic_id": st.sampled_from([TOPIC_ID, UUID(int=9)]),
 }
-_OUTCOMES = st.sampled_from(
+_OUTCOMES: st.SearchStrategy[RemoteOutcome] = st.sampled_from(
     [
         Reading(),
         Throttled(),

@@ -200,7 +200,7 @@ def test_absent_when_what_follows_a_gap_was_stored_meanwhile_then_it_is_asked_fo
     read = _read(195)
     found = locate(world.metadata, TIP, 200)
     assert isinstance(found, NotStored)
-    world.remote.store(segment_of(200, leader_epoch=1))
+    world.remote.store(segment_of(200, leader_epoch=1), lineage=Lineage.of((0, 0), (1, 150)))
 
     assert TierReader(world.metadata, _Fetcher()).absent(read, found) == _STORAGE_ERROR
 
