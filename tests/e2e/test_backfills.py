@@ -1,0 +1,166 @@
+"""Many clients that read old data at once, through a gateway of little memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+import psutil
+import pytest
+
+from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from rlm.wire.error_codes import ErrorCode
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.integration.rlm.gateway.wire_client import WireClient
+from tests.services.kafka import KafkaCluster
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_CLIENTS = 50
+_SEGMENTS = 8
+_CLIENT_BYTES = 2 << 20
+_FETCH_BYTES = 256 << 10
+_BUDGET_BYTES = 6 << 20
+_CONNECTION_BYTES = 768 << 10
+_FETCH_VERSION = 12
+_REMOTE, _LOCAL = 0, 1
+_DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def address() -> str:
+    (port,) = free_ports(1)
+    return f"127.0.0.1:{port}"
+
+
+@pytest.fixture
+def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str, address: str) -> BrokerHost:
+    settings = {
+        "gateway.listener": address,
+        "remote.log.reader.threads": "4",
+        "rsm.config.chunk.size": str(512 << 10),
+        "rsm.config.fetch.chunk.cache.size": str(_BUDGET_BYTES),
+    }
+    metadata_topic = f"{topic_name}-metadata"
+    return BrokerHost(tmp_path, kafka, metadata_topic=metadata_topic, settings=settings)
+
+
+class _Backfills:
+    """Fifty clients, each from a position of its own to the end and round again."""
+
+    def __init__(self, address: str, topic: TieredTopic) -> None:
+        self._address = address
+        self._topic = topic.name
+        self._end_offset = topic.local_start_offset(_REMOTE)
+        self._ready = threading.Barrier(_CLIENTS)
+        self._enough = threading.Event()
+        self.read_bytes = [0] * _CLIENTS
+
+    def run(self, meanwhile: Callable[[], None]) -> None:
+        """Read until one of them has read enough."""
+        with ThreadPoolExecutor(_CLIENTS) as pool:
+            reading = [pool.submit(self._backfill, number) for number in range(_CLIENTS)]
+            while not self._enough.wait(0.01) and not any(each.done() for each in reading):
+                meanwhile()
+            self._enough.set()
+            for each in reading:
+                each.result()
+
+    def _backfill(self, number: int) -> None:
+        offset = self._end_offset * number // _CLIENTS
+        with WireClient(self._address) as client:
+            self._ready.wait(_DEADLINE_S)
+            while not self._enough.is_set():
+                records = _fetched(client, self._topic, _REMOTE, offset)
+                self.read_bytes[number] += len(records)
+                if self.read_bytes[number] >= _CLIENT_BYTES:
+                    self._enough.set()
+                offset = _next_offset(records, offset) % self._end_offset
+
+
+def _fetched(client: WireClient, topic: str, partition: int, offset: int) -> bytes:
+    asked = FetchPartition(
+        partition=partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES
+    )
+    request = FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=_FETCH_BYTES,
+        session_id=0,
+        topics=(FetchTopic(topic=topic, topic_id=UUID(int=0), partitions=(asked,)),),
+    )
+    (found,) = client.ask(FETCH, _FETCH_VERSION, request).responses
+    (row,) = found.partitions
+    assert row.error_code == ErrorCode.NONE
+    return bytes(row.records or b"")  # type: ignore[arg-type]  # decoded ones are one buffer
+
+
+def _next_offset(records: bytes, offset: int) -> int:
+    """Behind the last whole batch; the same if there is none."""
+    position = 0
+    while position + 61 <= len(records):
+        size = 12 + int.from_bytes(records[position + 8 : position + 12], "big")
+        if position + size > len(records):
+            break
+        base = int.from_bytes(records[position : position + 8], "big")
+        offset = base + int.from_bytes(records[position + 23 : position + 27], "big") + 1
+        position += size
+    return offset
+
+
+@contextmanager
+def _local_reader(address: str, topic: str) -> Iterator[list[float]]:
+    """How long each of its fetches took."""
+    took_s: list[float] = []
+    ended = threading.Event()
+
+    def read() -> None:
+        with WireClient(address) as client:
+            while not ended.is_set():
+                begun_s = time.monotonic()
+                assert _fetched(client, topic, _LOCAL, 0)
+                took_s.append(time.monotonic() - begun_s)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        try:
+            wait_until(lambda: took_s)
+            yield took_s
+        finally:
+            ended.set()
+        reading.result()
+
+
+def _gateway_process(process: ServiceProcess) -> Sequence[psutil.Process]:
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [each for each in children if "gateway" in " ".join(each.cmdline())]
+
+
+def test_backfills_when_fifty_run_at_once_then_share_bounded_memory_and_none_starves(
+    kafka: KafkaCluster, host: BrokerHost, address: str, topic_name: str
+) -> None:
+    """Scenarios 64, 115: and a reader of local data is served beside them all the time."""
+    topic = TieredTopic(kafka, topic_name, partitions=2)
+    topic.produce(_SEGMENTS, partition=_REMOTE)
+    topic.produce(0, partition=_LOCAL)
+    topic.tier(host)
+    with host.running() as process:
+        host.wait_ready()
+        backfills = _Backfills(address, topic)
+        with _local_reader(address, topic.name) as took_s:
+            gateway = _gateway_process(process)
+            idle_bytes = sum(each.memory_info().rss for each in gateway)
+            sizes = [idle_bytes]
+            begun = len(took_s)
+            backfills.run(lambda: sizes.append(sum(each.memory_info().rss for each in gateway)))
+            served = took_s[begun:]
+    assert min(backfills.read_bytes) > max(backfills.read_bytes) / 4
+    assert max(sizes) - idle_bytes < _BUDGET_BYTES + _CLIENTS * _CONNECTION_BYTES + (32 << 20)
+    assert served
