@@ -37,6 +37,8 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
         return ()
     if view.conflict_offset is not None or view.untierable is not None:
         return ()
+    if view.epochs_known_from_offset is not None:
+        return ()
     candidates = []
     for segment in not_stored(view):
         if segment.offsets.end_offset > view.copy_end_offset:

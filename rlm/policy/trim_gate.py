@@ -90,6 +90,9 @@ def _blocked(view: PartitionView) -> TrimHeld | None:
         return TrimHeld(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:
         return TrimHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
+    if view.epochs_known_from_offset is not None:
+        values = {"epochs_known_from": view.epochs_known_from_offset}
+        return TrimHeld(reason="older_than_epochs", values=values)
     if view.diverged:
         return TrimHeld(reason="diverged", values={"high_watermark": view.offsets.high_watermark})
     return None

@@ -75,6 +75,17 @@ class PartitionView:
         """Where the two contradict each other; None if they don't."""
         return self._stitched.conflict_offset
 
+    @property
+    def epochs_known_from_offset(self) -> int | None:
+        """Where the first leader epoch begins if the log begins below; None if it does not.
+
+        Below are messages older than leader epochs (KIP-101): no segment can answer for them.
+        """
+        first = next(iter(self.lineage.entries), None)
+        if first is None or first.start_offset <= self.local_start_offset:
+            return None
+        return first.start_offset
+
     @cached_property
     def stored(self) -> tuple[StoredRange, ...]:
         """The readable parts of finished segments, ascending."""

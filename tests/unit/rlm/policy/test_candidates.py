@@ -50,6 +50,12 @@ def test_candidates_when_log_start_is_inside_the_first_then_it_begins_there() ->
     assert _bases(given)[0] == 100
 
 
+def test_candidates_when_messages_are_older_than_epochs_then_none() -> None:
+    """Else they would be copied for ever: nothing that is stored counts as theirs."""
+    given = Given(checkpoint=Lineage.of((0, 150)), stored_lineage=Lineage())
+    assert _bases(given) == []
+
+
 def test_candidates_when_only_started_then_segment_is_copied_again() -> None:
     """Scenario 10, 31: an attempt that did not finish stores nothing."""
     started = remote(0, 100, state=SegmentState.COPY_SEGMENT_STARTED)

@@ -64,6 +64,11 @@ def test_trim_when_a_segment_is_not_finished_then_stops_before_it(state: Segment
     assert _offset(Given(segments=segments)) == 100
 
 
+def test_trim_when_messages_are_older_than_epochs_then_nothing() -> None:
+    given = Given(checkpoint=Lineage.of((0, 150)), stored_lineage=Lineage())
+    assert (_offset(given), _reason(given)) == (None, "older_than_epochs")
+
+
 def test_trim_when_stored_out_of_lineage_then_nothing() -> None:
     """Scenario 79: the stored epoch 1 is not of this log."""
     foreign = Lineage.of((1, 0))
