@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.crafted_logs import every_kind_of_batch, older_formats, plain
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
 from tests.services.kafka import KafkaCluster
+
+_AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 
 
 @pytest.fixture
@@ -32,3 +40,21 @@ def tiered(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
     topic.produce(0, partition=2)
     topic.tier(module_host)
     return topic
+
+
+@pytest.fixture(scope="package")
+def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
+    """Of a broker of their own. "every", "older" and "plain" are changed by no test."""
+    directory = tmp_path_factory.mktemp("twins")
+    logs = {
+        "every": every_kind_of_batch(),
+        "older": older_formats(),
+        "plain": plain(),
+        "denied": plain(),
+        "deleted": plain(6),
+        "emptied": plain(),
+        "recreated": plain(),
+    }
+    with KafkaCluster(directory / "kafka", properties=_AUTHORIZER) as cluster:
+        host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
+        yield make_twins(host, logs)

@@ -1,0 +1,46 @@
+"""What a consumer makes of a Fetch's answer: batches, and which of them it delivers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlm.wire.api.fetch import AbortedTransaction, PartitionData
+from rlm.wire.schema import Records
+from rsm.segment.batch import BatchHeader, scan_batches
+
+
+def record_bytes(records: Records | None) -> bytes:
+    """All bytes of an answer's records."""
+    return b"".join(records) if isinstance(records, tuple) else bytes(records or b"")
+
+
+def whole_batches(records: Records | None) -> list[BatchHeader]:
+    """The batches of an answer; a broker's may end within one, which is left out."""
+    return [header for _, header in scan_batches(memoryview(record_bytes(records)))]
+
+
+def aborted_below(row: PartitionData, end_offset: int) -> tuple[AbortedTransaction, ...]:
+    """Those of an answer's aborted transactions that begin below `end_offset`."""
+    listed = row.aborted_transactions or ()
+    return tuple(each for each in listed if each.first_offset < end_offset)
+
+
+def committed_offsets(
+    row: PartitionData, batches: Sequence[BatchHeader], from_offset: int
+) -> list[int]:
+    """The first offsets of the batches that a reader of committed records delivers.
+
+    As Kafka's CompletedFetch does: a producer's transactional batches are left out from the first
+    offset of an aborted transaction on, up to its marker.
+    """
+    waiting = sorted(row.aborted_transactions or (), key=lambda each: each.first_offset)
+    aborting: set[int] = set()
+    delivered = []
+    for batch in batches:
+        while waiting and waiting[0].first_offset <= batch.last_offset:
+            aborting.add(waiting.pop(0).producer_id)
+        if batch.is_control:
+            aborting.discard(batch.producer_id)
+        elif not (batch.is_transactional and batch.producer_id in aborting):
+            delivered.append(max(batch.base_offset, from_offset))
+    return delivered

@@ -1,0 +1,127 @@
+"""DeleteRecords through a gateway, over both tiers, beside a broker that has a whole log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlm.wire.api.offset_for_leader_epoch import OffsetForLeaderPartition
+from rlm.wire.error_codes import ErrorCode
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from tests.integration.rlm.gateway.consumed import record_bytes, whole_batches
+from tests.integration.rlm.gateway.crafted_logs import times_around
+from tests.integration.rlm.gateway.raw_requests import (
+    delete_records,
+    epoch_end,
+    fetch,
+    from_offset,
+    list_offsets,
+)
+from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
+from tests.integration.rlm.gateway.wire_client import WireClient
+from tests.services.waiting import wait_until
+
+_HIGH_WATERMARK = -1
+_LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
+
+
+@pytest.fixture(scope="module")
+def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
+    with running_gateway(twin_topics.host) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def client(gateway: RunningGateway) -> Iterator[WireClient]:
+    with WireClient(gateway.bootstrap_servers) as client:
+        yield client
+
+
+@pytest.fixture
+def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
+    with WireClient(twin_topics.host.cluster.broker.address) as client:
+        yield client
+
+
+def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_both_tiers(
+    twin_topics: TwinTopics, gateway: RunningGateway, client: WireClient, broker: WireClient
+) -> None:
+    """Scenarios 43, 47, 75, R13: at once for readers, then in the store."""
+    twin = twin_topics["deleted"]
+    assert delete_records(client, twin.tiered.topic, 2, 1_000) == delete_records(
+        broker, twin.whole.topic, 2, 1_000
+    )
+    assert gateway.metadata.partition_state(twin.tiered).first_readable_offset in (None, 0)
+    for offset in (13, 27):
+        seen = delete_records(client, twin.tiered.topic, 2, offset)
+        assert seen == delete_records(broker, twin.whole.topic, 2, offset)
+        wait_until(lambda: _same_fetches(twin, client, broker))
+        # A broker finds no times above its log start in a file that it is about to delete.
+        wait_until(lambda: list_offsets(broker, twin.whole.topic, 7, 0).offset >= 0)
+        _require_same_answers(twin, client, broker)
+    before = _stored_bases(gateway.metadata, twin.tiered)
+    with twin_topics.host.running() as _:
+        wait_until(lambda: _stored_bases(gateway.metadata, twin.tiered) == [20, 30, 40])
+        wait_until(lambda: _object_bases(twin_topics.host.store, twin.tiered) == [20, 30, 40])
+    assert before == [0, 10, 20, 30, 40]
+    _require_same_answers(twin, client, broker)
+    assert _same_fetches(twin, client, broker)
+
+
+def test_delete_records_when_to_the_high_watermark_then_nothing_of_either_tier_is_read(
+    twin_topics: TwinTopics, client: WireClient, broker: WireClient
+) -> None:
+    """Scenario 75: of either tier at once."""
+    twin = twin_topics["emptied"]
+    seen = delete_records(client, twin.tiered.topic, 2, _HIGH_WATERMARK)
+    assert seen == delete_records(broker, twin.whole.topic, 2, _HIGH_WATERMARK)
+    assert seen.low_watermark == twin.log.end_offset
+    wait_until(lambda: _same_fetches(twin, client, broker))
+    _require_same_answers(twin, client, broker)
+
+
+def _require_same_answers(twin: Twin, client: WireClient, broker: WireClient) -> None:
+    for question in (_LATEST, _EARLIEST, _MAX_TIMESTAMP, *times_around(twin.log)):
+        seen = list_offsets(client, twin.tiered.topic, 7, question)
+        assert seen == list_offsets(broker, twin.whole.topic, 7, question), question
+    for epoch in range(3):
+        asked = OffsetForLeaderPartition(partition=0, leader_epoch=epoch)
+        seen_end = epoch_end(client, twin.tiered.topic, 4, asked)
+        assert seen_end == epoch_end(broker, twin.whole.topic, 4, asked), epoch
+
+
+def _same_fetches(twin: Twin, client: WireClient, broker: WireClient) -> bool:
+    """Whether every offset gives the same; meanwhile no wrong answer is allowed, only none."""
+    is_same = True
+    for offset in range(twin.log.end_offset):
+        seen = fetch(client, twin.tiered, 18, from_offset(offset))
+        direct = fetch(broker, twin.whole, 18, from_offset(offset))
+        if seen.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+            is_same = False
+            continue
+        if seen.error_code != direct.error_code or seen.log_start_offset != direct.log_start_offset:
+            is_same = False
+            continue
+        found = record_bytes(seen.records)
+        assert record_bytes(direct.records).startswith(found)
+        assert bool(whole_batches(seen.records)) == bool(direct.records)
+    return is_same
+
+
+def _stored_bases(metadata: RemoteLogMetadataManager, partition: TopicIdPartition) -> list[int]:
+    records = metadata.list_remote_log_segments(
+        partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+    )
+    return [record.metadata.offsets.start_offset for record in records]
+
+
+def _object_bases(store: Path, partition: TopicIdPartition) -> list[int]:
+    found = store.rglob("*.log")
+    return sorted(
+        int(path.name[:20]) for path in found if path.parts[-3].startswith(f"{partition.topic}-")
+    )

@@ -1,0 +1,59 @@
+"""A client that sends any version of any request, and gives back what was answered, unchanged."""
+
+from __future__ import annotations
+
+import socket
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from rlm.wire.frames import FrameBuffer, read_response, request_frame
+from rlm.wire.schema import Api, Message
+
+_DEADLINE_S = 30.0
+_MAX_FRAME_BYTES = 64 << 20
+_RECEIVE_BYTES = 1 << 16
+
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+
+class WireClient:
+    """One connection. Answers are awaited in the order of the requests. Not thread-safe."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._stream = socket.create_connection((host, int(port)), _DEADLINE_S)
+        self._received = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
+        self._correlation_id = 0
+
+    def ask(self, api: Api[Any, ResponseT], version: int, message: Message) -> ResponseT:
+        """Send one request and await its answer."""
+        self.send(api, version, message)
+        return self.answer(api, version)
+
+    def send(self, api: Api[Any, Any], version: int, message: Message) -> None:
+        """Send one request."""
+        self._correlation_id += 1
+        self._stream.sendall(
+            request_frame(
+                api, version, message, correlation_id=self._correlation_id, client_id="test"
+            )
+        )
+
+    def answer(self, api: Api[Any, ResponseT], version: int) -> ResponseT:
+        """The next answer, which is to a request of this kind."""
+        while (frame := self._received.next_frame()) is None:
+            received = self._stream.recv(_RECEIVE_BYTES)
+            assert received, "the connection was ended"
+            self._received.add(received)
+        return read_response(api, version, frame)[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stream.close()
