@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
 from rlm.config.sections import StorageConfig
 from rlm.config.values import HostPort
@@ -22,7 +23,7 @@ from rlm.gateway.tier_facts import MetadataTierView
 from rlm.gateway.tier_reader import TierReader
 from rlm.gateway_limits import read_turns, server_limits, session_limits
 from rlm.gateway_metrics import GatewayMetrics, GatewaySources
-from rlm.gateway_security import open_tls
+from rlm.gateway_security import note_host_acls, open_tls
 from rlm.gateway_stand import Ground, Stand, identity_of_host, take_stand
 from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.metrics import Metrics
@@ -93,7 +94,7 @@ def build_gateway(
     )
     return GatewayWorker(
         work=GatewayWork(
-            confirm_cluster=stand.confirm,
+            confirm_cluster=lambda: _confirm_cluster(stand, cluster, metrics),
             begin_metadata=tier.metadata.start,
             begin_serving=lambda: server.start(parts),
             readiness=tier.metadata.readiness,
@@ -200,6 +201,11 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
     )
     metrics.registry.register(GatewayMetrics(sources))
     return parts
+
+
+def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None:
+    stand.confirm()
+    note_host_acls(cluster, metrics)
 
 
 def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:

@@ -7,13 +7,19 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.host_acls import count_host_acls
 from rlm.config.load import Config
 from rlm.gateway.tls_setup import security_warnings, tls_towards_brokers, tls_towards_clients
 from rlm.metrics import Metrics
 from rlm.wire.security import security_of
 from rsm.segment.clock import Clock
+from rsm.segment.errors import TieredStorageError
 
 _log = logging.getLogger(__name__)
+
+
+_MEANING = "ACLs that name a host see the gateway's address instead of its clients'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +49,16 @@ def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
         towards_clients=None if clients is None else clients.current,
         towards_brokers=None if brokers is None else brokers.current,
     )
+
+
+def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
+    """Warn of ACLs that mean something else behind a gateway; silent where nobody may see them."""
+    try:
+        with cluster.any_broker() as broker:
+            count = count_host_acls(broker)
+    except TieredStorageError as error:
+        _log.debug("ACLs can't be looked at", extra={"error": error})
+        return
+    metrics.host_acls.set(count)
+    if count:
+        _log.warning(_MEANING, extra={"acls": count})

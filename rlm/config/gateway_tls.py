@@ -105,6 +105,16 @@ class GatewayTlsConfig(Section):
         """Whether clients speak TLS."""
         return self.protocol is ListenerProtocol.SSL
 
+    @property
+    def revealed_key_password(self) -> str | None:
+        """In clear: for whoever opens the key and nobody else."""
+        return _revealed(self.key_password)
+
+    @property
+    def revealed_upstream_key_password(self) -> str | None:
+        """In clear: as above."""
+        return _revealed(self.upstream_key_password)
+
     @field_validator("client_auth")
     @classmethod
     def _check_client_auth(cls, value: ClientAuth, info: ValidationInfo) -> ClientAuth:
@@ -122,3 +132,7 @@ class GatewayTlsConfig(Section):
         if value is ListenerProtocol.PLAINTEXT and (has_keystore or info.data.get("truststore")):
             raise ValueError("SSL, because gateway.ssl settings are given")
         return value
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()

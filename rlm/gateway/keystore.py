@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from pydantic import SecretStr
 
 from rsm.segment.errors import InvalidConfigError
 
@@ -29,7 +27,7 @@ class Keystore:
     """
 
     path: Path
-    password: SecretStr | None
+    password: str | None = field(repr=False)
     location_key: str
     password_key: str
 
@@ -45,10 +43,9 @@ class Keystore:
                 key=self.password_key,
                 file=self.path,
             )
-        password = "" if self.password is None else self.password.get_secret_value()
         try:
             # Never without a password: OpenSSL would ask the terminal for it.
-            context.load_cert_chain(self.path, password=password)
+            context.load_cert_chain(self.path, password=self.password or "")
         except (OSError, ValueError) as error:  # ValueError: a password of over 1,023 bytes
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
                 raise self._unusable("the private key is not that of the certificate") from error

@@ -98,7 +98,7 @@ def _server_context(config: GatewayTlsConfig) -> ssl.SSLContext:
     _restrict(context, config.enabled_protocols)
     keystore = Keystore(
         path=config.keystore,
-        password=config.key_password,
+        password=config.revealed_key_password,
         location_key=KEYSTORE_KEY,
         password_key=KEY_PASSWORD_KEY,
     )
@@ -115,7 +115,7 @@ def _upstream_context(config: GatewayTlsConfig, trusted: TlsSettings) -> ssl.SSL
     if config.upstream_keystore is not None:
         keystore = Keystore(
             path=config.upstream_keystore,
-            password=config.upstream_key_password,
+            password=config.revealed_upstream_key_password,
             location_key=UPSTREAM_KEYSTORE_KEY,
             password_key=UPSTREAM_KEY_PASSWORD_KEY,
         )

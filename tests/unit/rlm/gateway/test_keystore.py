@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from rlm.gateway.keystore import Keystore, trust
 from rsm.segment.errors import InvalidConfigError
@@ -34,7 +33,7 @@ def encrypted(authority: CertificateAuthority) -> Certificate:
 def _keystore(path: Path, password: str | None = None) -> Keystore:
     return Keystore(
         path=path,
-        password=None if password is None else SecretStr(password),
+        password=password,
         location_key="the.location",
         password_key="the.password",  # noqa: S106 - the name of a setting
     )

@@ -73,7 +73,7 @@ def test_towards_clients_when_one_version_is_enabled_then_no_other_is_spoken(
 
 
 def test_towards_clients_when_they_speak_plain_text_then_there_is_no_context() -> None:
-    assert tls_towards_clients(GatewayTlsConfig(), FakeClock(), [].append) is None
+    assert tls_towards_clients(GatewayTlsConfig(), FakeClock(), list[bool]().append) is None
 
 
 def test_context_when_its_files_change_then_new_connections_get_a_new_one(
@@ -140,7 +140,7 @@ def test_towards_brokers_when_the_product_has_a_certificate_then_clients_do_not_
     )
 
     fresh = tls_towards_brokers(
-        GatewayTlsConfig(), SecuritySettings(tls=tls), FakeClock(), [].append
+        GatewayTlsConfig(), SecuritySettings(tls=tls), FakeClock(), list[bool]().append
     )
 
     assert fresh is not None
@@ -152,14 +152,14 @@ def test_towards_brokers_when_the_product_has_a_certificate_then_clients_do_not_
 def test_towards_brokers_when_their_listener_is_plain_text_then_there_is_no_context() -> None:
     own = SecuritySettings(sasl=_SASL)
 
-    assert tls_towards_brokers(GatewayTlsConfig(), own, FakeClock(), [].append) is None
+    assert tls_towards_brokers(GatewayTlsConfig(), own, FakeClock(), list[bool]().append) is None
 
 
 def test_towards_brokers_when_a_certificate_has_no_use_then_it_is_refused() -> None:
     config = GatewayTlsConfig(upstream_keystore=Path("/gw.pem"))
 
     with pytest.raises(InvalidConfigError) as raised:
-        tls_towards_brokers(config, SecuritySettings(), FakeClock(), [].append)
+        tls_towards_brokers(config, SecuritySettings(), FakeClock(), list[bool]().append)
 
     assert raised.value.context["key"] == "gateway.upstream.ssl.keystore.location"
 

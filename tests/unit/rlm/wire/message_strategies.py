@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rlm.wire.api.alter_configs import ALTER_CONFIGS
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.delete_records import DELETE_RECORDS
+from rlm.wire.api.describe_acls import DESCRIBE_ACLS
 from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER
 from rlm.wire.api.describe_configs import DESCRIBE_CONFIGS
 from rlm.wire.api.fetch import FETCH
@@ -31,6 +32,7 @@ ALL_APIS: tuple[Api[Any, Any], ...] = (
     ALTER_CONFIGS,
     API_VERSIONS,
     DELETE_RECORDS,
+    DESCRIBE_ACLS,
     DESCRIBE_CLUSTER,
     DESCRIBE_CONFIGS,
     DESCRIBE_TOPIC_PARTITIONS,

@@ -71,7 +71,7 @@ def test_consumer_when_its_password_is_wrong_then_the_broker_says_so(
 def test_consumer_when_it_did_not_log_in_then_it_gets_nothing(
     gateway: RunningGateway, secured_topic: TieredTopic
 ) -> None:
-    assert not _sees(gateway, secured_topic, {"log_level": 0})
+    assert not _sees(gateway, secured_topic, {})
     assert gateway.counts.closed[CloseReason.BROKER_CLOSED] > 0
 
 
@@ -79,7 +79,7 @@ def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logg
     gateway: RunningGateway, secured_topic: TieredTopic
 ) -> None:
     """No request of the gateway's own comes between the messages of a login (KIP-368)."""
-    settings = {**_PROTOCOL, **login("PLAIN"), "fetch.message.max.bytes": 100_000}
+    settings = {**_PROTOCOL, **login("PLAIN"), "fetch.message.max.bytes": "100000"}
     ends_s = time.monotonic() + 2.5 * SESSION_MS / 1000
     reader = assigned(gateway.bootstrap_servers, secured_topic.name, settings=settings)
     rounds = 0

@@ -1,0 +1,66 @@
+"""DescribeAcls (KIP-140, KIP-290): what an authorizer's rules are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
+
+ANY = 1
+"""Of resource types, pattern types, operations and permission types: all there are."""
+
+LITERAL = 3
+"""The pattern type of a name that stands for itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsRequest(Message):
+    """A filter; None stands for any name, principal or host."""
+
+    resource_type_filter: int = wire(WireType.INT8, "0+")
+    resource_name_filter: str | None = wire(WireType.STRING, "0+", nullable="0+")
+    pattern_type_filter: int = wire(WireType.INT8, "1+", default=LITERAL)
+    principal_filter: str | None = wire(WireType.STRING, "0+", nullable="0+")
+    host_filter: str | None = wire(WireType.STRING, "0+", nullable="0+")
+    operation: int = wire(WireType.INT8, "0+")
+    permission_type: int = wire(WireType.INT8, "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDescription(Message):
+    """One rule; `host` is `*` for any."""
+
+    principal: str = wire(WireType.STRING, "0+")
+    host: str = wire(WireType.STRING, "0+")
+    operation: int = wire(WireType.INT8, "0+")
+    permission_type: int = wire(WireType.INT8, "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsResource(Message):
+    """The rules of one resource, or of one pattern of resources."""
+
+    resource_type: int = wire(WireType.INT8, "0+")
+    resource_name: str = wire(WireType.STRING, "0+")
+    pattern_type: int = wire(WireType.INT8, "1+", default=LITERAL)
+    acls: tuple[AclDescription, ...] = wire(ArrayOf(AclDescription), "0+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsResponse(Message):
+    """All rules that the filter lets through."""
+
+    throttle_time_ms: int = wire(WireType.INT32, "0+")
+    error_code: int = wire(WireType.INT16, "0+")
+    error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")
+    resources: tuple[DescribeAclsResource, ...] = wire(ArrayOf(DescribeAclsResource), "0+")
+
+
+DESCRIBE_ACLS = Api(
+    key=29,
+    name="DescribeAcls",
+    versions=Versions.parse("1-3"),
+    flexible=Versions.parse("2+"),
+    request=DescribeAclsRequest,
+    response=DescribeAclsResponse,
+)
