@@ -48,3 +48,17 @@ def test_topic_when_disabled_then_is_read_but_not_managed() -> None:
 
     assert topics.partition("orders", 0) is not None
     assert not topics.managed
+
+
+def test_topic_when_its_id_is_confirmed_then_is_what_the_broker_says() -> None:
+    topics = tiered_topics([POLICY, replace(POLICY, topic="other", topic_id=NEW)], {})
+
+    same = topics.confirmed(["orders"], {"orders": OLD})
+    another = topics.confirmed(["orders"], {"orders": UUID(int=3)})
+    unknown = topics.confirmed(["orders"], {})
+
+    assert same == topics
+    assert another.partition("orders", 0) is None
+    assert another.partition("other", 0) is not None
+    assert unknown.partition("orders", 0) is not None
+    assert unknown.unconfirmed == {"orders"}

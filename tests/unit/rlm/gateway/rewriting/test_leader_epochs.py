@@ -82,6 +82,16 @@ def test_end_when_nothing_was_trimmed_then_is_the_brokers() -> None:
     assert ask(world, 2, said(2, 150)) == said(2, 150)
 
 
+@pytest.mark.parametrize(("epoch", "expected"), [(0, (0, 220)), (2, (2, 220)), (3, (3, 300))])
+def test_end_when_the_log_start_has_passed_it_then_is_the_log_start(
+    world: GatewayWorld, epoch: int, expected: tuple[int, int]
+) -> None:
+    """As a broker answers, whose own lineage is cut there."""
+    world.request_log_start(220)
+
+    assert ask(world, epoch, said(epoch, 250)) == said(*expected)
+
+
 def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
     """Scenario 49."""
     fenced = said(-1, -1, ErrorCode.FENCED_LEADER_EPOCH)
