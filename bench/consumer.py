@@ -14,6 +14,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from rsm.segment.ranges import OffsetRange
 
+DEFAULT_FETCH_BYTES = 1 << 20
+LARGE_FETCH_BYTES = 16 << 20
 _TIMEOUT_S = 60.0
 _BATCH = 10_000
 
@@ -29,8 +31,17 @@ class Consumed:
     ended_s: float
 
 
-def consume(bootstrap_servers: str, topic: str, offsets: OffsetRange) -> Consumed:
-    """Read partition 0 of a topic. Raises RuntimeError if something is missing or comes late."""
+def consume(
+    bootstrap_servers: str,
+    topic: str,
+    offsets: OffsetRange,
+    *,
+    fetch_bytes: int = LARGE_FETCH_BYTES,
+) -> Consumed:
+    """Read partition 0 of a topic, at most `fetch_bytes` at once.
+
+    Raises RuntimeError if something is missing or comes late.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -40,8 +51,7 @@ def consume(bootstrap_servers: str, topic: str, offsets: OffsetRange) -> Consume
             "fetch.queue.backoff.ms": 2,
             "queued.max.messages.kbytes": 1_048_576,
             "queued.min.messages": 1_000_000,
-            "fetch.max.bytes": 104_857_600,
-            "max.partition.fetch.bytes": 16_777_216,
+            "max.partition.fetch.bytes": fetch_bytes,
         }
     )
     with closing(consumer):

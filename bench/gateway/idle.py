@@ -1,4 +1,8 @@
-"""Clients that are connected and do nothing: what they cost, and whether others notice."""
+"""Clients that are connected and do nothing: what they cost, and whether others notice.
+
+The gateway must not have read the store before: the memory that its chunks leave behind is more
+than that of all connections, and comes and goes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from contextlib import ExitStack
 
 from bench.gateway.relay import relay_ways
 from bench.gateway.stage import Stage
-from bench.gateway.throughput import Readers
+from bench.gateway.throughput import DEFAULT_FETCHES, Readers
 from bench.gateway.wire_client import WireClient
 from bench.measurement import Measurement, of_runs
 
@@ -18,7 +22,7 @@ def measure_idle_connections(stage: Stage, readers: Readers) -> list[Measurement
     """Memory of the gateway before and beside them, and what it relays beside them."""
     count = stage.sizes.idle_connections
     who = f"{count:,} idle clients"
-    direct, relayed = relay_ways(stage, consumers=1, who=who)
+    direct, relayed = relay_ways(stage, DEFAULT_FETCHES, consumers=1, who=who)
     readers.alternate(direct, relayed)  # what memory a consumer needs, the gateway has by now
     before_bytes = stage.gateway.resident_bytes()
     with ExitStack() as clients:
@@ -36,5 +40,5 @@ def measure_idle_connections(stage: Stage, readers: Readers) -> list[Measurement
         ),
         *direct_readings.measurements(),
         *relayed_readings.measurements(),
-        relayed_readings.ratio(direct_readings, metric=f"relayed ÷ direct, {who}"),
+        relayed_readings.ratio(direct_readings, f"relayed ÷ direct, {who}"),
     ]

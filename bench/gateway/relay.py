@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.dataset import TOPIC
 from bench.gateway.stage import Stage
-from bench.gateway.throughput import Readers, Way, overlapping_pieces
+from bench.gateway.throughput import FetchSize, Readers, Way, overlapping_pieces
 from bench.measurement import Measurement
 
 MANY = 8
@@ -24,15 +26,18 @@ def measure_relay_to_many(stage: Stage, readers: Readers) -> list[Measurement]:
 
 def _measure(stage: Stage, readers: Readers, *, consumers: int) -> list[Measurement]:
     who = "1 consumer" if consumers == 1 else f"{consumers} consumers"
-    direct, relayed = readers.alternate(*relay_ways(stage, consumers=consumers, who=who))
-    return [
-        *direct.measurements(),
-        *relayed.measurements(),
-        relayed.ratio(direct, goal=_GOALS[consumers], metric=f"relayed ÷ direct, {who}"),
-    ]
+    measurements: list[Measurement] = []
+    for fetches in stage.sizes.fetches:
+        ways = relay_ways(stage, fetches, consumers=consumers, who=who)
+        direct, relayed = readers.alternate(*ways)
+        measurements += direct.measurements()
+        measurements += relayed.measurements()
+        ratio = relayed.ratio(direct, f"relayed ÷ direct, {who}", goal=_GOALS[consumers])
+        measurements.append(ratio)
+    return measurements
 
 
-def relay_ways(stage: Stage, *, consumers: int, who: str) -> tuple[Way, Way]:
+def relay_ways(stage: Stage, fetches: FetchSize, *, consumers: int, who: str) -> tuple[Way, Way]:
     """Directly and through the gateway; `who` tells them from others of their kind."""
     record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
     pieces = overlapping_pieces(
@@ -41,17 +46,17 @@ def relay_ways(stage: Stage, *, consumers: int, who: str) -> tuple[Way, Way]:
         length=record_count if consumers == 1 else record_count // _SHARE_OF_EACH,
     )
     direct = Way(
-        name=f"direct, {who}",
+        title=f"direct, {who}",
+        fetches=fetches,
         address=stage.broker_address,
         topic=TOPIC,
         pieces=pieces,
         processes={"broker": stage.broker},
     )
-    relayed = Way(
-        name=f"relayed, {who}",
+    relayed = replace(
+        direct,
+        title=f"relayed, {who}",
         address=stage.gateway_address,
-        topic=TOPIC,
-        pieces=pieces,
         processes={"gateway": stage.gateway, "broker": stage.broker},
     )
     return direct, relayed

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from bench.dataset import BenchSizes, Dataset, fill_topic, produced_dataset
 from bench.gateway.processes import ProcessGroup, gateway_under, process_tree
+from bench.gateway.throughput import DEFAULT_FETCHES, LARGE_FETCHES, FetchSize
 from rsm.segment.ranges import OffsetRange
 from tests.services.ports import free_ports
 from tests.services.rlm_run import RLM, RlmRun
@@ -39,9 +40,13 @@ _JVM_OF_KAFKA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySizes:
-    """How much of everything; `short()` shows that it works, not how fast it is."""
+    """How much of everything; `short()` shows that it works, not how fast it is.
+
+    `fetches` are the consumers' settings that each way is read with.
+    """
 
     data: BenchSizes = field(default_factory=BenchSizes)
+    fetches: tuple[FetchSize, ...] = (DEFAULT_FETCHES, LARGE_FETCHES)
     idle_connections: int = 2_000
     delay_ms: int = 30
     jvm_flags: tuple[str, ...] = _JVM_OF_KAFKA
@@ -50,6 +55,7 @@ class GatewaySizes:
     def short() -> GatewaySizes:
         return GatewaySizes(
             data=BenchSizes(total_bytes=6 << 20, segment_bytes=1 << 20, runs=1),
+            fetches=(DEFAULT_FETCHES,),
             idle_connections=20,
             delay_ms=2,
             jvm_flags=(),

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 
-from bench.consumer import consume
+from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, consume
 from bench.gateway.processes import ProcessGroup
 from bench.measurement import Measurement, of_runs
 from rsm.segment.ranges import OffsetRange
@@ -22,17 +23,34 @@ _GB = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSize:
+    """How much of a partition consumers ask for at once; `label` ends the names of figures."""
+
+    label: str
+    limit_bytes: int
+
+
+DEFAULT_FETCHES = FetchSize(label="", limit_bytes=DEFAULT_FETCH_BYTES)
+LARGE_FETCHES = FetchSize(label=", large fetches", limit_bytes=LARGE_FETCH_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """One way of reading: partition 0 of a topic at an address, `pieces` at once.
 
     `processes`, by name, are those whose processor time it costs.
     """
 
-    name: str
+    title: str
+    fetches: FetchSize
     address: str
     topic: str
     pieces: Sequence[OffsetRange]
     processes: Mapping[str, ProcessGroup]
+
+    @property
+    def name(self) -> str:
+        return self.title + self.fetches.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +71,11 @@ class Readings:
             ),
         ]
 
-    def ratio(self, peer: Readings, *, goal: str = "", metric: str = "") -> Measurement:
+    def ratio(self, peer: Readings, title: str, *, goal: str = "") -> Measurement:
         """This way's throughput by the peer's, run by run."""
         pairs = zip(self.mb_per_s, peer.mb_per_s, strict=True)
         return of_runs(
-            metric or f"{self.way.name} ÷ {peer.way.name}",
+            title + self.way.fetches.label,
             [ours / theirs for ours, theirs in pairs],
             unit="ratio",
             peer=peer.way.name,
@@ -90,9 +108,8 @@ class Readers:
     def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
         """MB/s of record values, and CPU seconds per GB of them."""
         before = {name: group.cpu_s() for name, group in way.processes.items()}
-        reading = [
-            self._pool.submit(consume, way.address, way.topic, piece) for piece in way.pieces
-        ]
+        read = partial(consume, way.address, way.topic, fetch_bytes=way.fetches.limit_bytes)
+        reading = [self._pool.submit(read, piece) for piece in way.pieces]
         consumed = [each.result() for each in reading]
         read_bytes = sum(map(len, way.pieces)) * self._record_bytes
         seconds = max(c.ended_s for c in consumed) - min(c.started_s for c in consumed)

@@ -10,69 +10,84 @@ from dataclasses import replace
 from bench.dataset import TOPIC
 from bench.gateway.delayed_gateway import running_delayed_gateway
 from bench.gateway.first_fetch import measure_peers_first_fetch
-from bench.gateway.kafka_tiering import running_kafka_tiering
+from bench.gateway.kafka_tiering import KafkaTiering, running_kafka_tiering
 from bench.gateway.stage import TIERED, Stage
-from bench.gateway.throughput import Readers, Way
+from bench.gateway.throughput import FetchSize, Readers, Way
 from bench.measurement import Measurement
 from rsm.segment.ranges import OffsetRange
 
 
 def measure_trimmed(stage: Stage, readers: Readers) -> list[Measurement]:
     """From a directory that is in the system's page cache."""
-    local, trimmed = readers.alternate(_local_way(stage, "local data"), _trimmed_way(stage))
-    return [
-        *local.measurements(),
-        *trimmed.measurements(),
-        trimmed.ratio(local, goal="≥ 1.0, floor 0.8"),
-    ]
+    measurements: list[Measurement] = []
+    for fetches in stage.sizes.fetches:
+        local_way = _local_way(stage, fetches, "local data")
+        local, trimmed = readers.alternate(local_way, _trimmed_way(stage, fetches))
+        measurements += local.measurements()
+        measurements += trimmed.measurements()
+        measurements.append(
+            trimmed.ratio(local, "trimmed data ÷ local data", goal="≥ 1.0, floor 0.8")
+        )
+    return measurements
 
 
 def measure_delayed_trimmed(stage: Stage, readers: Readers) -> list[Measurement]:
     """From a store that takes its time."""
     which = f"{stage.sizes.delay_ms} ms store"
+    measurements: list[Measurement] = []
     with running_delayed_gateway(stage) as gateway:
-        delayed_way = replace(
-            _trimmed_way(stage),
-            name=f"trimmed data, {which}",
-            address=gateway.address,
-            processes={"gateway": gateway.processes, "broker": stage.broker},
-        )
-        local_way = _local_way(stage, f"local data beside {which}")
-        local, trimmed = readers.alternate(local_way, delayed_way)
-    return [
-        *local.measurements(),
-        *trimmed.measurements(),
-        trimmed.ratio(local, goal="≥ 0.8, floor 0.5", metric=f"trimmed ÷ local data, {which}"),
-    ]
+        for fetches in stage.sizes.fetches:
+            delayed_way = replace(
+                _trimmed_way(stage, fetches),
+                title=f"trimmed data, {which}",
+                address=gateway.address,
+                processes={"gateway": gateway.processes, "broker": stage.broker},
+            )
+            local_way = _local_way(stage, fetches, f"local data beside {which}")
+            local, trimmed = readers.alternate(local_way, delayed_way)
+            measurements += local.measurements()
+            measurements += trimmed.measurements()
+            ratio = f"trimmed ÷ local data, {which}"
+            measurements.append(trimmed.ratio(local, ratio, goal="≥ 0.8, floor 0.5"))
+    return measurements
 
 
 def measure_kafka_tiering(stage: Stage, readers: Readers) -> list[Measurement]:
     """The gateway beside Kafka's own tiering, both from a directory."""
+    ratio = "trimmed data ÷ Kafka's own tiering"
     with running_kafka_tiering(stage) as peer:
-        end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
-        pieces = [OffsetRange(start_offset=0, end_offset=end_offset)]
-        first_fetch = measure_peers_first_fetch(peer)
-        theirs_way = Way(
-            name="Kafka's own tiering",
-            address=peer.address,
-            topic=TIERED,
-            pieces=pieces,
-            processes={"broker": peer.broker},
-        )
-        ours_way = replace(_trimmed_way(stage), name="trimmed data beside it", pieces=pieces)
-        theirs, ours = readers.alternate(theirs_way, ours_way)
-    return [
-        first_fetch,
-        *theirs.measurements(),
-        *ours.measurements(),
-        ours.ratio(theirs, goal="≥ 1.3, floor 1.0", metric="trimmed data ÷ Kafka's own tiering"),
-    ]
+        measurements = [measure_peers_first_fetch(peer)]
+        for fetches in stage.sizes.fetches:
+            theirs_way, ours_way = _ways_of_tiering(stage, peer, fetches)
+            theirs, ours = readers.alternate(theirs_way, ours_way)
+            measurements += theirs.measurements()
+            measurements += ours.measurements()
+            measurements.append(ours.ratio(theirs, ratio, goal="≥ 1.3, floor 1.0"))
+    return measurements
 
 
-def _local_way(stage: Stage, name: str) -> Way:
+def _ways_of_tiering(stage: Stage, peer: KafkaTiering, fetches: FetchSize) -> tuple[Way, Way]:
+    """Kafka's, and ours of the same offsets."""
+    end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
+    ours = replace(
+        _trimmed_way(stage, fetches),
+        title="trimmed data beside it",
+        pieces=[OffsetRange(start_offset=0, end_offset=end_offset)],
+    )
+    theirs = replace(
+        ours,
+        title="Kafka's own tiering",
+        address=peer.address,
+        processes={"broker": peer.broker},
+    )
+    return theirs, ours
+
+
+def _local_way(stage: Stage, fetches: FetchSize, title: str) -> Way:
     """The broker reads from its own disk what the other topic has trimmed."""
     return Way(
-        name=name,
+        title=title,
+        fetches=fetches,
         address=stage.broker_address,
         topic=TOPIC,
         pieces=[stage.trimmed],
@@ -80,10 +95,11 @@ def _local_way(stage: Stage, name: str) -> Way:
     )
 
 
-def _trimmed_way(stage: Stage) -> Way:
+def _trimmed_way(stage: Stage, fetches: FetchSize) -> Way:
     """Through the gateway of `rlm run`."""
     return Way(
-        name="trimmed data",
+        title="trimmed data",
+        fetches=fetches,
         address=stage.gateway_address,
         topic=TIERED,
         pieces=[stage.trimmed],

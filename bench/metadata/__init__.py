@@ -1,0 +1,1 @@
+"""`make bench-metadata`: the metadata side at ten thousand, a million and ten million segments."""

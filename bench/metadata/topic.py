@@ -1,0 +1,73 @@
+"""The metadata topic of a real broker, filled with a catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from confluent_kafka import Producer
+
+from bench.metadata.catalogue import METADATA_PARTITIONS, records
+from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from rsm.segment.errors import RetriableError
+from tests.services.kafka import KafkaCluster
+from tests.services.waiting import wait_until
+
+_BUILD = Path(__file__).resolve().parents[2] / "build"
+_TIMEOUT_S = 120.0
+
+
+@contextmanager
+def metadata_broker() -> Iterator[KafkaCluster]:
+    """A broker; at the end all of it is gone."""
+    _BUILD.mkdir(exist_ok=True)
+    with (
+        TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
+        KafkaCluster(Path(directory) / "kafka") as cluster,
+    ):
+        yield cluster
+
+
+def open_topic(bootstrap_servers: str, name: str) -> KafkaTopic:
+    """A client of a metadata topic of the catalogue's shape."""
+    settings = TopicSettings(name=name, partition_count=METADATA_PARTITIONS, replication_factor=1)
+    return KafkaTopic({"bootstrap.servers": bootstrap_servers}, settings)
+
+
+def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
+    """Create the topic as the product does, and write all records of the catalogue."""
+    topic = open_topic(cluster.bootstrap_servers, name)
+
+    def is_there() -> bool:
+        try:
+            topic.ensure(create=True)
+        except RetriableError:
+            return False
+        return True
+
+    try:
+        wait_until(is_there, _TIMEOUT_S, "the metadata topic")
+    finally:
+        topic.close()
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "enable.idempotence": True,  # or a retry could put a record into the log twice
+            "linger.ms": 20,
+            "log_level": 3,
+        }
+    )
+    for each in records(segments):
+        while True:
+            try:
+                producer.produce(name, each.record.value, each.record.key, partition=each.partition)
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                break
+        producer.poll(0)
+    if producer.flush(_TIMEOUT_S):
+        raise RuntimeError("the broker did not acknowledge all records in time")

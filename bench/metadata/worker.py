@@ -1,0 +1,173 @@
+"""What is measured runs in a process of its own, whose memory is then its own too.
+
+`python -m bench.metadata.worker TASK JSON` prints one JSON object of figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import psutil
+
+from bench.metadata import catalogue
+from bench.metadata.topic import open_topic
+from rlmm.applier import Applier
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.codec import decode
+from rlmm.events import SegmentEvent
+from rlmm.positions import ReadPosition
+from rlmm.progress import Progress
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+_BATCH = 1_000
+_POLL_MS = 500
+_WARM_UP = 5_000
+_SEED = 405
+
+Figures = Mapping[str, float]
+
+
+def consume(topic_name: str, bootstrap_servers: str, segments: int) -> Figures:
+    """Read the topic and do nothing with it."""
+    _use_one_core()
+    topic = open_topic(bootstrap_servers, topic_name)
+    topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
+    count, started_s = 0, time.monotonic()
+    while count < 2 * segments:
+        count += len(topic.poll(max_records=_BATCH, timeout_ms=_POLL_MS))
+    seconds = time.monotonic() - started_s
+    topic.close()
+    return {"events_per_s": count / seconds, "cpu_us_per_event": _cpu_s() / count * 1e6}
+
+
+def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str) -> Figures:
+    """Read the topic into an empty cache."""
+    _use_one_core()
+    topic = open_topic(bootstrap_servers, topic_name)
+    cache = MetadataCache(RocksDbStore(Path(directory)))
+    progress = Progress()
+    applier = Applier(topic, cache, progress)
+    topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
+    count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
+    while count < 2 * segments:
+        count += applier.step(max_records=_BATCH, timeout_ms=_POLL_MS).accepted
+    seconds = time.monotonic() - started_s
+    figures = {
+        "events_per_s": count / seconds,
+        "seconds": seconds,
+        "cpu_us_per_event": (_cpu_s() - cpu_s) / count * 1e6,
+        "resident_mib": _resident_mib(),
+    }
+    topic.close()
+    cache.close()
+    return figures
+
+
+def look_up(segments: int, directory: str, lookups: int) -> Figures:
+    """Open the cache, look one segment up, then many at random."""
+    started_s = time.monotonic()
+    cache = MetadataCache(RocksDbStore(Path(directory)))
+    cache.positions()
+    _find(cache.finished_segment, segments // 2)
+    opened_s = time.monotonic() - started_s
+    figures = _look_up_at_random(cache.finished_segment, segments, lookups)
+    figures |= {"open_s": opened_s, "resident_mib": _resident_mib()}
+    cache.close()
+    return figures
+
+
+class _HeapMap:
+    """What a process that keeps all metadata on its heap has: a sorted list per leader epoch."""
+
+    def __init__(self) -> None:
+        self._starts: dict[tuple[object, int], list[int]] = {}
+        self._segments: dict[tuple[object, int], list[RemoteLogSegmentMetadata]] = {}
+        self._by_id: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
+
+    def take(self, event: SegmentEvent) -> None:
+        metadata = event.metadata
+        self._by_id[metadata.segment_id] = metadata
+        if metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
+            for entry in metadata.segment_leader_epochs.entries:
+                key = (metadata.topic_id_partition, entry.epoch)
+                self._starts.setdefault(key, []).append(entry.start_offset)
+                self._segments.setdefault(key, []).append(metadata)
+
+    def find(
+        self, partition: object, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        key = (partition, leader_epoch)
+        index = bisect_right(self._starts.get(key, []), offset)
+        return self._segments[key][index - 1] if index else None
+
+
+def heap_map(segments: int, lookups: int) -> Figures:
+    """The same catalogue as Python objects in dicts, from records in memory."""
+    heap, count, seconds = _HeapMap(), 0, 0.0
+    for each in catalogue.records(segments):
+        started_s = time.perf_counter()
+        event = decode(each.record.key, each.record.value)
+        assert isinstance(event, SegmentEvent), "the catalogue is of segments"
+        heap.take(event)
+        seconds += time.perf_counter() - started_s
+        count += 1
+    figures = _look_up_at_random(heap.find, segments, lookups)
+    return {**figures, "events_per_s": count / seconds, "resident_mib": _resident_mib()}
+
+
+def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) -> dict[str, float]:
+    numbers = random.Random(_SEED)
+    for _ in range(_WARM_UP):
+        _find(find, numbers.randrange(segments))
+    times_us = sorted(_find(find, numbers.randrange(segments)) * 1e6 for _ in range(lookups))
+    cuts = quantiles(times_us, n=100)
+    return {"p50_us": cuts[49], "p99_us": cuts[98]}
+
+
+def _find(find: Callable[..., Any], number: int) -> float:
+    """Seconds for finding a segment by an offset in its middle; it must be the right one."""
+    partition = catalogue.user_partition(number)
+    offset = catalogue.start_offset(number) + catalogue.OFFSETS_PER_SEGMENT // 2
+    started_s = time.perf_counter()
+    found = find(partition, catalogue.LEADER_EPOCH, offset)
+    seconds = time.perf_counter() - started_s
+    assert found is not None, f"segment {number} is not found"
+    assert found.segment_id.id == catalogue.segment_id(number), f"not segment {number}"
+    return seconds
+
+
+def _use_one_core() -> None:
+    """This thread, and all that begin from now on."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def _cpu_s() -> float:
+    times = psutil.Process().cpu_times()
+    return float(times.user + times.system)
+
+
+def _resident_mib() -> float:
+    return float(psutil.Process().memory_info().rss) / (1 << 20)
+
+
+_TASKS: Mapping[str, Callable[..., Figures]] = {
+    "consume": consume,
+    "fold": fold,
+    "look_up": look_up,
+    "heap_map": heap_map,
+}
+
+if __name__ == "__main__":
+    name, arguments = sys.argv[1:]
+    print(json.dumps(_TASKS[name](**json.loads(arguments))))

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from bench.gateway.throughput import LARGE_FETCHES, Readings, Way, overlapping_pieces
+from rsm.segment.ranges import OffsetRange
+
+
+def _readings(title: str, *mb_per_s: float) -> Readings:
+    way = Way(title=title, fetches=LARGE_FETCHES, address="", topic="", pieces=(), processes={})
+    cpu_s_per_gb = {"gateway": tuple(1 / speed for speed in mb_per_s)}
+    return Readings(way=way, mb_per_s=mb_per_s, cpu_s_per_gb=cpu_s_per_gb)
+
+
+def test_ratio_when_runs_differ_then_each_is_held_against_the_peer_of_its_round() -> None:
+    ratio = _readings("ours", 50.0, 400.0, 90.0).ratio(
+        _readings("theirs", 100.0, 200.0, 100.0), "ours ÷ theirs", goal="≥ 1"
+    )
+
+    assert ratio.runs == (0.5, 2.0, 0.9)
+    assert ratio.value == 0.9
+    assert (ratio.metric, ratio.peer, ratio.goal) == (
+        "ours ÷ theirs, large fetches",
+        "theirs, large fetches",
+        "≥ 1",
+    )
+
+
+def test_readings_when_told_then_throughput_comes_before_its_processor_time() -> None:
+    speed, cpu = _readings("ours", 50.0, 100.0).measurements()
+
+    assert (speed.metric, speed.unit, speed.value) == ("ours, large fetches", "MB/s", 75.0)
+    assert (cpu.metric, cpu.unit) == ("gateway CPU: ours, large fetches", "s/GB")
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_pieces_when_several_read_then_the_first_begins_and_the_last_ends_the_log(
+    count: int,
+) -> None:
+    length = 1000 if count == 1 else 250
+
+    pieces = overlapping_pieces(1000, count=count, length=length)
+
+    assert len(pieces) == count
+    assert {len(piece) for piece in pieces} == {length}
+    assert pieces[0].start_offset == 0
+    assert 1000 - pieces[-1].end_offset < count
+
+
+def test_pieces_when_one_reads_then_the_whole_log() -> None:
+    assert overlapping_pieces(7, count=1, length=7) == [OffsetRange(start_offset=0, end_offset=7)]
