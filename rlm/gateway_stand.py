@@ -17,6 +17,8 @@ from rlm.gateway.cluster_front import ClusterFront, Doorkeeper, DoorSettings
 from rlm.gateway.door import Door
 from rlm.gateway.door_plan import LISTENERS_KEY, DoorPlan
 from rlm.gateway.front import BrokerFront, Front, Place
+from rlm.gateway.named_front import NamedFront
+from rlm.gateway.server_names import ServerNames
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.state_id import state_id
 from rlm.rest.http_server import bind_listener, reachable_address
@@ -77,9 +79,10 @@ def identity_of_host(config: Config) -> BrokerIdentity | None:
 
 def take_stand(ground: Ground) -> Stand:
     """For the broker, or beside none for the cluster. Nothing is asked of the cluster."""
-    if ground.identity is None:
-        return _for_cluster(ground)
-    return _beside_broker(ground, ground.identity)
+    template = ground.config.gateway_tls.name_template
+    if ground.identity is not None:
+        return _beside_broker(ground, ground.identity)
+    return _for_cluster(ground) if template is None else _for_cluster_by_name(ground, template)
 
 
 def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
@@ -126,6 +129,26 @@ def _for_cluster(ground: Ground) -> Stand:
     ground.keeper.open(
         Door(name="bootstrap", listener=ground.listener, upstreams=front.any_upstreams)
     )
+    return _beside_none(ground, front)
+
+
+def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
+    settings = ground.config.gateway
+    front = NamedFront(
+        ServerNames(template), ground.address, direct_if_unserved=settings.direct_if_unserved
+    )
+    ground.keeper.open(
+        Door(
+            name="named",
+            listener=ground.listener,
+            upstreams=front.any_upstreams,
+            upstreams_of_name=front.upstreams_of_name,
+        )
+    )
+    return _beside_none(ground, front)
+
+
+def _beside_none(ground: Ground, front: Front) -> Stand:
     return Stand(
         front=front,
         address=ground.address,

@@ -12,13 +12,14 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from rlm.config.section import Section
-from rlm.config.values import File, TlsVersions
+from rlm.config.values import File, ServerNameTemplate, TlsVersions
 
 PROTOCOL_KEY = "gateway.listener.security.protocol"
 KEYSTORE_KEY = "gateway.ssl.keystore.location"
 KEY_PASSWORD_KEY = "gateway.ssl.key.password"  # noqa: S105 - the name of a setting
 TRUSTSTORE_KEY = "gateway.ssl.truststore.location"
 CLIENT_AUTH_KEY = "gateway.ssl.client.auth"
+NAME_TEMPLATE_KEY = "gateway.advertised.name.template"
 UPSTREAM_KEYSTORE_KEY = "gateway.upstream.ssl.keystore.location"
 UPSTREAM_KEY_PASSWORD_KEY = "gateway.upstream.ssl.key.password"  # noqa: S105 - as above
 
@@ -87,6 +88,13 @@ class GatewayTlsConfig(Section):
         description="What clients speak to the gateway. Whether they must authenticate by SASL "
         "too is decided by the broker's listener behind it.",
     )
+    name_template: ServerNameTemplate | None = Field(
+        default=None,
+        validation_alias=NAME_TEMPLATE_KEY,
+        description="Only without `log.dirs`, and with TLS: the host name that clients are given "
+        "for each broker, with `{node}` for its node id, as broker-{node}.kafka.example.com. "
+        "All lead to `gateway.listener`, and no further ports are needed.",
+    )
     upstream_keystore: File | None = Field(
         default=None,
         validation_alias=UPSTREAM_KEYSTORE_KEY,
@@ -131,6 +139,13 @@ class GatewayTlsConfig(Section):
             raise ValueError(f"{KEYSTORE_KEY} beside it")
         if value is ListenerProtocol.PLAINTEXT and (has_keystore or info.data.get("truststore")):
             raise ValueError("SSL, because gateway.ssl settings are given")
+        return value
+
+    @field_validator("name_template")
+    @classmethod
+    def _check_name_template(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("protocol") is not ListenerProtocol.SSL:
+            raise ValueError(f"{PROTOCOL_KEY}=SSL beside it: only TLS tells names")
         return value
 
 

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
 from rlm.config.gateway_limits import GatewayLimitsConfig
-from rlm.config.gateway_tls import GatewayTlsConfig
+from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.section import Section
 from rlm.config.sections import (
@@ -102,11 +102,7 @@ def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Co
 
 def _config(properties: Properties, check_client: ClientCheck) -> Config:
     _refuse_unknown_keys(properties)
-    if {_LOG_DIRS_KEY, _NODE_LISTENERS_KEY} <= properties.entries.keys():
-        raise properties.invalid(
-            f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}",
-            _NODE_LISTENERS_KEY,
-        )
+    _refuse_misplaced_keys(properties)
     _check_client(properties, check_client)
     return Config(
         cluster=_parse(ClusterConfig, properties),
@@ -167,6 +163,17 @@ def _refuse_unknown_keys(properties: Properties) -> None:
         elif key not in known:
             nearest = difflib.get_close_matches(key, known, n=1, cutoff=0)
             raise properties.invalid("unknown setting", key, did_you_mean=nearest[0])
+
+
+def _refuse_misplaced_keys(properties: Properties) -> None:
+    """What only a gateway of the whole cluster has, which has no log dirs; and one way of it."""
+    given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
+    if given and _LOG_DIRS_KEY in properties.entries:
+        raise properties.invalid(
+            f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}", given[0]
+        )
+    if len(given) > 1:
+        raise properties.invalid(f"setting has no use beside {NAME_TEMPLATE_KEY}", given[0])
 
 
 def _parse(section: type[S], properties: Properties) -> S:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
+_HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -119,6 +120,13 @@ def _parse_tls_versions(value: object) -> object:
     return versions
 
 
+def _check_name_template(value: str) -> str:
+    name = value.replace("{node}", "0")
+    if value.count("{node}") != 1 or _HOST_NAME.fullmatch(name) is None:
+        raise ValueError("a host name with {node} in it once")
+    return value
+
+
 def _check_topic_name(value: str) -> str:
     if _TOPIC_NAME.fullmatch(value) is None or value in {".", ".."}:
         raise ValueError("a topic name: up to 249 letters, digits, '.', '_' and '-'")
@@ -143,6 +151,7 @@ NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_ad
 NodeListeners = Annotated[NodeAddresses, AfterValidator(_check_distinct)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
 File = Annotated[Path, BeforeValidator(_parse_file)]
+ServerNameTemplate = Annotated[str, AfterValidator(_check_name_template)]
 TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]
 Directory = Annotated[Path, BeforeValidator(_parse_directory)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]

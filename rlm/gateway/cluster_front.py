@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import HostPort
+from rlm.gateway.broker_addresses import BrokerAddresses
 from rlm.gateway.door import Door
 from rlm.gateway.door_plan import DoorPlan
 from rlm.gateway.topology import GatewayTopology
 from rlmm.spi import Registration
 from rsm.segment.clock import Clock
-from rsm.segment.errors import NotFoundError, TieredStorageError
+from rsm.segment.errors import TieredStorageError
 
 _log = logging.getLogger(__name__)
 
@@ -70,18 +71,11 @@ class ClusterFront:
         self._clock = clock
         self._doors: dict[int, _BrokerDoor] = {}
         self._problems: dict[int, str] = {}
-        self._live: Mapping[int, HostPort] = {}
-        self._known: Mapping[int, HostPort] = {}
-        self._turn = 0
+        self._addresses = BrokerAddresses()
 
     def hear(self, view: ClusterView) -> None:
-        if not view.brokers:
-            raise NotFoundError("the cluster shows no broker")
-        now_ms = self._clock.monotonic_ms()
-        live = {b.node_id: HostPort(host=b.host, port=b.port) for b in view.brokers.values()}
-        taken = frozenset(live.values())
-        away = {n: address for n, address in self._known.items() if address not in taken}
-        self._live, self._known = live, {**away, **live}
+        self._addresses.hear(view)
+        now_ms, live = self._clock.monotonic_ms(), self._addresses.live
         for node_id in sorted(live):
             if node_id in self._doors:
                 self._doors[node_id].seen_ms = now_ms
@@ -102,17 +96,7 @@ class ClusterFront:
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
         """All live brokers, another one first each time: those behind the bootstrap door."""
-        addresses = tuple(self._live.values())
-        if not addresses:
-            return ()
-        self._turn += 1
-        first = self._turn % len(addresses)
-        return addresses[first:] + addresses[:first]
-
-    def _upstreams_of(self, node_id: int) -> tuple[HostPort, ...]:
-        """Where a broker is, or was when it was last seen; none if another one is there now."""
-        address = self._known.get(node_id)
-        return () if address is None else (address,)
+        return self._addresses.any()
 
     def _open(self, node_id: int, now_ms: int) -> None:
         plan = self._settings.plan
@@ -121,7 +105,7 @@ class ClusterFront:
             door = Door(
                 name=f"broker-{node_id}",
                 listener=listener,
-                upstreams=partial(self._upstreams_of, node_id),
+                upstreams=partial(self._addresses.of, node_id),
             )
             try:
                 address = plan.address_of(node_id, bound_port=listener.getsockname()[1])

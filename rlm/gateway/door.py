@@ -14,9 +14,17 @@ class Door:
     """`listener` is bound; whoever opens the door closes it.
 
     `upstreams` gives the brokers' addresses as of now, the one to try first in front; none: there
-    is no broker behind it. It is called on the server's loop and does not wait.
+    is no broker behind it. `upstreams_of_name` does for clients that ask for a server name in their
+    TLS handshake, if it is given. They are called on the server's loop and do not wait.
     """
 
     name: str
     listener: socket.socket
     upstreams: Callable[[], Sequence[HostPort]]
+    upstreams_of_name: Callable[[str], Sequence[HostPort]] | None = None
+
+    def upstreams_for(self, server_name: str | None) -> Sequence[HostPort]:
+        """The brokers for a client that asked for that name, or for none."""
+        if server_name is None or self.upstreams_of_name is None:
+            return self.upstreams()
+        return self.upstreams_of_name(server_name)

@@ -23,6 +23,7 @@ from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
+from rlm.gateway.requested_name import requested_name
 from rlm.gateway.session import Session
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_reader import TierReader
@@ -181,7 +182,7 @@ class GatewayServer:
         )
         self._relays[number] = relay
         parts.counts.connections = len(self._relays)
-        self._begin(self._connect(relay, door.name, door.upstreams()))
+        self._begin(self._connect(relay, door.name, door.upstreams_for(requested_name(client))))
         return relay
 
     async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:

@@ -23,6 +23,7 @@ from rlm.config.gateway_tls import (
 )
 from rlm.gateway.fresh_context import FreshContext
 from rlm.gateway.keystore import Keystore, trust
+from rlm.gateway.requested_name import keep_requested_names
 from rlm.wire.security import SecuritySettings, TlsSettings
 from rlm.wire.tls_context import client_context
 from rsm.segment.clock import Clock
@@ -106,6 +107,7 @@ def _server_context(config: GatewayTlsConfig) -> ssl.SSLContext:
     if config.truststore is not None:
         trust(context, config.truststore, location_key=TRUSTSTORE_KEY)
     context.verify_mode = _AUTH_MODES[config.client_auth]
+    keep_requested_names(context)
     return context
 
 

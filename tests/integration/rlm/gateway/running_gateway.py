@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.server import GatewayParts, GatewayServer, ServerLimits
+from rlm.gateway.server_names import ServerNames
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_facts import MetadataTierView
 from rlm.gateway.tier_reader import TierReader
@@ -79,11 +80,12 @@ def running_gateway(
     upstream_host: str = "127.0.0.1",
     upstream_port: int | None = None,
     tls: GatewayTls = PLAIN_TEXT,
+    names: ServerNames | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve until the block ends.
 
     `storage` replaces the host's store, `upstream_port` is that of another of the broker's
-    listeners, which `tls` has to fit.
+    listeners, which `tls` has to fit. With `names` the broker is behind its own alone.
     """
     broker = broker or host.cluster.broker
     own = storage is None
@@ -110,11 +112,8 @@ def running_gateway(
             limits=server_limits or ServerLimits(),
         )
         port = upstream_port or broker.port
-        door = Door(
-            name="broker",
-            listener=listener,
-            upstreams=lambda: (HostPort(host=upstream_host, port=port),),
-        )
+        there = (HostPort(host=upstream_host, port=port),)
+        door = _door(listener, there, names, broker.node_id)
         with _serving(GatewayServer(parts), door):
             yield RunningGateway(
                 bootstrap_servers=str(address),
@@ -127,6 +126,22 @@ def running_gateway(
             )
         if own:
             storage.close()
+
+
+def _door(
+    listener: socket.socket,
+    there: Sequence[HostPort],
+    names: ServerNames | None,
+    node_id: int,
+) -> Door:
+    if names is None:
+        return Door(name="broker", listener=listener, upstreams=lambda: there)
+    return Door(
+        name="named",
+        listener=listener,
+        upstreams=tuple,
+        upstreams_of_name=lambda name: there if names.node_of(name) == node_id else (),
+    )
 
 
 def _tier(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm.config.gateway_tls import ClientAuth, ListenerProtocol
-from rlm.config.load import load_config
+from rlm.config.load import load_config, load_gateway_config
 from rsm.segment.errors import InvalidConfigError
 
 _NEEDED = {
@@ -80,6 +80,11 @@ def test_tls_when_it_is_on_then_files_and_versions_are_read(path: Path) -> None:
             id="too old a version",
         ),
         pytest.param(
+            {"gateway.advertised.name.template": "b{node}.example.com"},
+            "gateway.advertised.name.template",
+            id="names in a file with log dirs",
+        ),
+        pytest.param(
             {**_TLS, "gateway.ssl.keystore.type": "JKS"}, "gateway.ssl.keystore.type", id="not PEM"
         ),
     ],
@@ -103,3 +108,26 @@ def test_tls_when_there_is_a_password_then_nothing_shows_it(path: Path) -> None:
     assert "sesame" not in repr(tls) + str(tls)
     assert tls.key_password is not None
     assert tls.key_password.get_secret_value() == "sesame"
+
+
+@pytest.mark.parametrize(
+    "template", ["", "b.example.com", "b{node}{node}.a", "b_{node}", "{node}."]
+)
+def test_name_template_when_it_is_malformed_then_is_refused(path: Path, template: str) -> None:
+    settings = {**_NEEDED, **_TLS, "gateway.advertised.name.template": template}
+    del settings["log.dirs"]
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    with pytest.raises(InvalidConfigError) as raised:
+        load_gateway_config(path)
+
+    assert raised.value.context["key"] == "gateway.advertised.name.template"
+
+
+def test_name_template_when_clients_speak_plain_text_then_is_refused(path: Path) -> None:
+    settings = {**_NEEDED, "gateway.advertised.name.template": "b{node}.example.com"}
+    del settings["log.dirs"]
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    with pytest.raises(InvalidConfigError, match="only TLS tells names"):
+        load_gateway_config(path)

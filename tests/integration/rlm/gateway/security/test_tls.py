@@ -13,6 +13,7 @@ import pytest
 from rlm.config.gateway_tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.server import ServerLimits
+from rlm.gateway.server_names import ServerNames
 from rlm.gateway.tls_setup import tls_towards_brokers, tls_towards_clients
 from rlm.gateway_security import GatewayTls
 from rlm.system_clock import SystemClock
@@ -28,6 +29,7 @@ from tests.services.waiting import wait_until
 
 _CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 _HANDSHAKE_TIMEOUT_MS = 300
+_API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +148,7 @@ def test_gateway_when_a_client_speaks_plain_text_then_its_connection_ends(
     gateway: RunningGateway,
 ) -> None:
     with socket.create_connection(_address(gateway), timeout=10.0) as connection:
-        connection.sendall(b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff")
+        connection.sendall(_API_VERSIONS)
         wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_FAILED] == 1)
 
 
@@ -157,7 +159,7 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
         with _connected(gateway, secured) as other:
             assert other.version() == "TLSv1.3"
         assert silent.recv(1) == b""
-    assert gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1
+    wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1)
 
 
 def test_gateway_when_its_certificate_is_renewed_then_new_connections_see_the_new_one(
@@ -183,7 +185,23 @@ def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
     ) as gateway:
         with _connected(gateway, secured) as connection:
             assert connection.recv(1) == b""
-        assert gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1
+        wait_until(lambda: gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1)
+
+
+def test_client_when_it_asks_for_a_brokers_name_then_it_is_led_to_that_broker(
+    secured: SecuredBroker, secured_host: BrokerHost
+) -> None:
+    """One address for a whole cluster, told apart by server names."""
+    alternative = "DNS:*.kafka.test"
+    shown = secured.authority.issue("named", subject_alternative=alternative)
+    tls, names = _tls(secured, shown), ServerNames("b{node}.kafka.test")
+    with running_gateway(secured_host, tls=tls, names=names) as gateway:
+        with _connected(gateway, secured, server_name="b1.kafka.test") as connection:
+            connection.sendall(_API_VERSIONS)
+            assert connection.recv(4)
+        with _connected(gateway, secured, server_name="b2.kafka.test") as connection:
+            assert connection.recv(4) == b""
+        wait_until(lambda: gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1)
 
 
 def test_java_consumer_when_it_trusts_a_pem_file_then_reads_what_is_stored(
@@ -211,11 +229,13 @@ def _address(gateway: RunningGateway) -> tuple[str, int]:
     return host, int(port)
 
 
-def _connected(gateway: RunningGateway, secured: SecuredBroker) -> ssl.SSLSocket:
+def _connected(
+    gateway: RunningGateway, secured: SecuredBroker, *, server_name: str | None = None
+) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(secured.authority.certificate))
     host, _ = address = _address(gateway)
     connection = socket.create_connection(address, timeout=10.0)
-    return context.wrap_socket(connection, server_hostname=host)
+    return context.wrap_socket(connection, server_hostname=server_name or host)
 
 
 def _serial_number(connection: ssl.SSLSocket) -> object:
