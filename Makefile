@@ -2,8 +2,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz demo bench bench-gateway proto docs lock clean \
-	static downloads reader-if-possible
+.PHONY: help setup check test test-long fuzz demo bench bench-gateway bench-metadata proto docs \
+	lock clean static downloads reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -48,6 +48,10 @@ bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
 bench-gateway: setup $(STAMPS)/kafka-tiering ## Measure the gateway (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.gateway $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
+
+bench-metadata: setup ## Measure the metadata side (SEGMENTS="10000 …" OUT=FILE)
+	@$(BIN)/python -m bench.metadata $(if $(OUT),--out $(OUT)) \
+		$(if $(SEGMENTS),--segments $(SEGMENTS))
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
