@@ -9,19 +9,21 @@ from dataclasses import dataclass, field
 
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
-from rlmm.events import ProcessRegistered, TopicPolicyChanged
-from rlmm.fold import fold
+from rlmm.codec import FOLD_VERSION, needed_fold_version
+from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPolicyChanged
+from rlmm.fold import fold, note_unread
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.progress import Progress
 from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step
 from rlmm.topic.event_topic import EventTopic
-from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 
 logger = logging.getLogger(__name__)
 
 CORRUPT = "corrupt"
 UNSUPPORTED = "unsupported"
+NEWER_VERSION = "newer_version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class Applier:
         self._topic = topic
         self._cache = cache
         self._progress = progress
-        self._logged: set[str] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def step(self, *, max_records: int, timeout_ms: int) -> StepCounts:
         """Apply the next records, at most so many; wait for them at most so long.
@@ -85,7 +87,9 @@ class Applier:
 class _BatchFold:
     """The fold of one batch, and what is told of it."""
 
-    def __init__(self, overlay: Overlay, awaited: frozenset[bytes], logged: set[str]) -> None:
+    def __init__(
+        self, overlay: Overlay, awaited: frozenset[bytes], logged: set[tuple[str, str]]
+    ) -> None:
         self.overlay = overlay
         self.accepted = 0
         self.refused: Counter[str] = Counter()
@@ -101,7 +105,7 @@ class _BatchFold:
         try:
             step = read_step(record.key, record.value)
         except UnsupportedError as error:
-            self._skip(record, UNSUPPORTED, error)
+            self._set_aside(record, error)
             return
         except CorruptError as error:
             self._skip(record, CORRUPT, error)
@@ -111,23 +115,37 @@ class _BatchFold:
             self.accepted += 1
         else:
             self.refused[refusal.value] += 1
+            self._log_once(record, "refused", refusal.value)
         if self._awaited and (event_id := _event_id(record, step)) in self._awaited:
             self.results[event_id] = PublishResult(
                 refusal=refusal.value if refusal else None, append_time_ms=append_time_ms
             )
 
-    def _skip(self, record: TopicRecord, reason: str, error: Exception) -> None:
+    def _set_aside(self, record: TopicRecord, error: UnsupportedError) -> None:
+        needs = 0 if record.value is None else needed_fold_version(record.value)
+        newer = needs > FOLD_VERSION
+        note_unread(self.overlay, record, needs if newer else 0)
+        self._skip(record, NEWER_VERSION if newer else UNSUPPORTED, error)
+
+    def _skip(self, record: TopicRecord, reason: str, error: TieredStorageError) -> None:
         self.skipped[reason] += 1
-        if reason not in self._logged:
-            self._logged.add(reason)
-            logger.warning(
-                "metadata record skipped, further ones of this kind are only counted "
-                "reason=%s partition=%d offset=%d error=%s",
-                reason,
-                record.partition,
-                record.offset,
-                error,
-            )
+        self._log_once(record, reason, error.message, error)
+
+    def _log_once(
+        self, record: TopicRecord, reason: str, kind: str, error: Exception | None = None
+    ) -> None:
+        if (reason, kind) in self._logged:
+            return
+        self._logged.add((reason, kind))
+        logger.warning(
+            "metadata record dropped, further ones of this kind are only counted "
+            "reason=%s kind=%s partition=%d offset=%d error=%s",
+            reason,
+            kind,
+            record.partition,
+            record.offset,
+            error,
+        )
 
 
 _UNREAD = ReadPosition(offset=0)
@@ -136,6 +154,6 @@ _UNREAD = ReadPosition(offset=0)
 def _event_id(record: TopicRecord, step: Step) -> bytes:
     if isinstance(step, Tombstone):
         return b""
-    if isinstance(step, TopicPolicyChanged | ProcessRegistered):
+    if isinstance(step, TopicPolicyChanged | ProcessRegistered | ReadLeaseTaken):
         return step.event_id.bytes
     return record.key[-16:]

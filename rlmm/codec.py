@@ -21,6 +21,8 @@ from rlmm.events import (
     LogStartAdvanced,
     LogStartRequested,
     ProcessRegistered,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
     SegmentEvent,
     TopicPolicyChanged,
@@ -39,8 +41,18 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.TRIM: ("local_log_trimmed",),
     RecordKind.LOG_START: ("log_start_advanced",),
     RecordKind.LOG_START_REQUEST: ("log_start_requested",),
+    RecordKind.PARTITION_DELETE: ("partition_delete",),
+    RecordKind.READ_LEASE: ("read_lease_taken",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
+}
+
+_PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
+    LeadershipClaimed: RecordKind.CLAIM,
+    LocalLogTrimmed: RecordKind.TRIM,
+    LogStartAdvanced: RecordKind.LOG_START,
+    LogStartRequested: RecordKind.LOG_START_REQUEST,
+    RemotePartitionDeleteMetadata: RecordKind.PARTITION_DELETE,
 }
 
 
@@ -80,16 +92,20 @@ def record_key(event: Event) -> bytes:
             return record_keys.policy_key(event.policy.topic_id)
         case ProcessRegistered():
             return record_keys.registration_key(event.process_id)
-        case LeadershipClaimed():
-            return record_keys.partition_key(RecordKind.CLAIM, event.topic_id_partition, event_id)
-        case LocalLogTrimmed():
-            return record_keys.partition_key(RecordKind.TRIM, event.topic_id_partition, event_id)
-        case LogStartAdvanced():
-            kind = RecordKind.LOG_START
+        case ReadLeaseTaken():
+            kind = RecordKind.READ_LEASE
+            return record_keys.partition_key(kind, event.topic_id_partition, event.lease_id)
+        case _:
+            kind = _PARTITION_KINDS[type(event)]
             return record_keys.partition_key(kind, event.topic_id_partition, event_id)
-        case LogStartRequested():
-            kind = RecordKind.LOG_START_REQUEST
-            return record_keys.partition_key(kind, event.topic_id_partition, event_id)
+
+
+def needed_fold_version(value: bytes) -> int:
+    """The rules that a record's value needs, whatever its kind; 0 if it can't be told."""
+    try:
+        return pb.MetadataEvent.FromString(value).min_fold_version
+    except DecodeError:
+        return 0
 
 
 def parse_envelope(kind: RecordKind, value: bytes) -> pb.MetadataEvent:

@@ -19,6 +19,9 @@ from rlmm.events import (
     PolicyState,
     ProcessRegistered,
     ProcessRole,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
     TopicPolicy,
@@ -40,11 +43,12 @@ from rsm.segment.metadata_codec import (
     writer_from_message,
     writer_to_message,
 )
+from rsm.segment.ranges import OffsetRange
 
 DEAD_LETTERED_FIELD = "segment_dead_lettered"
 
 
-def event_to_message(event: Event) -> pb.MetadataEvent:
+def event_to_message(event: Event) -> pb.MetadataEvent:  # noqa: C901 - one case for each event
     """Write an event as a record's value."""
     message = pb.MetadataEvent(min_fold_version=1, event_id=event.event_id.bytes)
     match event:
@@ -60,6 +64,10 @@ def event_to_message(event: Event) -> pb.MetadataEvent:
             message.log_start_advanced.CopyFrom(_log_start_to_message(event))
         case LogStartRequested():
             message.log_start_requested.CopyFrom(_log_start_request_to_message(event))
+        case RemotePartitionDeleteMetadata():
+            message.partition_delete.CopyFrom(_partition_delete_to_message(event))
+        case ReadLeaseTaken():
+            message.read_lease_taken.CopyFrom(_read_lease_to_message(event))
         case TopicPolicyChanged():
             message.topic_policy_changed.CopyFrom(_policy_to_message(event.policy))
         case ProcessRegistered():
@@ -67,7 +75,9 @@ def event_to_message(event: Event) -> pb.MetadataEvent:
     return message
 
 
-def event_from_message(kind: RecordKind, message: pb.MetadataEvent) -> Event:
+def event_from_message(  # noqa: C901, PLR0911 - one case for each kind
+    kind: RecordKind, message: pb.MetadataEvent
+) -> Event:
     """Read an event whose envelope was checked. CorruptError, UnsupportedError."""
     event_id = id_from_bytes(message.event_id)
     match kind:
@@ -83,6 +93,10 @@ def event_from_message(kind: RecordKind, message: pb.MetadataEvent) -> Event:
             return _log_start_from_message(event_id, message.log_start_advanced)
         case RecordKind.LOG_START_REQUEST:
             return _log_start_request_from_message(event_id, message.log_start_requested)
+        case RecordKind.PARTITION_DELETE:
+            return _partition_delete_from_message(event_id, message.partition_delete)
+        case RecordKind.READ_LEASE:
+            return _read_lease_from_message(event_id, message.read_lease_taken)
         case RecordKind.POLICY:
             policy = _policy_from_message(message.topic_policy_changed)
             return TopicPolicyChanged(event_id=event_id, policy=policy)
@@ -203,6 +217,58 @@ def _log_start_request_from_message(
         topic_id_partition=partition_from_message(message.topic_id_partition),
         offset=_checked_offset(message.offset),
     )
+
+
+def _partition_delete_to_message(
+    event: RemotePartitionDeleteMetadata,
+) -> pb.RemotePartitionDeleteMetadata:
+    return pb.RemotePartitionDeleteMetadata(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        state=event.state.name,
+        event_timestamp_ms=event.event_timestamp_ms,
+        broker_id=event.broker_id,
+    )
+
+
+def _partition_delete_from_message(
+    event_id: UUID, message: pb.RemotePartitionDeleteMetadata
+) -> RemotePartitionDeleteMetadata:
+    try:
+        state = RemotePartitionDeleteState(message.state)
+    except ValueError as error:
+        raise UnsupportedError("unknown state of a deletion", state=message.state) from error
+    return RemotePartitionDeleteMetadata(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        state=state,
+        event_timestamp_ms=message.event_timestamp_ms,
+        broker_id=message.broker_id,
+    )
+
+
+def _read_lease_to_message(event: ReadLeaseTaken) -> pb.ReadLeaseTaken:
+    return pb.ReadLeaseTaken(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        lease_id=event.lease_id.bytes,
+        start_offset=event.offsets.start_offset,
+        end_offset=event.offsets.end_offset,
+        duration_ms=event.duration_ms,
+        holder=event.holder,
+    )
+
+
+def _read_lease_from_message(event_id: UUID, message: pb.ReadLeaseTaken) -> ReadLeaseTaken:
+    try:
+        return ReadLeaseTaken(
+            event_id=event_id,
+            lease_id=id_from_bytes(message.lease_id),
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
+            duration_ms=message.duration_ms,
+            holder=message.holder,
+        )
+    except ValueError as error:
+        raise CorruptError("not a read lease", reason=str(error)) from error
 
 
 def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:

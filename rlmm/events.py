@@ -3,8 +3,8 @@
 Every event has an id of its own, and a record's key ends with it wherever acceptance depends on
 order (segments, claims, trims, log starts): no record ever replaces another, so a refused one can
 not push out an accepted one when the topic is compacted. What was superseded is removed by
-tombstones of its owner. Kinds where the last writer wins (policies, registrations) have one key
-per subject and are compacted by Kafka alone.
+tombstones of its owner. Kinds where the last writer wins (policies, registrations, read leases)
+have one key per subject and are compacted by Kafka alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from uuid import UUID
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import OffsetRange
 
 UNLIMITED = -1
 AS_TOTAL_RETENTION = -2
@@ -94,6 +95,58 @@ class LogStartRequested:
     event_id: UUID
     topic_id_partition: TopicIdPartition
     offset: int
+
+
+class RemotePartitionDeleteState(Enum):
+    """KIP-405's states of deleting all that is stored of a partition; the value is their order."""
+
+    DELETE_PARTITION_MARKED = 1
+    DELETE_PARTITION_STARTED = 2
+    DELETE_PARTITION_FINISHED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePartitionDeleteMetadata:
+    """The next step of deleting all that is stored of a topic-id-partition (KIP-405).
+
+    Written by anyone, for nobody leads a deleted topic; each step is accepted once, in order. Once
+    it is marked no copy begins. FINISHED may be written only when nothing is stored any more.
+    Never tombstoned.
+    """
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    state: RemotePartitionDeleteState
+    event_timestamp_ms: int
+    broker_id: int
+
+
+READ_LEASE_MAX_MS = 24 * 3600 * 1000
+READ_LEASES_MAX_COUNT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLeaseTaken:
+    """Somebody reads the objects behind `offsets` and asks that they stay for `duration_ms`.
+
+    Written by anyone, unfenced. It counts from the broker's time of the record, READ_LEASE_MAX_MS
+    at most; the last record of a lease's id holds, so taking it again renews it. It holds back
+    expiry and deletions, nothing else, and only what is not deleted yet. One on a whole topic is
+    one on each of its partitions. `holder` is for people: who reads.
+    """
+
+    event_id: UUID
+    lease_id: UUID
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+    duration_ms: int
+    holder: str
+
+    def __post_init__(self) -> None:
+        if not len(self.offsets):
+            raise ValueError(f"a read lease of no offsets: {self.offsets}")
+        if not 0 < self.duration_ms <= READ_LEASE_MAX_MS:
+            raise ValueError(f"a read lease of {self.duration_ms} ms")
 
 
 class PolicyState(Enum):
@@ -193,6 +246,8 @@ Event = (
     | LocalLogTrimmed
     | LogStartAdvanced
     | LogStartRequested
+    | RemotePartitionDeleteMetadata
+    | ReadLeaseTaken
     | TopicPolicyChanged
     | ProcessRegistered
 )

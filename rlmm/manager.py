@@ -11,20 +11,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event as StopFlag
 from threading import Thread
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
-from rlmm.events import Event, LocalLogTrimmed, LogStartAdvanced, TopicPolicy
+from rlmm.events import (
+    READ_LEASE_MAX_MS,
+    READ_LEASES_MAX_COUNT,
+    Event,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    ReadLeaseTaken,
+    RemotePartitionDeleteState,
+    TopicPolicy,
+)
 from rlmm.follower import Follower, FollowerSettings
 from rlmm.metrics import MetadataMetrics
 from rlmm.partitioner import event_partition, metadata_partition
 from rlmm.progress import Progress
-from rlmm.record_keys import RecordKey, RecordKind, segment_subject
+from rlmm.record_keys import (
+    RecordKey,
+    RecordKind,
+    partition_key,
+    partition_subject,
+    segment_subject,
+)
 from rlmm.spi import (
+    NewerRecord,
     PartitionState,
     PublishResult,
     Readiness,
@@ -40,6 +56,9 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 logger = logging.getLogger(__name__)
 
+_PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+_SUPERSEDED_KINDS = (RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST)
+_ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _BUG_PAUSE_MS = 1000
 
@@ -90,13 +109,17 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
 
     def metrics(self) -> MetadataMetrics:
         """Counters and positions as of now. Thread-safe."""
-        return self._follower.metrics()
+        return replace(
+            self._follower.metrics(), newer_records_count=self._cache.newer_records_count()
+        )
 
     def readiness(self) -> Readiness:
         return self._follower.readiness
 
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
+        if isinstance(event, ReadLeaseTaken):
+            self._check_room(event)
         record = encode(event)
         event_id = event.event_id.bytes
         self._progress.expect(event_id)
@@ -135,6 +158,26 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
             self._topic.publish(partition, key.to_bytes(), None)
         logger.info("segment retired segment_id=%s records=%d", segment_id, len(event_ids))
 
+    def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
+        if self._cache.partition_state(topic_id_partition).deletion is not _PARTITION_DELETED:
+            return
+        if self._cache.is_known(topic_id_partition):
+            raise RetriableError("segments are left", partition=topic_id_partition)
+        # Claims go last: whoever sees what is left of the rest refuses nothing that was accepted.
+        keys = [
+            key
+            for kind in (*_SUPERSEDED_KINDS, RecordKind.CLAIM)
+            for key in self._cache.superseded_keys(topic_id_partition, kind, _ALL)
+        ]
+        partition = metadata_partition(topic_id_partition, self._partition_count())
+        for key in keys:
+            self._topic.publish(partition, key.to_bytes(), None)
+
+    def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
+        partition = metadata_partition(topic_id_partition, self._partition_count())
+        key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
+        self._topic.publish(partition, key, None)
+
     def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
         try:
             partition = metadata_partition(topic_id_partition, self._partition_count())
@@ -150,6 +193,9 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         return self._cache.partition_state(topic_id_partition)
 
+    def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
+        return self._cache.newer_record(topic_id_partition)
+
     def remote_log_segment_metadata(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
@@ -164,8 +210,11 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         *,
         states: Sequence[SegmentState] | None = None,
         from_offset: int = 0,
+        leader_epoch: int | None = None,
     ) -> Iterator[SegmentRecord]:
-        found = self._cache.segments(topic_id_partition, states=states, from_offset=from_offset)
+        found = self._cache.segments(
+            topic_id_partition, states=states, from_offset=from_offset, leader_epoch=leader_epoch
+        )
         return iter(found)
 
     def highest_offset_for_epoch(
@@ -173,6 +222,19 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
     ) -> int | None:
         end_offset = self._cache.highest_end_offset(topic_id_partition, leader_epoch)
         return None if end_offset is None else end_offset - 1
+
+    def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
+        return self._cache.earliest_log_offset(topic_id_partition)
+
+    def next_segment_with_txn_index(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._cache.next_transactional_segment(topic_id_partition, leader_epoch, offset)
+
+    def remote_log_size_bytes(
+        self, topic_id_partition: TopicIdPartition, *, leader_epoch: int | None = None
+    ) -> int:
+        return self._cache.size_bytes(topic_id_partition, leader_epoch)
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         return self._cache.topic_policies()
@@ -204,11 +266,14 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
     def _remove_superseded(self, event: Event, written: Published) -> None:
         """Tombstone the trims, or log starts and requests, that stand before the one just accepted.
 
-        Only those: a newer one may have come in behind it, and must stay.
+        Only those: a newer one may have come in behind it, and must stay. Read leases of the
+        partition that have expired go by the way.
         """
         match event:
             case LocalLogTrimmed():
                 kinds = [RecordKind.TRIM]
+            case ReadLeaseTaken():
+                kinds = []
             case LogStartAdvanced():
                 kinds = [RecordKind.LOG_START]
                 state = self._cache.partition_state(event.topic_id_partition)
@@ -221,11 +286,29 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
             for kind in kinds
             for key in self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
         ]
+        keys += self._expired_leases(event.topic_id_partition)
         try:
             for key in keys:
                 self._topic.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
             logger.info("superseded records stay until the next time error=%s", error)
+
+    def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
+        """Those that nobody can have renewed in time: clocks of brokers differ by less."""
+        before_ms = self.broker_time_ms() - READ_LEASE_MAX_MS
+        subject = partition_subject(topic_id_partition)
+        return [
+            RecordKey(kind=RecordKind.READ_LEASE, subject=subject, event_id=lease.lease_id.bytes)
+            for lease in self._cache.partition_state(topic_id_partition).read_leases
+            if lease.expires_ms <= before_ms
+        ]
+
+    def _check_room(self, event: ReadLeaseTaken) -> None:
+        state = self._cache.partition_state(event.topic_id_partition)
+        held = state.leases_held(self.broker_time_ms())
+        others = [lease for lease in held if lease.lease_id != event.lease_id]
+        if len(others) >= READ_LEASES_MAX_COUNT:
+            raise RetriableError("too many read leases", partition=event.topic_id_partition)
 
     def _wait_applied(self, predicate: Callable[[], bool]) -> bool:
         """False if not in time, or if nothing can be applied any more for now."""

@@ -12,6 +12,7 @@ class MetadataMetrics:
 
     `refused_events_count` and `skipped_events_count` are by reason, `positions` are next offsets by
     metadata partition. `lag_events_count` is against the ends as they were last asked for.
+    `newer_records_count` are those that only a newer version can fold.
     """
 
     ready: bool
@@ -22,3 +23,4 @@ class MetadataMetrics:
     failures_count: int = 0
     positions: Mapping[int, int] = field(default_factory=dict)
     lag_events_count: int = 0
+    newer_records_count: int = 0

@@ -7,6 +7,8 @@
 | local log trimmed | 0x03 | partition subject (20), event (16) |
 | log start advanced | 0x04 | partition subject (20), event (16) |
 | log start requested | 0x05 | partition subject (20), event (16) |
+| partition delete | 0x06 | partition subject (20), event (16) |
+| read lease | 0x07 | partition subject (20), lease (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 
@@ -39,6 +41,8 @@ class RecordKind(IntEnum):
     TRIM = 0x03
     LOG_START = 0x04
     LOG_START_REQUEST = 0x05
+    PARTITION_DELETE = 0x06
+    READ_LEASE = 0x07
     POLICY = 0x10
     REGISTRATION = 0x11
 
@@ -49,15 +53,17 @@ _SUBJECT_BYTES = {
     RecordKind.TRIM: PARTITION_SUBJECT_BYTES,
     RecordKind.LOG_START: PARTITION_SUBJECT_BYTES,
     RecordKind.LOG_START_REQUEST: PARTITION_SUBJECT_BYTES,
+    RecordKind.PARTITION_DELETE: PARTITION_SUBJECT_BYTES,
+    RecordKind.READ_LEASE: PARTITION_SUBJECT_BYTES,
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
 }
-_LAST_WRITER_WINS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION})
+_SUBJECT_IS_ALL = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A key taken apart. `event_id` is empty for kinds where the last writer wins."""
+    """A key taken apart. `event_id` is a lease's own id, and empty where the subject is all."""
 
     kind: RecordKind
     subject: bytes
@@ -76,7 +82,7 @@ def parse_record_key(key: bytes) -> RecordKey:
     except ValueError as error:
         raise UnsupportedError("unknown kind of record", kind=key[0]) from error
     subject_end = 1 + _SUBJECT_BYTES[kind]
-    key_end = subject_end if kind in _LAST_WRITER_WINS else subject_end + EVENT_ID_BYTES
+    key_end = subject_end if kind in _SUBJECT_IS_ALL else subject_end + EVENT_ID_BYTES
     if len(key) != key_end:
         raise CorruptError("a key of a wrong length", kind=kind.name, length_bytes=len(key))
     return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])
@@ -98,8 +104,22 @@ def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
 
 
 def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
-    """The key of a claim, a trim, a log start or a request of one."""
+    """The key of what is said of a partition; for a read lease, `event_id` is the lease's."""
     return bytes((kind,)) + partition_subject(value) + event_id.bytes
+
+
+def record_scope(key: bytes) -> bytes:
+    """What a record concerns, by a key of any version: a partition subject, a topic id, or all.
+
+    Empty means all: the key of a kind that is not known here, or of a process.
+    """
+    try:
+        parsed = parse_record_key(key)
+    except (CorruptError, UnsupportedError):
+        return b""
+    if parsed.kind is RecordKind.REGISTRATION:
+        return b""
+    return parsed.subject[:PARTITION_SUBJECT_BYTES]
 
 
 def policy_key(topic_id: UUID) -> bytes:

@@ -5,8 +5,8 @@ folding and the indexes need stands beside it. As bytes:
 
 | field | type |
 |---|---|
-| state (0: nothing accepted), dead-lettered | u8, u8 |
-| base offset, end offset | i64, i64 |
+| state (0: nothing accepted), dead-lettered, has a transaction index | u8 each |
+| base offset, end offset, size in bytes | i64 each |
 | time and copy deadline, ms | i64, i64 |
 | metadata partition and offset of the newest accepted record | i32, i64 |
 | number of epochs, number of records | u32, u32 |
@@ -20,9 +20,10 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from rsm.segment.epochs import EpochEntry
 from rsm.segment.metadata import SegmentState
 
-_HEADER = Struct(">BBqqqqiqII")
+_HEADER = Struct(">BBBqqqqqiqII")
 _EPOCH = Struct(">iq")
 _RECORD_BYTES = 17
 _ACCEPTED = b"\x01"
@@ -41,6 +42,8 @@ class SegmentEntry(NamedTuple):
     dead_lettered: bool = False
     base_offset: int = 0
     end_offset: int = 0
+    size_bytes: int = 0
+    has_transaction_index: bool = False
     changed_ms: int = 0
     copy_deadline_ms: int = 0
     metadata_partition: int = -1
@@ -52,8 +55,10 @@ class SegmentEntry(NamedTuple):
         header = _HEADER.pack(
             self.state.value if self.state else 0,
             self.dead_lettered,
+            self.has_transaction_index,
             self.base_offset,
             self.end_offset,
+            self.size_bytes,
             self.changed_ms,
             self.copy_deadline_ms,
             self.metadata_partition,
@@ -69,8 +74,10 @@ class SegmentEntry(NamedTuple):
         (
             state,
             dead_lettered,
+            has_transaction_index,
             base_offset,
             end_offset,
+            size_bytes,
             changed_ms,
             copy_deadline_ms,
             metadata_partition,
@@ -86,12 +93,21 @@ class SegmentEntry(NamedTuple):
             dead_lettered=bool(dead_lettered),
             base_offset=base_offset,
             end_offset=end_offset,
+            size_bytes=size_bytes,
+            has_transaction_index=bool(has_transaction_index),
             changed_ms=changed_ms,
             copy_deadline_ms=copy_deadline_ms,
             metadata_partition=metadata_partition,
             metadata_offset=metadata_offset,
             epochs=data[_HEADER.size : epochs_end],
             value=data[records_end:],
+        )
+
+    def lineage(self) -> tuple[EpochEntry, ...]:
+        """`epochs` as entries."""
+        return tuple(
+            EpochEntry(epoch=epoch, start_offset=start_offset)
+            for epoch, start_offset in _EPOCH.iter_unpack(self.epochs)
         )
 
     def epoch_ranges(self) -> list[tuple[int, int, int]]:

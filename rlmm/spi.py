@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events import Event, ProcessRegistered, TopicPolicy
+from rlmm.events import Event, ProcessRegistered, RemotePartitionDeleteState, TopicPolicy
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,27 @@ class SegmentRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLease:
+    """Somebody reads what is stored of `offsets`: nothing of it is deleted before `expires_ms`.
+
+    That is by the brokers' clock. One that has expired stays known until it is cleared away.
+    """
+
+    lease_id: UUID
+    offsets: OffsetRange
+    expires_ms: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerRecord:
+    """A record that says it needs newer rules of folding than this process has."""
+
+    needs_fold_version: int
+    position: MetadataPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
     """What the metadata says of one partition as a whole.
 
@@ -66,6 +88,8 @@ class PartitionState:
     `log_start_offset`: nothing below is readable; None until one was recorded. `trimmed_offset`:
     up to where the local log was, or is about to be, trimmed by us; None if never.
     `log_start_requested_offset`: a client wants the log to start there; None once it does.
+    `read_leases` ascend by id. `deletion`: how far deleting all that is stored has come; None if it
+    is not to be deleted. Once that has finished nothing else is known of the partition.
     """
 
     owner: Writer | None = None
@@ -73,12 +97,18 @@ class PartitionState:
     log_start_offset: int | None = None
     trimmed_offset: int | None = None
     log_start_requested_offset: int | None = None
+    read_leases: tuple[ReadLease, ...] = ()
+    deletion: RemotePartitionDeleteState | None = None
 
     @property
     def first_readable_offset(self) -> int | None:
         """Nothing below is readable, by the log start or by a client's request of one."""
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
+
+    def leases_held(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
+        """The leases that have not expired at `broker_time_ms`."""
+        return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +139,8 @@ class RemoteLogMetadataManager(ABC):
         """Write an event, wait until it was applied here, and say whether it was accepted.
 
         Raises RetriableError if that is not known within the deadline: the event may still come
-        through, and nothing may be concluded. Never writes an event twice.
+        through, and nothing may be concluded. Never writes an event twice. A read lease beyond
+        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError.
         """
 
     @abstractmethod
@@ -118,6 +149,18 @@ class RemoteLogMetadataManager(ABC):
 
         Only its partition's owner may, and only when no late record of it can come any more.
         """
+
+    @abstractmethod
+    def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
+        """Write tombstones for all that was said of a partition in DELETE_PARTITION_FINISHED.
+
+        Its deletion's own records stay for ever: by them late copies are refused. Anyone may.
+        Does nothing in another state. RetriableError while records of its segments are left.
+        """
+
+    @abstractmethod
+    def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
+        """End a lease of one's own before it expires; nothing happens if it is not known."""
 
     @abstractmethod
     def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
@@ -129,7 +172,15 @@ class RemoteLogMetadataManager(ABC):
 
     @abstractmethod
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """The partition's claims, lineage, log start and trims; empty if nothing is known."""
+        """The partition's claims, lineage, log start, trims, leases; empty if nothing is known."""
+
+    @abstractmethod
+    def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
+        """A record about this partition, or about all, that only a newer version can fold.
+
+        While there is one, what is known is served, but nothing may be copied, trimmed or deleted:
+        it may say that this must not be.
+        """
 
     @abstractmethod
     def remote_log_segment_metadata(
@@ -137,8 +188,14 @@ class RemoteLogMetadataManager(ABC):
     ) -> RemoteLogSegmentMetadata | None:
         """The COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
 
-        Of several, the one that reaches furthest in that epoch: a pure function of the set of
-        finished segments.
+        Of several, the one that reaches furthest in that epoch; of those that reach equally far
+        the one that begins last; of those the greatest id. A pure function of the set of finished
+        segments. Kafka's RemoteLogLeaderEpochState answers with the floor of the start offsets
+        that are still referenced, and drops a start from them when a segment arrives that begins
+        no later and reaches the epoch's end so far: so for duplicates, for one that contains
+        another and for a longer one of the same start the answers are the same, but Kafka's depends
+        on the order of arrival, and where two overlap in part it may have none though one of them
+        holds the offset.
         """
 
     @abstractmethod
@@ -152,17 +209,50 @@ class RemoteLogMetadataManager(ABC):
         *,
         states: Sequence[SegmentState] | None = None,
         from_offset: int = 0,
+        leader_epoch: int | None = None,
     ) -> Iterator[SegmentRecord]:
         """Segments that end above `from_offset`, ascending by base offset; a consistent snapshot.
 
-        Without `states` all but DELETE_SEGMENT_FINISHED, as KIP-405 lists them.
+        Without `states` all but DELETE_SEGMENT_FINISHED, as KIP-405 lists them. With `leader_epoch`
+        only those that hold records of that epoch, of the log's lineage or not.
         """
 
     @abstractmethod
     def highest_offset_for_epoch(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
-        """The last stored offset of an epoch over its finished segments (KIP-405), or None."""
+        """The last stored offset of an epoch over its finished segments (KIP-405), or None.
+
+        Kafka's remembers segments that were deleted since; this one does not.
+        """
+
+    @abstractmethod
+    def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
+        """The first offset that is stored, in the log's lineage and readable; None if none is.
+
+        KIP-405's earliestLogOffset; as released, RemoteLogManager takes the start of the first
+        segment of the lineage's first epoch that has one. Not below the log start.
+        """
+
+    @abstractmethod
+    def next_segment_with_txn_index(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The first segment with a transaction index, from the one that holds `offset` on.
+
+        As repeated look-ups would find it, each at the end of the segment before, within one epoch;
+        None at a hole and at the epoch's end (KIP-1058).
+        """
+
+    @abstractmethod
+    def remote_log_size_bytes(
+        self, topic_id_partition: TopicIdPartition, *, leader_epoch: int | None = None
+    ) -> int:
+        """Bytes of the finished segments that hold records of an epoch (KIP-852's remoteLogSize).
+
+        A segment counts whole in each of its epochs. Without `leader_epoch`, of those that begin in
+        the log's lineage, each once.
+        """
 
     @abstractmethod
     def topic_policies(self) -> tuple[TopicPolicy, ...]:

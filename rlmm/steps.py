@@ -17,6 +17,8 @@ from rlmm.events import (
     LogStartAdvanced,
     LogStartRequested,
     ProcessRegistered,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
     SegmentEvent,
     TopicPolicyChanged,
@@ -54,6 +56,8 @@ class SegmentStep(NamedTuple):
     writer: Writer | None
     base_offset: int
     end_offset: int
+    size_bytes: int
+    has_transaction_index: bool
     epochs: bytes
     copy_timeout_ms: int
     copy_deadline_ms: int
@@ -75,6 +79,8 @@ Step = (
     | LocalLogTrimmed
     | LogStartAdvanced
     | LogStartRequested
+    | RemotePartitionDeleteMetadata
+    | ReadLeaseTaken
     | TopicPolicyChanged
     | ProcessRegistered
 )
@@ -116,6 +122,8 @@ def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> Segmen
         writer_from_message(writer) if fenced else None,
         start_offset,
         end_offset,
+        metadata.segment_size_bytes,
+        metadata.has_transaction_index,
         _checked_epochs(metadata, start_offset, end_offset),
         timeout_ms,
         deadline_ms,

@@ -7,36 +7,57 @@
 | segments | segment subject | SegmentEntry |
 | segments by offset | partition subject, base offset, segment id | end offset |
 | segments by offset | partition subject | greatest span of the partition's segments |
-| finished by epoch | partition subject, epoch (u32), start offset, segment id | end offset |
+| unfinished by offset | partition subject, base offset, segment id | end offset |
+| finished by epoch | partition subject, epoch (u32), start offset, segment id | EpochRow |
 | finished by epoch | partition subject, epoch (u32) | greatest span in that epoch |
 | partitions | partition subject | PartitionState (rlmm/proto/cache.proto) |
+| partitions | partition subject, `d` | state of its deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic |
 | cluster | `policy` + topic id | MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
+| cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 
-Finished segments stand once for each of their epochs, with the part of them that the epoch wrote;
-so the last key not above (partition, epoch, offset) is where a lookup begins. A span (end minus
-start) never shrinks; it bounds how far back a segment that covers an offset can begin.
+Unfinished are all segments in another state than COPY_SEGMENT_FINISHED. Finished ones stand once
+for each of their epochs, with the part of them that the epoch wrote; so the last key not above
+(partition, epoch, offset) is where a lookup begins. A span (end minus start) never shrinks; it
+bounds how far back a segment that covers an offset can begin.
 """
 
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
 
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
+_EPOCH_ROW = Struct(">QQ??")
 
 IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
 POSITION_END = b"q"
 POLICY_PREFIX = b"policy"
 PROCESS_PREFIX = b"process"
+NEWER_PREFIX = b"newer"
+DELETION_SUFFIX = b"d"
 MAX_OFFSET = (1 << 63) - 1
 
 _OFFSET_START = PARTITION_SUBJECT_BYTES
 _EPOCH_START = PARTITION_SUBJECT_BYTES + 4
+
+
+class EpochRow(NamedTuple):
+    """What an epoch's index holds of a finished segment: enough to answer without the segment.
+
+    `end_offset` is where the epoch ends in it, `size_bytes` the whole segment's. `begins`: the
+    segment begins in this epoch.
+    """
+
+    end_offset: int
+    size_bytes: int
+    has_transaction_index: bool
+    begins: bool
 
 
 def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> bytes:
@@ -62,6 +83,34 @@ def epoch_key(prefix: bytes, start_offset: int, segment_id: bytes = b"") -> byte
 def epoch_key_parts(key: bytes) -> tuple[int, bytes]:
     """Start offset and segment id of an `epoch_key`."""
     return _U64.unpack_from(key, _EPOCH_START)[0], key[_EPOCH_START + 8 :]
+
+
+def pack_epoch_row(
+    end_offset: int, size_bytes: int, *, has_transaction_index: bool, begins: bool
+) -> bytes:
+    """An EpochRow as a value."""
+    return _EPOCH_ROW.pack(end_offset, size_bytes, has_transaction_index, begins)
+
+
+def unpack_epoch_row(value: bytes) -> EpochRow:
+    """Read what `pack_epoch_row` wrote."""
+    return EpochRow._make(_EPOCH_ROW.unpack(value))
+
+
+def epoch_row_end(value: bytes) -> int:
+    """The end offset of an EpochRow."""
+    end_offset: int = _U64.unpack_from(value)[0]
+    return end_offset
+
+
+def newer_prefix(scope: bytes) -> bytes:
+    """In `cluster`: what all newer records of a scope begin with; the record's key follows."""
+    return NEWER_PREFIX + bytes((len(scope),)) + scope
+
+
+def deletion_key(partition: bytes) -> bytes:
+    """In `partitions`: how far a partition's deletion has come."""
+    return partition + DELETION_SUFFIX
 
 
 def record_key_prefix(partition: bytes, kind: RecordKind) -> bytes:

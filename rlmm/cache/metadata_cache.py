@@ -6,33 +6,58 @@ feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from rlmm.cache import values
 from rlmm.cache.keys import (
     IDENTITY,
+    NEWER_PREFIX,
     POLICY_PREFIX,
     POSITION_END,
     POSITION_PREFIX,
     PROCESS_PREFIX,
     after,
+    deletion_key,
+    newer_prefix,
     position_key_partition,
     record_key_prefix,
     unpack_number,
 )
-from rlmm.cache.ordered_store import OrderedStore, Table
+from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
 from rlmm.cache.overlay import Overlay
-from rlmm.cache.segment_index import find_finished, highest_end_offset, segments_from
+from rlmm.cache.segment_index import (
+    epoch_segments,
+    epoch_size_bytes,
+    find_finished,
+    find_transactional,
+    highest_end_offset,
+    lineage_segments,
+    lineage_size_bytes,
+    segments_from,
+)
 from rlmm.events import TopicPolicy
 from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.record_keys import RecordKey, RecordKind, partition_subject, segment_subject
+from rlmm.record_keys import (
+    RecordKey,
+    RecordKind,
+    partition_subject,
+    segment_subject,
+)
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import PartitionState, Registration, SegmentRecord
+from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+_UNFINISHED = Table.UNFINISHED_BY_OFFSET
+_LISTING_TABLES = (
+    Table.SEGMENTS,
+    Table.SEGMENTS_BY_OFFSET,
+    Table.UNFINISHED_BY_OFFSET,
+    Table.FINISHED_BY_EPOCH,
+)
 _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -96,8 +121,29 @@ class MetadataCache:
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         """A partition's claims, lineage, log start and trims."""
-        data = self._store.get(Table.PARTITIONS, partition_subject(topic_id_partition))
-        return PartitionState() if data is None else values.partition_from_bytes(data)
+        subject = partition_subject(topic_id_partition)
+        data = self._store.get(Table.PARTITIONS, subject)
+        state = PartitionState() if data is None else values.partition_from_bytes(data)
+        deletion = self._store.get(Table.PARTITIONS, deletion_key(subject))
+        if deletion is None:
+            return state
+        return replace(state, deletion=values.deletion_from_bytes(deletion))
+
+    def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
+        """A record about this partition, its topic or all that needs newer rules, or None."""
+        subject = partition_subject(topic_id_partition)
+        with self._store.read(Table.CLUSTER) as reader:
+            for scope in (subject, topic_id_partition.topic_id.bytes, b""):
+                prefix = newer_prefix(scope)
+                for _, value in reader.ascending(Table.CLUSTER, prefix, after(prefix)):
+                    return values.newer_record_from_bytes(value)
+        return None
+
+    def newer_records_count(self) -> int:
+        """How many records need newer rules."""
+        with self._store.read(Table.CLUSTER) as reader:
+            rows = reader.ascending(Table.CLUSTER, NEWER_PREFIX, after(NEWER_PREFIX))
+            return sum(1 for _ in rows)
 
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
@@ -114,6 +160,41 @@ class MetadataCache:
                 entry = None if subject is None else _entry(reader.get(Table.SEGMENTS, subject))
         return None if entry is None else values.segment_metadata(entry)
 
+    def next_transactional_segment(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        """The first finished segment with a transaction index, walking an epoch from an offset."""
+        partition = partition_subject(topic_id_partition)
+        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
+            subject = find_transactional(reader, partition, leader_epoch, offset)
+            entry = None if subject is None else _entry(reader.get(Table.SEGMENTS, subject))
+        return None if entry is None else values.segment_metadata(entry)
+
+    def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
+        """The first offset that is stored, in the lineage, and not below the log start."""
+        partition = partition_subject(topic_id_partition)
+        state = self.partition_state(topic_id_partition)
+        first_offset = state.first_readable_offset or 0
+        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
+            found = lineage_segments(reader, partition, state.lineage, first_offset)
+            for start_offset, subject in found:
+                entry = _entry(reader.get(Table.SEGMENTS, subject))
+                offset = max(start_offset, first_offset)
+                if entry and offset < state.lineage.common_end(entry.lineage(), entry.end_offset):
+                    return offset
+        return None
+
+    def size_bytes(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int | None = None
+    ) -> int:
+        """Bytes of the finished segments of an epoch; without one, of the lineage."""
+        partition = partition_subject(topic_id_partition)
+        lineage = self.partition_state(topic_id_partition).lineage
+        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
+            if leader_epoch is None:
+                return lineage_size_bytes(reader, partition, lineage)
+            return epoch_size_bytes(reader, partition, leader_epoch)
+
     def highest_end_offset(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
@@ -127,20 +208,38 @@ class MetadataCache:
         *,
         states: Sequence[SegmentState] | None = None,
         from_offset: int = 0,
+        leader_epoch: int | None = None,
     ) -> list[SegmentRecord]:
         """Segments that end above `from_offset`, ascending by base offset; one point in time.
 
-        Without `states` all but DELETE_SEGMENT_FINISHED.
+        Without `states` all but DELETE_SEGMENT_FINISHED. With `leader_epoch` only those that hold
+        records of that epoch. Work: what is unfinished, and what is finished if that is wanted.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
         partition = partition_subject(topic_id_partition)
-        entries = []
-        with self._store.read(Table.SEGMENTS_BY_OFFSET, Table.SEGMENTS) as reader:
-            for subject in segments_from(reader, partition, from_offset):
-                entry = _entry(reader.get(Table.SEGMENTS, subject))
-                if entry and entry.state in wanted:
-                    entries.append(entry)
-        return [values.segment_record(entry) for entry in entries]
+        with self._store.read(*_LISTING_TABLES) as reader:
+            if leader_epoch is not None:
+                subjects = _of_epoch(reader, partition, leader_epoch)
+            elif _FINISHED in wanted:
+                subjects = segments_from(reader, partition, from_offset)
+            else:
+                subjects = segments_from(reader, partition, from_offset, _UNFINISHED)
+            found = ((s, _entry(reader.get(Table.SEGMENTS, s))) for s in subjects)
+            entries = [
+                (entry.base_offset, subject, entry)
+                for subject, entry in found
+                if entry and entry.state in wanted and entry.end_offset > from_offset
+            ]
+        if leader_epoch is not None:
+            entries.sort(key=lambda each: each[:2])
+        return [values.segment_record(entry) for _, _, entry in entries]
+
+    def is_known(self, topic_id_partition: TopicIdPartition) -> bool:
+        """Whether any record of a segment of this partition is left."""
+        partition = partition_subject(topic_id_partition)
+        with self._store.read(Table.SEGMENTS) as reader:
+            rows = reader.ascending(Table.SEGMENTS, partition, after(partition))
+            return any(True for _ in rows)
 
     def superseded_keys(
         self, topic_id_partition: TopicIdPartition, kind: RecordKind, before_offset: int
@@ -177,6 +276,14 @@ class MetadataCache:
     def close(self) -> None:
         """Close the store; idempotent."""
         self._store.close()
+
+
+def _of_epoch(reader: StoreReader, partition: bytes, leader_epoch: int) -> Iterator[bytes]:
+    yield from epoch_segments(reader, partition, leader_epoch)
+    for subject in segments_from(reader, partition, 0, _UNFINISHED):
+        entry = _entry(reader.get(Table.SEGMENTS, subject))
+        if entry and any(epoch == leader_epoch for epoch, _, _ in entry.epoch_ranges()):
+            yield subject
 
 
 def _entry(data: bytes | None) -> SegmentEntry | None:

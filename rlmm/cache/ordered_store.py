@@ -14,6 +14,7 @@ class Table(Enum):
     CHECKPOINT = "checkpoint"
     SEGMENTS = "segments"
     SEGMENTS_BY_OFFSET = "segments_by_offset"
+    UNFINISHED_BY_OFFSET = "unfinished_by_offset"
     FINISHED_BY_EPOCH = "finished_by_epoch"
     PARTITIONS = "partitions"
     RECORD_KEYS = "record_keys"

@@ -13,23 +13,26 @@ from rlmm.cache import values
 from rlmm.cache.keys import (
     POLICY_PREFIX,
     PROCESS_PREFIX,
+    deletion_key,
     epoch_key,
     epoch_prefix,
+    newer_prefix,
     offset_key,
+    pack_epoch_row,
     pack_number,
     position_key,
     record_key_prefix,
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
-from rlmm.events import TopicPolicyChanged
+from rlmm.events import RemotePartitionDeleteState, TopicPolicyChanged
 from rlmm.positions import ReadPosition
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import PartitionState, Registration
+from rlmm.spi import NewerRecord, PartitionState, Registration
 from rsm.segment.metadata import SegmentState
 
-_Rows = Mapping[bytes, int]
+_Rows = Mapping[bytes, bytes]
 _NO_ROWS: _Rows = {}
 
 
@@ -42,6 +45,7 @@ class Overlay:
         self._segments: dict[bytes, SegmentEntry | None] = {}
         self._partitions: dict[bytes, PartitionState] = {}
         self._changed_partitions: set[bytes] = set()
+        self._deletions: dict[bytes, RemotePartitionDeleteState | None] = {}
         self._others: dict[tuple[Table, bytes], bytes | None] = {}
 
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
@@ -68,6 +72,23 @@ class Overlay:
         self._partitions[subject] = state
         self._changed_partitions.add(subject)
 
+    def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
+        # Asked once for each new segment: kept apart, a partition that lives costs next to nothing.
+        if subject not in self._deletions:
+            data = self._store.get(Table.PARTITIONS, deletion_key(subject))
+            self._deletions[subject] = values.deletion_from_bytes(data)
+        return self._deletions[subject]
+
+    def put_partition_deletion(self, subject: bytes, deletion: RemotePartitionDeleteState) -> None:
+        self._deletions[subject] = deletion
+        value = values.deletion_to_bytes(deletion)
+        self._others[Table.PARTITIONS, deletion_key(subject)] = value
+
+    def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
+        row = newer_prefix(record_scope(key)) + key
+        value = None if record is None else values.newer_record_to_bytes(record)
+        self._others[Table.CLUSTER, row] = value
+
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
         row = record_key_prefix(key.subject, key.kind) + key.event_id
         self._others[Table.RECORD_KEYS, row] = None if offset is None else pack_number(offset)
@@ -92,7 +113,7 @@ class Overlay:
             self._put_spans(batch, table, spans)
         for subject in self._changed_partitions:
             value = values.partition_to_bytes(self._partitions[subject])
-            batch.put(Table.PARTITIONS, subject, value)
+            self._others[Table.PARTITIONS, subject] = value or None
         for (table, key), other in self._others.items():
             if other is None:
                 batch.delete(table, key)
@@ -113,7 +134,7 @@ class Overlay:
 class _SegmentWrites:
     """Segments and their index rows on the way into a batch, and the greatest span of each index.
 
-    An index row is a key and an end offset.
+    An index row is a key and a value.
     """
 
     def __init__(self, batch: StoreBatch) -> None:
@@ -134,43 +155,51 @@ class _SegmentWrites:
             self._batch.put(Table.SEGMENTS, subject, after.to_bytes())
         old, new = _offset_row(subject, before), _offset_row(subject, after)
         self._replace(Table.SEGMENTS_BY_OFFSET, old, new)
-        old, new = _epoch_rows(subject, before), _epoch_rows(subject, after)
+        old, new = _if_unfinished(before, old), _if_unfinished(after, new)
+        if old or new:
+            self._replace(Table.UNFINISHED_BY_OFFSET, old, new)
+        old, new = self._epoch_rows(subject, before), self._epoch_rows(subject, after)
         self._replace(Table.FINISHED_BY_EPOCH, old, new)
         if after is not None and after.state is not None:
-            self._raise_spans(subject[:PARTITION_SUBJECT_BYTES], after)
+            partition = subject[:PARTITION_SUBJECT_BYTES]
+            span = after.end_offset - after.base_offset
+            if self._offset_spans.get(partition, 0) < span:
+                self._offset_spans[partition] = span
 
     def _replace(self, table: Table, old: _Rows, new: _Rows) -> None:
         for key in old:
             if key not in new:
                 self._batch.delete(table, key)
-        for key, end_offset in new.items():
-            if old.get(key) != end_offset:
-                self._batch.put(table, key, pack_number(end_offset))
+        for key, value in new.items():
+            if old.get(key) != value:
+                self._batch.put(table, key, value)
 
-    def _raise_spans(self, partition: bytes, after: SegmentEntry) -> None:
-        span = after.end_offset - after.base_offset
-        if self._offset_spans.get(partition, 0) < span:
-            self._offset_spans[partition] = span
-        if after.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            return
-        for epoch, start_offset, end_offset in after.epoch_ranges():
+    def _epoch_rows(self, subject: bytes, entry: SegmentEntry | None) -> _Rows:
+        """An entry's rows by epoch; their spans are raised by the way."""
+        if entry is None or entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            return _NO_ROWS
+        partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
+        size_bytes, transactional = entry.size_bytes, entry.has_transaction_index
+        spans = self._epoch_spans
+        rows: dict[bytes, bytes] = {}
+        for epoch, start_offset, end_offset in entry.epoch_ranges():
             prefix, span = epoch_prefix(partition, epoch), end_offset - start_offset
-            if self._epoch_spans.get(prefix, 0) < span:
-                self._epoch_spans[prefix] = span
+            if spans.get(prefix, 0) < span:
+                spans[prefix] = span
+            rows[epoch_key(prefix, start_offset, segment_id)] = pack_epoch_row(
+                end_offset, size_bytes, has_transaction_index=transactional, begins=not rows
+            )
+        return rows
 
 
 def _offset_row(subject: bytes, entry: SegmentEntry | None) -> _Rows:
     if entry is None or entry.state is None:
         return _NO_ROWS
     partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-    return {offset_key(partition, entry.base_offset, segment_id): entry.end_offset}
+    key = offset_key(partition, entry.base_offset, segment_id)
+    return {key: pack_number(entry.end_offset)}
 
 
-def _epoch_rows(subject: bytes, entry: SegmentEntry | None) -> _Rows:
-    if entry is None or entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
-        return _NO_ROWS
-    partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-    return {
-        epoch_key(epoch_prefix(partition, epoch), start_offset, segment_id): end_offset
-        for epoch, start_offset, end_offset in entry.epoch_ranges()
-    }
+def _if_unfinished(entry: SegmentEntry | None, row: _Rows) -> _Rows:
+    finished = entry is None or entry.state is SegmentState.COPY_SEGMENT_FINISHED
+    return _NO_ROWS if finished else row

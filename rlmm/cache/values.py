@@ -8,28 +8,38 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events import ProcessRegistered, TopicPolicyChanged
+from rlmm.events import ProcessRegistered, RemotePartitionDeleteState, TopicPolicyChanged
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.proto import cache_pb2 as pb
 from rlmm.proto import events_pb2
 from rlmm.record_keys import policy_key, registration_key
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import MetadataPosition, PartitionState, Registration, SegmentRecord
+from rlmm.spi import (
+    MetadataPosition,
+    NewerRecord,
+    PartitionState,
+    ReadLease,
+    Registration,
+    SegmentRecord,
+)
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import (
+    id_from_bytes,
     lineage_from_messages,
     lineage_to_messages,
     metadata_from_message,
     writer_from_message,
     writer_to_message,
 )
+from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
 _HEARTBEAT = Struct(">q")
+_NEWER = Struct(">qiq")
 
 
 def identity_to_bytes(identity: TopicIdentity) -> bytes:
@@ -39,16 +49,17 @@ def identity_to_bytes(identity: TopicIdentity) -> bytes:
         cluster_id=identity.cluster_id,
         topic_id=identity.topic_id,
         partition_count=identity.partition_count,
+        fold_version=codec.FOLD_VERSION,
     ).SerializeToString()
 
 
 def identity_from_bytes(value: bytes) -> TopicIdentity | None:
-    """Read it; None if the cache has another schema."""
+    """Read it; None if the cache has another schema, or was folded by other rules."""
     try:
         message = pb.CacheIdentity.FromString(value)
     except DecodeError:
         return None
-    if message.schema_version != SCHEMA_VERSION:
+    if (message.schema_version, message.fold_version) != (SCHEMA_VERSION, codec.FOLD_VERSION):
         return None
     return TopicIdentity(
         cluster_id=message.cluster_id,
@@ -69,13 +80,23 @@ def position_from_bytes(value: bytes) -> ReadPosition:
 
 
 def partition_to_bytes(state: PartitionState) -> bytes:
-    """Write a partition's state."""
+    """Write a partition's state, but for its deletion; empty if nothing is known."""
     return pb.PartitionState(
         owner=None if state.owner is None else writer_to_message(state.owner),
         lineage=lineage_to_messages(state.lineage),
         log_start_offset=state.log_start_offset,
         trimmed_offset=state.trimmed_offset,
         log_start_requested_offset=state.log_start_requested_offset,
+        read_leases=[
+            pb.ReadLease(
+                lease_id=lease.lease_id.bytes,
+                start_offset=lease.offsets.start_offset,
+                end_offset=lease.offsets.end_offset,
+                expires_ms=lease.expires_ms,
+                holder=lease.holder,
+            )
+            for lease in state.read_leases
+        ],
     ).SerializeToString()
 
 
@@ -95,7 +116,38 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             if message.HasField("log_start_requested_offset")
             else None
         ),
+        read_leases=tuple(
+            ReadLease(
+                lease_id=id_from_bytes(lease.lease_id),
+                offsets=OffsetRange(start_offset=lease.start_offset, end_offset=lease.end_offset),
+                expires_ms=lease.expires_ms,
+                holder=lease.holder,
+            )
+            for lease in message.read_leases
+        ),
     )
+
+
+def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:
+    """Write how far a partition's deletion has come."""
+    return bytes((deletion.value,))
+
+
+def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | None:
+    """Read it; None if it has not begun."""
+    return None if value is None else RemotePartitionDeleteState(value[0])
+
+
+def newer_record_to_bytes(record: NewerRecord) -> bytes:
+    """Write what is known of a record that needs newer rules."""
+    return _NEWER.pack(record.needs_fold_version, *record.position)
+
+
+def newer_record_from_bytes(value: bytes) -> NewerRecord:
+    """Read it."""
+    needs_fold_version, partition, offset = _NEWER.unpack(value)
+    position = MetadataPosition(partition=partition, offset=offset)
+    return NewerRecord(needs_fold_version=needs_fold_version, position=position)
 
 
 def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicyChanged:

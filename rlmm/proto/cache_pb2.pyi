@@ -8,27 +8,45 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class CacheIdentity(_message.Message):
-    __slots__ = ("schema_version", "cluster_id", "topic_id", "partition_count")
+    __slots__ = ("schema_version", "cluster_id", "topic_id", "partition_count", "fold_version")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_COUNT_FIELD_NUMBER: _ClassVar[int]
+    FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     cluster_id: str
     topic_id: str
     partition_count: int
-    def __init__(self, schema_version: _Optional[int] = ..., cluster_id: _Optional[str] = ..., topic_id: _Optional[str] = ..., partition_count: _Optional[int] = ...) -> None: ...
+    fold_version: int
+    def __init__(self, schema_version: _Optional[int] = ..., cluster_id: _Optional[str] = ..., topic_id: _Optional[str] = ..., partition_count: _Optional[int] = ..., fold_version: _Optional[int] = ...) -> None: ...
+
+class ReadLease(_message.Message):
+    __slots__ = ("lease_id", "start_offset", "end_offset", "expires_ms", "holder")
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_MS_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    lease_id: bytes
+    start_offset: int
+    end_offset: int
+    expires_ms: int
+    holder: str
+    def __init__(self, lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., expires_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset")
+    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     LOG_START_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    READ_LEASES_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_start_offset: int
     trimmed_offset: int
     log_start_requested_offset: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ...) -> None: ...
+    read_leases: _containers.RepeatedCompositeFieldContainer[ReadLease]
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ...) -> None: ...

@@ -25,37 +25,43 @@ _sym_db = _symbol_database.Default()
 from rsm.segment.proto import segment_pb2 as rsm_dot_segment_dot_proto_dot_segment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rlmm/proto/events.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\xf1\x03\n\rMetadataEvent\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\x0c\x12%\n\x07segment\x18\n \x01(\x0b\x32\x12.rlmm.SegmentEventH\x00\x12\x35\n\x12leadership_claimed\x18\x0b \x01(\x0b\x32\x17.rlmm.LeadershipClaimedH\x00\x12\x32\n\x11local_log_trimmed\x18\x0c \x01(\x0b\x32\x15.rlmm.LocalLogTrimmedH\x00\x12\x34\n\x12log_start_advanced\x18\r \x01(\x0b\x32\x16.rlmm.LogStartAdvancedH\x00\x12\x38\n\x14topic_policy_changed\x18\x0e \x01(\x0b\x32\x18.rlmm.TopicPolicyChangedH\x00\x12\x35\n\x12process_registered\x18\x0f \x01(\x0b\x32\x17.rlmm.ProcessRegisteredH\x00\x12:\n\x15segment_dead_lettered\x18\x10 \x01(\x0b\x32\x19.rlmm.SegmentDeadLetteredH\x00\x12\x36\n\x13log_start_requested\x18\x11 \x01(\x0b\x32\x17.rlmm.LogStartRequestedH\x00\x42\x07\n\x05\x65vent\"\xad\x01\n\x0cSegmentEvent\x12\x37\n\x08metadata\x18\x01 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x31\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12\x17\n\x0f\x63opy_timeout_ms\x18\x03 \x01(\x03\x12\x18\n\x10\x63opy_deadline_ms\x18\x04 \x01(\x03\"n\n\x13SegmentDeadLettered\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\x05\"\x9d\x01\n\x11LeadershipClaimed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x03 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\xab\x01\n\x0fLocalLogTrimmed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12(\n\x07lineage\x18\x04 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\x92\x01\n\x10LogStartAdvanced\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x0e\n\x06reason\x18\x04 \x01(\t\"^\n\x11LogStartRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"<\n\x0eOriginalConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\x81\x02\n\x12TopicPolicyChanged\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12 \n\x05state\x18\x03 \x01(\x0e\x32\x11.rlmm.PolicyState\x12\x14\n\x0cretention_ms\x18\x04 \x01(\x03\x12\x17\n\x0fretention_bytes\x18\x05 \x01(\x03\x12\x1a\n\x12local_retention_ms\x18\x06 \x01(\x03\x12\x1d\n\x15local_retention_bytes\x18\x07 \x01(\x03\x12\'\n\toriginals\x18\x08 \x03(\x0b\x32\x14.rlmm.OriginalConfig\x12\x15\n\rdelete_remote\x18\t \x01(\x08\"\xe2\x01\n\x11ProcessRegistered\x12\x12\n\nprocess_id\x18\x01 \x01(\x0c\x12\x1f\n\x04role\x18\x02 \x01(\x0e\x32\x11.rlmm.ProcessRole\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x14\n\x0chttp_address\x18\x04 \x01(\t\x12\x1d\n\x15heartbeat_interval_ms\x18\x05 \x01(\x03\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x17\n\x0fgateway_address\x18\x07 \x01(\t\x12&\n\x07\x61pplied\x18\x08 \x03(\x0b\x32\x15.rlmm.AppliedPosition\"4\n\x0f\x41ppliedPosition\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x0e\n\x06offset\x18\x02 \x01(\x03*^\n\x0bPolicyState\x12\x18\n\x14POLICY_STATE_UNKNOWN\x10\x00\x12\x0c\n\x08\x45NABLING\x10\x01\x12\n\n\x06\x41\x43TIVE\x10\x02\x12\r\n\tDISABLING\x10\x03\x12\x0c\n\x08\x44ISABLED\x10\x04*A\n\x0bProcessRole\x12\x18\n\x14PROCESS_ROLE_UNKNOWN\x10\x00\x12\x0b\n\x07MANAGER\x10\x01\x12\x0b\n\x07GATEWAY\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rlmm/proto/events.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\xe4\x04\n\rMetadataEvent\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\x0c\x12%\n\x07segment\x18\n \x01(\x0b\x32\x12.rlmm.SegmentEventH\x00\x12\x35\n\x12leadership_claimed\x18\x0b \x01(\x0b\x32\x17.rlmm.LeadershipClaimedH\x00\x12\x32\n\x11local_log_trimmed\x18\x0c \x01(\x0b\x32\x15.rlmm.LocalLogTrimmedH\x00\x12\x34\n\x12log_start_advanced\x18\r \x01(\x0b\x32\x16.rlmm.LogStartAdvancedH\x00\x12\x38\n\x14topic_policy_changed\x18\x0e \x01(\x0b\x32\x18.rlmm.TopicPolicyChangedH\x00\x12\x35\n\x12process_registered\x18\x0f \x01(\x0b\x32\x17.rlmm.ProcessRegisteredH\x00\x12:\n\x15segment_dead_lettered\x18\x10 \x01(\x0b\x32\x19.rlmm.SegmentDeadLetteredH\x00\x12\x36\n\x13log_start_requested\x18\x11 \x01(\x0b\x32\x17.rlmm.LogStartRequestedH\x00\x12?\n\x10partition_delete\x18\x12 \x01(\x0b\x32#.rlmm.RemotePartitionDeleteMetadataH\x00\x12\x30\n\x10read_lease_taken\x18\x13 \x01(\x0b\x32\x14.rlmm.ReadLeaseTakenH\x00\x42\x07\n\x05\x65vent\"\xad\x01\n\x0cSegmentEvent\x12\x37\n\x08metadata\x18\x01 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x31\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12\x17\n\x0f\x63opy_timeout_ms\x18\x03 \x01(\x03\x12\x18\n\x10\x63opy_deadline_ms\x18\x04 \x01(\x03\"n\n\x13SegmentDeadLettered\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\x05\"\x9d\x01\n\x11LeadershipClaimed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x03 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\xab\x01\n\x0fLocalLogTrimmed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12(\n\x07lineage\x18\x04 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\x92\x01\n\x10LogStartAdvanced\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x0e\n\x06reason\x18\x04 \x01(\t\"^\n\x11LogStartRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"\xba\x01\n\x1dRemotePartitionDeleteMetadata\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .rlmm.RemotePartitionDeleteState\x12\x1a\n\x12\x65vent_timestamp_ms\x18\x03 \x01(\x03\x12\x11\n\tbroker_id\x18\x04 \x01(\x05\"\xac\x01\n\x0eReadLeaseTaken\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x10\n\x08lease_id\x18\x02 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x03 \x01(\x03\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x05 \x01(\x03\x12\x0e\n\x06holder\x18\x06 \x01(\t\"<\n\x0eOriginalConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\x81\x02\n\x12TopicPolicyChanged\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12 \n\x05state\x18\x03 \x01(\x0e\x32\x11.rlmm.PolicyState\x12\x14\n\x0cretention_ms\x18\x04 \x01(\x03\x12\x17\n\x0fretention_bytes\x18\x05 \x01(\x03\x12\x1a\n\x12local_retention_ms\x18\x06 \x01(\x03\x12\x1d\n\x15local_retention_bytes\x18\x07 \x01(\x03\x12\'\n\toriginals\x18\x08 \x03(\x0b\x32\x14.rlmm.OriginalConfig\x12\x15\n\rdelete_remote\x18\t \x01(\x08\"\xe2\x01\n\x11ProcessRegistered\x12\x12\n\nprocess_id\x18\x01 \x01(\x0c\x12\x1f\n\x04role\x18\x02 \x01(\x0e\x32\x11.rlmm.ProcessRole\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x14\n\x0chttp_address\x18\x04 \x01(\t\x12\x1d\n\x15heartbeat_interval_ms\x18\x05 \x01(\x03\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x17\n\x0fgateway_address\x18\x07 \x01(\t\x12&\n\x07\x61pplied\x18\x08 \x03(\x0b\x32\x15.rlmm.AppliedPosition\"4\n\x0f\x41ppliedPosition\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x0e\n\x06offset\x18\x02 \x01(\x03*\x9a\x01\n\x1aRemotePartitionDeleteState\x12\"\n\x1ePARTITION_DELETE_STATE_UNKNOWN\x10\x00\x12\x1b\n\x17\x44\x45LETE_PARTITION_MARKED\x10\x01\x12\x1c\n\x18\x44\x45LETE_PARTITION_STARTED\x10\x02\x12\x1d\n\x19\x44\x45LETE_PARTITION_FINISHED\x10\x03*^\n\x0bPolicyState\x12\x18\n\x14POLICY_STATE_UNKNOWN\x10\x00\x12\x0c\n\x08\x45NABLING\x10\x01\x12\n\n\x06\x41\x43TIVE\x10\x02\x12\r\n\tDISABLING\x10\x03\x12\x0c\n\x08\x44ISABLED\x10\x04*A\n\x0bProcessRole\x12\x18\n\x14PROCESS_ROLE_UNKNOWN\x10\x00\x12\x0b\n\x07MANAGER\x10\x01\x12\x0b\n\x07GATEWAY\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rlmm.proto.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_POLICYSTATE']._serialized_start=2038
-  _globals['_POLICYSTATE']._serialized_end=2132
-  _globals['_PROCESSROLE']._serialized_start=2134
-  _globals['_PROCESSROLE']._serialized_end=2199
+  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_start=2518
+  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_end=2672
+  _globals['_POLICYSTATE']._serialized_start=2674
+  _globals['_POLICYSTATE']._serialized_end=2768
+  _globals['_PROCESSROLE']._serialized_start=2770
+  _globals['_PROCESSROLE']._serialized_end=2835
   _globals['_METADATAEVENT']._serialized_start=67
-  _globals['_METADATAEVENT']._serialized_end=564
-  _globals['_SEGMENTEVENT']._serialized_start=567
-  _globals['_SEGMENTEVENT']._serialized_end=740
-  _globals['_SEGMENTDEADLETTERED']._serialized_start=742
-  _globals['_SEGMENTDEADLETTERED']._serialized_end=852
-  _globals['_LEADERSHIPCLAIMED']._serialized_start=855
-  _globals['_LEADERSHIPCLAIMED']._serialized_end=1012
-  _globals['_LOCALLOGTRIMMED']._serialized_start=1015
-  _globals['_LOCALLOGTRIMMED']._serialized_end=1186
-  _globals['_LOGSTARTADVANCED']._serialized_start=1189
-  _globals['_LOGSTARTADVANCED']._serialized_end=1335
-  _globals['_LOGSTARTREQUESTED']._serialized_start=1337
-  _globals['_LOGSTARTREQUESTED']._serialized_end=1431
-  _globals['_ORIGINALCONFIG']._serialized_start=1433
-  _globals['_ORIGINALCONFIG']._serialized_end=1493
-  _globals['_TOPICPOLICYCHANGED']._serialized_start=1496
-  _globals['_TOPICPOLICYCHANGED']._serialized_end=1753
-  _globals['_PROCESSREGISTERED']._serialized_start=1756
-  _globals['_PROCESSREGISTERED']._serialized_end=1982
-  _globals['_APPLIEDPOSITION']._serialized_start=1984
-  _globals['_APPLIEDPOSITION']._serialized_end=2036
+  _globals['_METADATAEVENT']._serialized_end=679
+  _globals['_SEGMENTEVENT']._serialized_start=682
+  _globals['_SEGMENTEVENT']._serialized_end=855
+  _globals['_SEGMENTDEADLETTERED']._serialized_start=857
+  _globals['_SEGMENTDEADLETTERED']._serialized_end=967
+  _globals['_LEADERSHIPCLAIMED']._serialized_start=970
+  _globals['_LEADERSHIPCLAIMED']._serialized_end=1127
+  _globals['_LOCALLOGTRIMMED']._serialized_start=1130
+  _globals['_LOCALLOGTRIMMED']._serialized_end=1301
+  _globals['_LOGSTARTADVANCED']._serialized_start=1304
+  _globals['_LOGSTARTADVANCED']._serialized_end=1450
+  _globals['_LOGSTARTREQUESTED']._serialized_start=1452
+  _globals['_LOGSTARTREQUESTED']._serialized_end=1546
+  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_start=1549
+  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_end=1735
+  _globals['_READLEASETAKEN']._serialized_start=1738
+  _globals['_READLEASETAKEN']._serialized_end=1910
+  _globals['_ORIGINALCONFIG']._serialized_start=1912
+  _globals['_ORIGINALCONFIG']._serialized_end=1972
+  _globals['_TOPICPOLICYCHANGED']._serialized_start=1975
+  _globals['_TOPICPOLICYCHANGED']._serialized_end=2232
+  _globals['_PROCESSREGISTERED']._serialized_start=2235
+  _globals['_PROCESSREGISTERED']._serialized_end=2461
+  _globals['_APPLIEDPOSITION']._serialized_start=2463
+  _globals['_APPLIEDPOSITION']._serialized_end=2515
 # @@protoc_insertion_point(module_scope)

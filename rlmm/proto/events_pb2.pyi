@@ -8,6 +8,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class RemotePartitionDeleteState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PARTITION_DELETE_STATE_UNKNOWN: _ClassVar[RemotePartitionDeleteState]
+    DELETE_PARTITION_MARKED: _ClassVar[RemotePartitionDeleteState]
+    DELETE_PARTITION_STARTED: _ClassVar[RemotePartitionDeleteState]
+    DELETE_PARTITION_FINISHED: _ClassVar[RemotePartitionDeleteState]
+
 class PolicyState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     POLICY_STATE_UNKNOWN: _ClassVar[PolicyState]
@@ -21,6 +28,10 @@ class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
     MANAGER: _ClassVar[ProcessRole]
     GATEWAY: _ClassVar[ProcessRole]
+PARTITION_DELETE_STATE_UNKNOWN: RemotePartitionDeleteState
+DELETE_PARTITION_MARKED: RemotePartitionDeleteState
+DELETE_PARTITION_STARTED: RemotePartitionDeleteState
+DELETE_PARTITION_FINISHED: RemotePartitionDeleteState
 POLICY_STATE_UNKNOWN: PolicyState
 ENABLING: PolicyState
 ACTIVE: PolicyState
@@ -31,7 +42,7 @@ MANAGER: ProcessRole
 GATEWAY: ProcessRole
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +53,8 @@ class MetadataEvent(_message.Message):
     PROCESS_REGISTERED_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_DEAD_LETTERED_FIELD_NUMBER: _ClassVar[int]
     LOG_START_REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_DELETE_FIELD_NUMBER: _ClassVar[int]
+    READ_LEASE_TAKEN_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -52,7 +65,9 @@ class MetadataEvent(_message.Message):
     process_registered: ProcessRegistered
     segment_dead_lettered: SegmentDeadLettered
     log_start_requested: LogStartRequested
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ...) -> None: ...
+    partition_delete: RemotePartitionDeleteMetadata
+    read_lease_taken: ReadLeaseTaken
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -117,6 +132,34 @@ class LogStartRequested(_message.Message):
     topic_id_partition: _segment_pb2.TopicIdPartition
     offset: int
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class RemotePartitionDeleteMetadata(_message.Message):
+    __slots__ = ("topic_id_partition", "state", "event_timestamp_ms", "broker_id")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TIMESTAMP_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    state: RemotePartitionDeleteState
+    event_timestamp_ms: int
+    broker_id: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., state: _Optional[_Union[RemotePartitionDeleteState, str]] = ..., event_timestamp_ms: _Optional[int] = ..., broker_id: _Optional[int] = ...) -> None: ...
+
+class ReadLeaseTaken(_message.Message):
+    __slots__ = ("topic_id_partition", "lease_id", "start_offset", "end_offset", "duration_ms", "holder")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    lease_id: bytes
+    start_offset: int
+    end_offset: int
+    duration_ms: int
+    holder: str
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., duration_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class OriginalConfig(_message.Message):
     __slots__ = ("name", "value")

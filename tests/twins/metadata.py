@@ -43,10 +43,14 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
         *,
         states: Sequence[SegmentState] | None = None,
         from_offset: int = 0,
+        leader_epoch: int | None = None,
     ) -> Iterator[SegmentRecord]:
         self.refresh()
         return super().list_remote_log_segments(
-            topic_id_partition, states=states, from_offset=from_offset
+            topic_id_partition,
+            states=states,
+            from_offset=from_offset,
+            leader_epoch=leader_epoch,
         )
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:

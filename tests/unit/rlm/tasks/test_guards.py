@@ -43,9 +43,13 @@ class ViewedMetadata(FreshMetadata):
         *,
         states: Sequence[SegmentState] | None = None,
         from_offset: int = 0,
+        leader_epoch: int | None = None,
     ) -> Iterator[SegmentRecord]:
         found = super().list_remote_log_segments(
-            topic_id_partition, states=states, from_offset=from_offset
+            topic_id_partition,
+            states=states,
+            from_offset=from_offset,
+            leader_epoch=leader_epoch,
         )
         return iter([replace(r, metadata=self.shown(r.metadata)) for r in found])
 

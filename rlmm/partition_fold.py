@@ -1,0 +1,133 @@
+"""What a record about a partition as a whole does; the rules are listed in rlmm/fold.py. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from rlmm.events import (
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    LogStartRequested,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
+)
+from rlmm.fold_state import FoldState, Refusal
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject
+from rlmm.spi import PartitionState, ReadLease
+
+_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusal | None:
+    """The last claim of the highest epoch owns."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.CLAIM, subject, step.event_id, offset)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    before = state.partition_state(subject)
+    if before.owner and step.writer.leader_epoch < before.owner.leader_epoch:
+        return Refusal.STALE_EPOCH
+    state.put_partition(subject, replace(before, owner=step.writer, lineage=step.lineage))
+    return None
+
+
+def fold_fenced(
+    state: FoldState, step: LocalLogTrimmed | LogStartAdvanced, offset: int
+) -> Refusal | None:
+    """Trims and log starts: both are maxima, and both keys are remembered, accepted or not."""
+    subject = partition_subject(step.topic_id_partition)
+    before = state.partition_state(subject)
+    if isinstance(step, LocalLogTrimmed):
+        kind, current = RecordKind.TRIM, before.trimmed_offset
+        after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
+    else:
+        kind, current = RecordKind.LOG_START, before.log_start_offset
+        after = _without_met_request(replace(before, log_start_offset=step.offset))
+    _remember(state, kind, subject, step.event_id, offset)
+    if before.owner != step.writer:
+        return Refusal.NOT_OWNER
+    if current is not None and step.offset < current:
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, after)
+    return None
+
+
+def fold_log_start_request(
+    state: FoldState, step: LogStartRequested, offset: int
+) -> Refusal | None:
+    """A maximum, above what is known already."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.LOG_START_REQUEST, subject, step.event_id, offset)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    before = state.partition_state(subject)
+    known = (before.log_start_offset, before.log_start_requested_offset)
+    if any(current is not None and step.offset <= current for current in known):
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, replace(before, log_start_requested_offset=step.offset))
+    return None
+
+
+def fold_partition_delete(state: FoldState, step: RemotePartitionDeleteMetadata) -> Refusal | None:
+    """Each step once, in order; the last one forgets all else."""
+    subject = partition_subject(step.topic_id_partition)
+    before = state.partition_deletion(subject)
+    reached = 0 if before is None else before.value
+    if step.state.value != reached + 1:
+        return Refusal.STEP_BACK if step.state.value <= reached else Refusal.SKIPPED_STATE
+    state.put_partition_deletion(subject, step.state)
+    if step.state is _DELETED:
+        state.put_partition(subject, PartitionState())
+    return None
+
+
+def fold_read_lease(state: FoldState, step: ReadLeaseTaken, append_time_ms: int) -> Refusal | None:
+    """The last record of a lease holds."""
+    subject = partition_subject(step.topic_id_partition)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    lease = ReadLease(
+        lease_id=step.lease_id,
+        offsets=step.offsets,
+        expires_ms=append_time_ms + step.duration_ms,
+        holder=step.holder,
+    )
+    before = _without_lease(state.partition_state(subject), step.lease_id)
+    leases = sorted((*before.read_leases, lease), key=lambda each: each.lease_id)
+    state.put_partition(subject, replace(before, read_leases=tuple(leases)))
+    return None
+
+
+def _remember(
+    state: FoldState, kind: RecordKind, subject: bytes, event_id: UUID, offset: int
+) -> None:
+    state.put_record_key(RecordKey(kind=kind, subject=subject, event_id=event_id.bytes), offset)
+
+
+def _without_met_request(state: PartitionState) -> PartitionState:
+    requested, start = state.log_start_requested_offset, state.log_start_offset
+    if requested is None or start is None or requested > start:
+        return state
+    return replace(state, log_start_requested_offset=None)
+
+
+def _without_lease(state: PartitionState, lease_id: UUID) -> PartitionState:
+    left = tuple(lease for lease in state.read_leases if lease.lease_id != lease_id)
+    return replace(state, read_leases=left)
+
+
+def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:
+    """A claim's tombstone: refused while the claim may still decide something."""
+    if state.partition_deletion(key.subject) is not _DELETED:
+        return Refusal.CLAIM_REMOVED
+    state.put_record_key(key, None)
+    return None
+
+
+def release_read_lease(state: FoldState, key: RecordKey) -> None:
+    """A lease's tombstone."""
+    before = state.partition_state(key.subject)
+    state.put_partition(key.subject, _without_lease(before, UUID(bytes=key.event_id)))

@@ -1,0 +1,116 @@
+"""What a segment's record does; the rules are listed in rlmm/fold.py. Pure."""
+
+from __future__ import annotations
+
+from rlmm.events import SegmentDeadLettered
+from rlmm.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, segment_subject
+from rlmm.segment_entry import SegmentEntry, with_record
+from rlmm.steps import SegmentStep
+from rsm.segment.metadata import SegmentState, Writer
+
+STARTED = SegmentState.COPY_SEGMENT_STARTED
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+
+
+def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
+    """A segment's next state, or only its record's id if that is refused."""
+    subject, append_time_ms = step.subject, record.append_time_ms
+    before = state.segment_entry(subject)
+    refusal = _segment_refusal(state, step, before, append_time_ms)
+    if refusal:
+        _note_refused(state, subject, before, step.event_id)
+        return refusal
+    deadline_ms = step.copy_deadline_ms
+    if step.state is STARTED and step.copy_timeout_ms:
+        deadline_ms = append_time_ms + step.copy_timeout_ms
+    if before and before.copy_deadline_ms > deadline_ms:
+        deadline_ms = before.copy_deadline_ms
+    entry = SegmentEntry(
+        records=with_record(before, step.event_id, accepted=True),
+        state=step.state,
+        dead_lettered=before.dead_lettered if before else False,
+        base_offset=step.base_offset,
+        end_offset=step.end_offset,
+        size_bytes=step.size_bytes,
+        has_transaction_index=step.has_transaction_index,
+        changed_ms=append_time_ms,
+        copy_deadline_ms=deadline_ms,
+        metadata_partition=record.partition,
+        metadata_offset=record.offset,
+        epochs=step.epochs,
+        value=step.value,
+    )
+    state.put_segment(subject, entry)
+    return None
+
+
+def fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal | None:
+    """Marks a deletion that failed; the segment stays in its state."""
+    subject, event_id = segment_subject(step.segment_id), step.event_id.bytes
+    before = state.segment_entry(subject)
+    if before is None or before.state is not DELETE_STARTED:
+        _note_refused(state, subject, before, event_id)
+        unknown = before is None or before.state is None
+        return Refusal.UNKNOWN_SEGMENT if unknown else Refusal.UNEXPECTED_STATE
+    records = with_record(before, event_id, accepted=True)
+    state.put_segment(subject, before._replace(records=records, dead_lettered=True))
+    return None
+
+
+def erase_segment(state: FoldState, key: RecordKey) -> None:
+    """A tombstone of any of a segment's records."""
+    before = state.segment_entry(key.subject)
+    if before is None:
+        return
+    # The keys of the records that are left are remembered: their tombstones may still follow.
+    records = before.without_record(key.event_id)
+    state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
+
+
+def _segment_refusal(
+    state: FoldState, step: SegmentStep, before: SegmentEntry | None, append_time_ms: int
+) -> Refusal | None:
+    current = before.state if before else None
+    wanted = step.state
+    if wanted is DELETE_STARTED and not _owns(state, step.subject, step.writer):
+        return Refusal.NOT_OWNER
+    if not _may_follow(current, wanted):
+        if current is None:
+            return Refusal.UNKNOWN_SEGMENT
+        return Refusal.STEP_BACK if current.value >= wanted.value else Refusal.SKIPPED_STATE
+    if current is None and state.partition_deletion(step.subject[:PARTITION_SUBJECT_BYTES]):
+        return Refusal.PARTITION_DELETED
+    if wanted is DELETE_STARTED and step.expected_state is not current:
+        return Refusal.UNEXPECTED_STATE
+    if wanted is FINISHED:
+        # The event names its own deadline, so a fold that no longer has STARTED refuses it too.
+        started_deadline_ms = before.copy_deadline_ms if before else 0
+        for deadline_ms in (step.copy_deadline_ms, started_deadline_ms):
+            if deadline_ms and append_time_ms > deadline_ms:
+                return Refusal.TOO_LATE
+    return None
+
+
+def _may_follow(current: SegmentState | None, wanted: SegmentState) -> bool:
+    if wanted is STARTED:
+        return current is None
+    if wanted is FINISHED:
+        return current is None or current is STARTED
+    if wanted is DELETE_STARTED:
+        return current is STARTED or current is FINISHED
+    return current is DELETE_STARTED
+
+
+def _note_refused(
+    state: FoldState, subject: bytes, before: SegmentEntry | None, event_id: bytes
+) -> None:
+    records = with_record(before, event_id, accepted=False)
+    entry = before._replace(records=records) if before else SegmentEntry(records=records)
+    state.put_segment(subject, entry)
+
+
+def _owns(state: FoldState, subject: bytes, writer: Writer | None) -> bool:
+    return state.partition_state(subject[:PARTITION_SUBJECT_BYTES]).owner == writer
