@@ -42,6 +42,7 @@ class ManagerGauges:
     def _show_metadata(self, counted: MetadataMetrics) -> None:
         metrics = self._metrics
         metrics.metadata_lag_events.set(counted.lag_events_count)
+        metrics.metadata_newer_records.set(counted.newer_records_count)
         self._carry(metrics.metadata_events_applied, "", counted.applied_events_count)
         self._carry(metrics.metadata_rebuilds, "", counted.rebuilds_count)
         for reason, count in counted.refused_events_count.items():
@@ -67,3 +68,5 @@ class ManagerGauges:
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
         reason = None if report.trim_held is None else report.trim_held.reason
         self._metrics.set_trim_held(tip.topic, tip.partition, reason=reason)
+        kept = None if report.expiry_held is None else report.expiry_held.reason
+        self._metrics.set_expiry_held(tip.topic, tip.partition, reason=kept)

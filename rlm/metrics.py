@@ -34,7 +34,7 @@ class Metrics:
         """Register every metric with `registry`; twice with the same one is a ValueError."""
         self.registry = registry
         self._descriptions: list[MetricDescription] = []
-        self._trim_held_reasons: dict[tuple[str, str], str] = {}
+        self._held_reasons: dict[tuple[Gauge, str, str], str] = {}
         self._lock = threading.Lock()
         self._define_copies()
         self._define_deletions()
@@ -58,18 +58,25 @@ class Metrics:
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
         self.set_trim_held(topic, partition, reason=None)
+        self.set_expiry_held(topic, partition, reason=None)
 
     def set_trim_held(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why a partition is not trimmed now; None if nothing holds its trim."""
-        subject = (topic, str(partition))
+        self._set_held(self.trim_held, (topic, str(partition)), reason)
+
+    def set_expiry_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+        """Record why what is to expire of a partition stays; None if nothing holds it."""
+        self._set_held(self.expiry_held, (topic, str(partition)), reason)
+
+    def _set_held(self, gauge: Gauge, subject: tuple[str, str], reason: str | None) -> None:
         with self._lock:
-            previous = self._trim_held_reasons.pop(subject, None)
+            previous = self._held_reasons.pop((gauge, *subject), None)
             if reason is not None:
-                self._trim_held_reasons[subject] = reason
+                self._held_reasons[gauge, *subject] = reason
             if previous is not None and previous != reason:
-                self.trim_held.remove(*subject, previous)
+                gauge.remove(*subject, previous)
             if reason is not None:
-                self.trim_held.labels(*subject, reason).set(1)
+                gauge.labels(*subject, reason).set(1)
 
     def _define_copies(self) -> None:
         self.remote_copy_bytes = self._counter(
@@ -132,6 +139,12 @@ class Metrics:
             "rlm_metadata_lag_events", "Records of the metadata topic not applied yet.", ()
         )
 
+        self.metadata_newer_records = self._gauge(
+            "rlm_metadata_newer_records",
+            "Records that only a newer version understands; what they concern is left alone.",
+            (),
+        )
+
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(
             "kafka_server_remote_log_size_bytes",
@@ -154,6 +167,11 @@ class Metrics:
         self.trim_held = self._gauge(
             "rlm_trim_held",
             "1 while a partition's local log is not trimmed, for the reason in the label.",
+            (*_BY_PARTITION, "reason"),
+        )
+        self.expiry_held = self._gauge(
+            "rlm_expiry_held",
+            "1 while data of a partition stays past its retention, for the reason in the label.",
             (*_BY_PARTITION, "reason"),
         )
         self.task_failures = self._counter(

@@ -35,6 +35,8 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     """
     if not view.owned or view.policy.state not in COPYING_STATES:
         return ()
+    if view.state.deletion is not None:
+        return ()
     if view.conflict_offset is not None or view.untierable is not None:
         return ()
     if view.epochs_known_from_offset is not None:

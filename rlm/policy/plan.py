@@ -16,11 +16,12 @@ from rlm.policy.leftovers import (
     forgettable,
     removable_after_disabling,
 )
+from rlm.policy.read_leases import ExpiryHeld, held_by, lease_on, log_start_within_leases
 from rlm.policy.retention import expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.spi import SegmentRecord
+from rlmm.spi import ReadLease, SegmentRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,32 +49,45 @@ class Plan:
     deletions: tuple[DeleteSegment, ...] = ()
     forgets: tuple[SegmentRecord, ...] = ()
     trim: TrimDecision = field(default_factory=TrimDecision)
+    expiry_held: ExpiryHeld | None = None
 
 
 def plan(view: PartitionView) -> Plan:
-    """Decide. A partition whose newest claim is not ours gets no action, only what holds it."""
-    if not view.owned:
+    """Decide. What is not ours, or not wholly understood, gets no action, only what holds it."""
+    if not view.owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
+    log_start, lease_ahead = _log_start(view)
+    deletions, lease_behind = _deletions(view)
+    lease = lease_behind or lease_ahead
     return Plan(
         copies=copy_candidates(view),
-        log_start=_log_start(view),
-        deletions=_deletions(view),
+        log_start=log_start,
+        deletions=deletions,
+        expiry_held=None if lease is None else held_by(lease),
         forgets=forgettable(view),
         trim=decide_trim(view),
     )
 
 
-def _log_start(view: PartitionView) -> AdvanceLogStart | None:
-    """The first one fixes where the log began when tiering did; later ones are expiry."""
-    if view.state.log_start_offset is None:
-        return AdvanceLogStart(
+def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ReadLease | None]:
+    """The first one fixes where the log began when tiering did; later ones are expiry.
+
+    Beside it the lease that holds expiry back.
+    """
+    current = view.state.log_start_offset
+    if current is None:
+        began = AdvanceLogStart(
             offset=view.local_start_offset, reason="log start when tiering began"
         )
-    cut = expiry_cut(view)
+        return began, None
+    wanted, lease = None, None
+    if (cut := expiry_cut(view)) is not None:
+        offset, lease = log_start_within_leases(view, cut.offset)
+        wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
     requested = _requested_start(view)
-    if requested is not None and (cut is None or cut.offset < requested):
-        return AdvanceLogStart(offset=requested, reason="records deleted by a client")
-    return None if cut is None else AdvanceLogStart(offset=cut.offset, reason=cut.reason)
+    if requested is not None and (wanted is None or wanted.offset < requested):
+        wanted = AdvanceLogStart(offset=requested, reason="records deleted by a client")
+    return wanted, lease
 
 
 def _requested_start(view: PartitionView) -> int | None:
@@ -88,15 +102,22 @@ def _requested_start(view: PartitionView) -> int | None:
     return offset if current is None or offset > current else None
 
 
-def _deletions(view: PartitionView) -> tuple[DeleteSegment, ...]:
+def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ReadLease | None]:
+    """What is to be deleted, and the lease that holds the first of what stays."""
+    found = [
+        DeleteSegment(record=record, reason="copy did not finish")
+        for record in dangling_copies(view)
+    ]
     kinds = (
-        (dangling_copies(view), "copy did not finish"),
         (begun_deletions(view), "deletion did not finish"),
         (() if view.diverged else below_log_start(view), "below log start"),
         (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )
-    return tuple(
-        DeleteSegment(record=record, reason=reason)
-        for records, reason in kinds
-        for record in records
-    )
+    holding: ReadLease | None = None
+    for records, reason in kinds:
+        for record in records:
+            lease = lease_on(view.read_leases, record.metadata.offsets)
+            if lease is None:
+                found.append(DeleteSegment(record=record, reason=reason))
+            holding = holding or lease
+    return tuple(found), holding

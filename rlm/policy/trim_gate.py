@@ -86,6 +86,13 @@ def _blocked(view: PartitionView) -> TrimHeld | None:
         return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
         return TrimHeld(reason="not_owner")
+    if view.newer is not None:
+        values = {
+            "needs_fold_version": view.newer.needs_fold_version,
+            "metadata_partition": view.newer.position.partition,
+            "metadata_offset": view.newer.position.offset,
+        }
+        return TrimHeld(reason="newer_record", values=values)
     if view.untierable is not None:
         return TrimHeld(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:

@@ -10,7 +10,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rlm.source.log_source import LocalLog
 from rlmm.events import ProcessRegistered, TopicPolicy
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.spi import NewerRecord, PartitionState, ReadLease, SegmentRecord
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
@@ -41,6 +41,7 @@ class PartitionView:
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
     `gateways` are the live ones: they must know of what is stored before it leaves the broker.
+    `newer` is a record about this partition that a newer version must fold, None if there is none.
     """
 
     topic_id_partition: TopicIdPartition
@@ -55,6 +56,7 @@ class PartitionView:
     limits: PolicyLimits
     untierable: str | None = None
     gateways: tuple[ProcessRegistered, ...] = ()
+    newer: NewerRecord | None = None
 
     @cached_property
     def _stitched(self) -> StitchedLineage:
@@ -100,6 +102,11 @@ class PartitionView:
     def owned(self) -> bool:
         """Whether our own claim is the newest one that the metadata knows."""
         return self.state.owner == self.writer
+
+    @cached_property
+    def read_leases(self) -> tuple[ReadLease, ...]:
+        """The leases that have not expired, by the brokers' clock."""
+        return self.state.leases_held(self.moment.broker_ms)
 
     @property
     def copy_end_offset(self) -> int:

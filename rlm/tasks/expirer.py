@@ -13,6 +13,7 @@ import logging
 
 from rlm.metrics import Metrics
 from rlm.policy.plan import DeleteSegment
+from rlm.policy.read_leases import lease_on
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letter import DeadLetter
@@ -51,6 +52,8 @@ class Expirer:
         if self._pauses.pausing(action.record.metadata.segment_id.id):
             return False
         started = self._start(action, writer)
+        if self._is_read(action):
+            return False
         self._metrics.remote_delete_requests.labels(
             action.record.metadata.topic_id_partition.topic
         ).inc()
@@ -77,6 +80,18 @@ class Expirer:
             },
         )
         return True
+
+    def _is_read(self, action: DeleteSegment) -> bool:
+        """Whether somebody took a lease on it before the started event, and after the decision.
+
+        The objects wait for it; the segment no longer answers anyone who looks it up now.
+        """
+        metadata = action.record.metadata
+        if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
+            return False
+        state = self._metadata.partition_state(metadata.topic_id_partition)
+        leases = state.leases_held(self._metadata.broker_time_ms())
+        return lease_on(leases, metadata.offsets) is not None
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata

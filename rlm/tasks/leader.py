@@ -140,7 +140,7 @@ class LeaderCycle:
                     rule=decided.trim.rule,
                     planned_at_ms=planned_at_ms,
                 )
-            reports.append(leader_report(view, decided.trim))
+            reports.append(leader_report(view, decided.trim, decided.expiry_held))
         self._trim(trims)
         return reports
 
@@ -178,6 +178,7 @@ class LeaderCycle:
             limits=self._limits,
             untierable=untierable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+            newer=self._metadata.newer_record(tip),
         )
 
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:

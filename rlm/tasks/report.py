@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.policy.candidates import lag
+from rlm.policy.read_leases import ExpiryHeld
 from rlm.policy.trim_gate import TrimDecision, TrimHeld
 from rlm.policy.view import PartitionView
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -34,13 +35,16 @@ class PartitionReport:
     remote_segments: int = 0
     remote_bytes: int = 0
     trim_held: TrimHeld | None = None
+    expiry_held: ExpiryHeld | None = None
     copying: bool = False
     diverged: bool = False
     external_start: bool = False
     problem: str = ""
 
 
-def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionReport:
+def leader_report(
+    view: PartitionView, decision: TrimDecision, expiry_held: ExpiryHeld | None = None
+) -> PartitionReport:
     """Report a led partition from the view that was just decided on."""
     behind = lag(view)
     finished = [
@@ -59,11 +63,23 @@ def leader_report(view: PartitionView, decision: TrimDecision) -> PartitionRepor
         remote_segments=len(finished),
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         trim_held=decision.held,
+        expiry_held=expiry_held,
         copying=bool(view.in_flight),
         diverged=view.diverged,
         external_start=view.external_start,
-        problem="" if view.owned else "another process beside this broker owns the partition",
+        problem=_problem(view),
     )
+
+
+def _problem(view: PartitionView) -> str:
+    if not view.owned:
+        return "another process beside this broker owns the partition"
+    if view.newer is not None:
+        return (
+            "the metadata has a record that needs a newer version of this program: "
+            "nothing is copied, trimmed or deleted"
+        )
+    return ""
 
 
 def waiting_report(
@@ -87,7 +103,7 @@ def follower_report(tip: TopicIdPartition) -> PartitionReport:
 def report_as_json(report: PartitionReport) -> Mapping[str, object]:
     """A report as the manager's HTTP API shows it."""
     tip = report.topic_id_partition
-    held = report.trim_held
+    held, kept = report.trim_held, report.expiry_held
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -101,6 +117,7 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "remote_segments": report.remote_segments,
         "remote_bytes": report.remote_bytes,
         "trim_held": None if held is None else {"reason": held.reason, **held.values},
+        "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
         "copying": report.copying,
         "diverged": report.diverged,
         "external_start": report.external_start,

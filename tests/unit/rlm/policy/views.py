@@ -9,7 +9,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
 from rlmm.events import PolicyState, ProcessRegistered, TopicPolicy
-from rlmm.spi import MetadataPosition, PartitionState, SegmentRecord
+from rlmm.spi import MetadataPosition, NewerRecord, PartitionState, ReadLease, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -99,6 +99,8 @@ class Given:
     trimmed: int | None = None
     log_start_requested: int | None = None
     gateways: tuple[ProcessRegistered, ...] = ()
+    read_leases: tuple[ReadLease, ...] = ()
+    newer: NewerRecord | None = None
     owner: Writer | None = US
     stored_lineage: Lineage = LINEAGE
     checkpoint: Lineage = LINEAGE
@@ -119,6 +121,7 @@ class Given:
                 log_start_offset=self.log_start,
                 trimmed_offset=self.trimmed,
                 log_start_requested_offset=self.log_start_requested,
+                read_leases=self.read_leases,
             ),
             offsets=PartitionOffsets(
                 log_start_offset=self.local_start,
@@ -136,6 +139,7 @@ class Given:
             moment=Moment(wall_ms=NOW_MS, broker_ms=self.broker_ms),
             limits=self.limits,
             gateways=self.gateways,
+            newer=self.newer,
         )
 
 
