@@ -23,7 +23,12 @@ CLUSTER_PARTITION = 0
 
 def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
     """CRC32C of the topic id (16 bytes) and the partition (u32, big endian), modulo the count."""
-    return crc32c(partition_subject(value)) % partition_count
+    return subject_partition(partition_subject(value), partition_count)
+
+
+def subject_partition(subject: bytes, partition_count: int) -> int:
+    """`metadata_partition` of a partition subject (rlmm/record_keys.py)."""
+    return crc32c(subject) % partition_count
 
 
 def event_partition(event: Event, partition_count: int) -> int:

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
-from rlmm.cache.ordered_store import OrderedStore, StoreBatch, StoreReader, Table
+from rlmm.cache.ordered_store import (
+    OrderedStore,
+    StoreBatch,
+    StoreReader,
+    StoreSize,
+    Table,
+)
 
 _SORT_AT_ONCE_COUNT = 64
 
@@ -21,6 +27,12 @@ class _SortedTable:
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
         self.keys: list[bytes] = []
+
+    def remove(self, start: bytes, end: bytes) -> None:
+        first, last = bisect_left(self.keys, start), bisect_left(self.keys, end)
+        for key in self.keys[first:last]:
+            del self.values[key]
+        del self.keys[first:last]
 
     def update(self, changes: dict[bytes, bytes | None]) -> None:
         added = []
@@ -45,12 +57,16 @@ class _MemoryBatch(StoreBatch):
     def __init__(self) -> None:
         self.cleared = False
         self.changes: dict[Table, dict[bytes, bytes | None]] = {}
+        self.ranges: list[tuple[Table, bytes, bytes]] = []
 
     def put(self, table: Table, key: bytes, value: bytes) -> None:
         self.changes.setdefault(table, {})[key] = value
 
     def delete(self, table: Table, key: bytes) -> None:
         self.changes.setdefault(table, {})[key] = None
+
+    def delete_range(self, table: Table, start: bytes, end: bytes) -> None:
+        self.ranges.append((table, start, end))
 
     def clear_tables(self) -> None:
         self.cleared = True
@@ -99,6 +115,8 @@ class MemoryStore(OrderedStore):
         with self._lock:
             if batch.cleared:
                 self._tables = {table: _SortedTable() for table in Table}
+            for table, start, end in batch.ranges:
+                self._tables[table].remove(start, end)
             for table, changes in batch.changes.items():
                 self._tables[table].update(changes)
 
@@ -106,6 +124,10 @@ class MemoryStore(OrderedStore):
     def read(self, *tables: Table) -> Iterator[StoreReader]:
         with self._lock:
             yield _MemoryReader({table: self._tables[table] for table in tables})
+
+    def size(self) -> StoreSize:
+        counts = {table: len(each.keys) for table, each in self._tables.items()}
+        return StoreSize(entry_counts=counts)
 
     def failure(self) -> str:
         return ""

@@ -6,7 +6,7 @@ feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -25,8 +25,9 @@ from rlmm.cache.keys import (
     record_key_prefix,
     unpack_number,
 )
-from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
+from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
 from rlmm.cache.overlay import Overlay
+from rlmm.cache.partition_data import drop_partitions
 from rlmm.cache.segment_index import (
     epoch_segments,
     epoch_size_bytes,
@@ -91,9 +92,17 @@ class MetadataCache:
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
         self._store.write(batch)
 
+    def drop(self, metadata_partitions: Collection[int], partition_count: int) -> None:
+        """Forget some metadata partitions of the topic, as if they had never been read; atomic."""
+        drop_partitions(self._store, metadata_partitions, partition_count)
+
     def set_aside(self, stored: TopicIdentity) -> str:
         """Forget everything, as if new. Returns where it is kept; empty if it is not kept."""
         return self._store.set_aside(stored.topic_id)
+
+    def size(self) -> StoreSize:
+        """What the cache takes on disk and in memory, and how many rows it has."""
+        return self._store.size()
 
     def failure(self) -> str:
         """Why the cache can't be written, until `recover` succeeds; empty while it can."""

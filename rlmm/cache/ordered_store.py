@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -22,6 +23,16 @@ class Table(Enum):
 
     # Tables are looked up at each access, and Enum's own hash is that of a name.
     __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSize:
+    """What a store takes. `entry_counts` may be estimates; memory is what is held as of now."""
+
+    disk_bytes: int = 0
+    block_cache_bytes: int = 0
+    write_buffer_bytes: int = 0
+    entry_counts: Mapping[Table, int] = field(default_factory=dict)
 
 
 class StoreReader(ABC):
@@ -52,6 +63,13 @@ class StoreBatch(ABC):
         """Remove a key; nothing happens if it is not there."""
 
     @abstractmethod
+    def delete_range(self, table: Table, start: bytes, end: bytes) -> None:
+        """Remove the keys in [start, end) that were written before this batch.
+
+        Nothing that this batch puts may lie in it.
+        """
+
+    @abstractmethod
     def clear_tables(self) -> None:
         """Remove all keys of all tables, those put earlier in this batch included."""
 
@@ -77,6 +95,10 @@ class OrderedStore(ABC):
     @abstractmethod
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
         """A consistent view of these tables as of now. Writers may wait for it: close it soon."""
+
+    @abstractmethod
+    def size(self) -> StoreSize:
+        """What the store takes now; nothing while it can't be used. Cheap enough to be scraped."""
 
     @abstractmethod
     def failure(self) -> str:

@@ -1,9 +1,10 @@
 """OrderedStore in RocksDB: one column family per table. The only module that knows rocksdict.
 
 A directory that RocksDB calls corrupt is removed and begun anew, for the topic holds all that was
-in it; one that is locked or that the disk refuses is left alone. What is found corrupt while
-running leaves a mark, and the next start begins anew. After a failed write RocksDB refuses all
-further ones, also when there is space again, until the directory is opened anew.
+in it; one that is locked or that the disk refuses is left alone, and can be opened later. What is
+found corrupt while running leaves a mark, and the next start begins anew. After a failed write
+RocksDB refuses all further ones, also when there is space again, until the directory is opened
+anew.
 
 Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
 (index and filter blocks are in the block cache).
@@ -33,7 +34,13 @@ from rocksdict import (
     WriteBufferManager,
 )
 
-from rlmm.cache.ordered_store import OrderedStore, StoreBatch, StoreReader, Table
+from rlmm.cache.ordered_store import (
+    OrderedStore,
+    StoreBatch,
+    StoreReader,
+    StoreSize,
+    Table,
+)
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 logger = logging.getLogger(__name__)
@@ -64,6 +71,9 @@ class _RocksDbBatch(StoreBatch):
 
     def delete(self, table: Table, key: bytes) -> None:
         self.changes.delete(key, self._handles[table])
+
+    def delete_range(self, table: Table, start: bytes, end: bytes) -> None:
+        self.changes.delete_range(start, end, self._handles[table])
 
     def clear_tables(self) -> None:
         self.changes.clear()
@@ -145,9 +155,16 @@ class RocksDbStore(OrderedStore):
     """One directory, one process. `damage` tells why the directory was begun anew, if it was."""
 
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
-        """Open the directory, or make it. RetriableError if it is locked or the disk refuses."""
+        """Open the directory, or make it.
+
+        If it is locked or the disk refuses, `failure` says so until `reopen` succeeds.
+        """
         self._directory = directory
         self._settings = settings or RocksDbSettings()
+        self._block_cache = Cache(self._settings.block_cache_bytes)
+        self._write_buffers = WriteBufferManager(
+            self._settings.write_buffer_bytes, allow_stall=False
+        )
         self._write_lock = Lock()
         self._errors = _ErrorMap(directory)
         self._failure = ""
@@ -155,7 +172,8 @@ class RocksDbStore(OrderedStore):
         self._handles: dict[Table, ColumnFamily] = {}
         self._db: Rdict | None = None
         self.damage = ""
-        self._open_or_begin_anew()
+        with suppress(CorruptError, RetriableError), self._failing_until_opened():
+            self._open_or_begin_anew()
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         try:
@@ -183,6 +201,22 @@ class RocksDbStore(OrderedStore):
             yield _RocksDbReader(iterators, self._errors)
         finally:
             iterators.clear()  # one that is left would hold RocksDB's lock
+
+    def size(self) -> StoreSize:
+        try:
+            counts = {
+                table: family.property_int_value("rocksdb.estimate-num-keys") or 0
+                for table, family in list(self._families.items())
+            }
+            disk_bytes = sum(each.stat().st_size for each in self._directory.iterdir())
+        except (DbClosedError, OSError):
+            return StoreSize()  # it is just being opened anew, or a file was just removed
+        return StoreSize(
+            disk_bytes=disk_bytes,
+            block_cache_bytes=self._block_cache.get_usage(),
+            write_buffer_bytes=self._write_buffers.get_usage(),
+            entry_counts=counts,
+        )
 
     def failure(self) -> str:
         return self._failure
@@ -252,9 +286,10 @@ class RocksDbStore(OrderedStore):
             self._open()
 
     def _open(self) -> None:
-        cache = Cache(self._settings.block_cache_bytes)
-        families = {table.value: _family_options(self._settings, cache) for table in Table}
-        options = _database_options(self._settings, cache)
+        families = {
+            table.value: _family_options(self._settings, self._block_cache) for table in Table
+        }
+        options = _database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(parents=True, exist_ok=True)
             db = Rdict(str(self._directory), options, column_families=families)
@@ -268,13 +303,14 @@ class RocksDbStore(OrderedStore):
         shutil.rmtree(self._directory)
 
 
-def _database_options(settings: RocksDbSettings, cache: Cache) -> Options:
+def _database_options(
+    settings: RocksDbSettings, cache: Cache, buffers: WriteBufferManager
+) -> Options:
     options = _family_options(settings, cache)
     options.create_if_missing(True)  # noqa: FBT003 - positional only
     options.create_missing_column_families(True)  # noqa: FBT003 - positional only
     options.set_max_open_files(settings.max_open_files)
     options.set_keep_log_file_num(2)
-    buffers = WriteBufferManager(settings.write_buffer_bytes, allow_stall=False)
     options.set_write_buffer_manager(buffers)
     options.set_max_total_wal_size(4 * settings.write_buffer_bytes)
     return options

@@ -68,6 +68,28 @@ def test_tables_when_cleared_then_only_what_came_after_is_left(store: OrderedSto
         assert list(reader.ascending(SEGMENTS, b"", b"\xff" * 64)) == [(b"new", b"2")]
 
 
+def test_range_when_deleted_then_only_its_keys_of_its_table_go(store: OrderedStore) -> None:
+    put(store, {b"a": b"1", b"b": b"1", b"bb": b"1", b"c": b"1"})
+    put(store, {b"b": b"1"}, CLUSTER)
+    batch = store.batch()
+    batch.delete_range(SEGMENTS, b"b", b"c")
+    batch.put(SEGMENTS, b"d", b"2")
+
+    store.write(batch)
+
+    with store.read(SEGMENTS) as reader:
+        left = [key for key, _ in reader.ascending(SEGMENTS, b"", b"z")]
+    assert left == [b"a", b"c", b"d"]
+    assert store.get(CLUSTER, b"b") == b"1"
+
+
+def test_size_when_rows_were_written_then_counts_them(store: OrderedStore) -> None:
+    put(store, {b"a": b"1", b"b": b"1"})
+
+    assert store.size().entry_counts[SEGMENTS] == 2
+    assert store.size().entry_counts[CLUSTER] == 0
+
+
 def test_view_when_missing_keys_are_asked_then_answers_none(store: OrderedStore) -> None:
     put(store, {b"b": b"1"})
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rlmm.cache.ordered_store import Table
-from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.ordered_store import StoreSize, Table
+from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
 from rsm.segment.errors import CorruptError, RetriableError
 
 ROW = (Table.SEGMENTS, b"key")
@@ -102,12 +103,20 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
     assert rows_after_opening(directory) == (None, "found damaged while it was in use")
 
 
-def test_store_when_another_holds_the_directory_then_is_left_alone(tmp_path: Path) -> None:
+def test_store_when_another_holds_the_directory_then_waits_until_it_leaves(
+    tmp_path: Path,
+) -> None:
+    holder = RocksDbStore(tmp_path / "cache")
     store = RocksDbStore(tmp_path / "cache")
-
+    reason = store.failure()
     with pytest.raises(RetriableError):
-        RocksDbStore(tmp_path / "cache")
+        store.get(*ROW)
+    holder.close()
 
+    store.reopen()
+
+    assert "lock" in reason
+    assert (store.failure(), store.get(*ROW)) == ("", None)
     store.close()
 
 
@@ -115,9 +124,10 @@ def test_store_when_the_place_is_a_file_then_is_left_alone(tmp_path: Path) -> No
     place = tmp_path / "cache"
     place.write_text("somebody's")
 
-    with pytest.raises(RetriableError):
-        RocksDbStore(place)
+    store = RocksDbStore(place)
 
+    assert store.failure()
+    assert store.size() == StoreSize()
     assert place.read_text() == "somebody's"
 
 
@@ -166,6 +176,42 @@ def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_anew(
     put(store, b"after", b"value")
     assert store.failure() == ""
     assert (store.get(*ROW), store.get(Table.SEGMENTS, b"after")) == (b"value", b"value")
+    store.close()
+
+
+def test_store_when_the_disk_is_full_at_the_start_then_opens_once_there_is_space(
+    tmp_path: Path,
+) -> None:
+    """A process starts degraded; nothing of what was written before is lost."""
+    directory = written(tmp_path / "cache")
+    with no_file_larger_than(0):
+        store = RocksDbStore(directory)
+        reason = store.failure()
+        with pytest.raises(RetriableError):
+            store.reopen()
+
+    store.reopen()
+
+    assert reason
+    assert (store.failure(), store.get(*ROW)) == ("", b"value")
+    store.close()
+
+
+def test_store_when_rows_are_read_then_tells_disk_and_memory_within_its_bounds(
+    tmp_path: Path,
+) -> None:
+    settings = RocksDbSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20)
+    store = RocksDbStore(tmp_path / "cache", settings)
+    for number in range(4_000):
+        put(store, b"%d" % number, random.Random(number).randbytes(1_000))
+    for number in range(4_000):
+        store.get(Table.SEGMENTS, b"%d" % number)
+
+    size = store.size()
+
+    assert size.disk_bytes > 1 << 20
+    assert 0 < size.block_cache_bytes <= 2 * settings.block_cache_bytes
+    assert 0 < size.write_buffer_bytes <= 3 * settings.write_buffer_bytes
     store.close()
 
 
