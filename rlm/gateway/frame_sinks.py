@@ -9,9 +9,13 @@ from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayErro
 from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frames import SIZE_BYTES
 
+_MAX_FRAME_BYTES = 0x7FFF_FFFF
+
 
 class Forwarded:
     """A frame that passes as it comes."""
+
+    passing_bytes = _MAX_FRAME_BYTES
 
     def __init__(
         self,
@@ -26,12 +30,17 @@ class Forwarded:
     def take(self, data: memoryview) -> None:
         self._actions().append(self._to(data))
 
+    def passed(self, count: int) -> None:
+        """Nothing is looked at."""
+
     def end(self) -> None:
         self._ended()
 
 
 class Gathered:
     """A frame that is handed over whole, without its size field."""
+
+    passing_bytes = 0
 
     def __init__(
         self,
@@ -50,6 +59,9 @@ class Gathered:
     def take(self, data: memoryview) -> None:
         self._content += data
 
+    def passed(self, count: int) -> None:
+        raise AssertionError("all of the frame is wanted")
+
     def end(self) -> None:
         self._handle(memoryview(self._content)[SIZE_BYTES:])
 
@@ -67,6 +79,13 @@ class Scanned:
         self._scanner = scanner
         self._ended = ended
         self._size_left_bytes = SIZE_BYTES
+
+    @property
+    def passing_bytes(self) -> int:
+        return self._scanner.passing_bytes
+
+    def passed(self, count: int) -> None:
+        self._scanner.passed(count)
 
     def take(self, data: memoryview) -> None:
         size_part_bytes = min(self._size_left_bytes, len(data))

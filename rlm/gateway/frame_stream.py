@@ -25,8 +25,15 @@ class FrameSink(Protocol):
     def take(self, data: memoryview) -> None:
         """The next bytes, which are valid until the buffer they were received in is reused."""
 
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go where the frame goes without being taken."""
+
+    def passed(self, count: int) -> None:
+        """So many of these did."""
+
     def end(self) -> None:
-        """All bytes were taken."""
+        """All bytes were taken, or have passed."""
 
 
 # Handed what has come of a frame behind its size field, and the size; None: more must come first.
@@ -83,19 +90,36 @@ class FrameStream:
             taken = data[position : position + self._left_bytes]
             position += len(taken)
             self._left_bytes -= len(taken)
-            if self._left_bytes:
-                self._sink = sink
-            else:
-                self._sink = None
+            self._sink = sink
             sink.take(taken)
             if not self._left_bytes:
-                self.ended_count += 1
-                sink.end()
+                self._end_frame(sink)
+
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go where their frame goes without being fed."""
+        if self._sink is None:
+            return 0
+        return min(self._sink.passing_bytes, self._left_bytes)
+
+    def passed(self, count: int) -> None:
+        """So many of these did; raises as `feed`."""
+        sink = self._sink
+        assert sink is not None
+        self._left_bytes -= count
+        sink.passed(count)
+        if not self._left_bytes:
+            self._end_frame(sink)
 
     def go_on(self) -> None:
         """Take up what was held, unless stopped; raises as `feed`."""
         if self._held and not self.stopped:
             self.feed(memoryview(b""))
+
+    def _end_frame(self, sink: FrameSink) -> None:
+        self._sink = None
+        self.ended_count += 1
+        sink.end()
 
     def _begin_frame(self, data: memoryview) -> FrameSink | None:
         if self.stopped or len(data) < SIZE_BYTES:

@@ -25,12 +25,15 @@ from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.connection_watch import Arrival
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
+from rlm.gateway.pipes import Pipes
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
+from rlm.gateway.splice import Splice, plain_socket
 
 _log = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
+_SPLICED_BYTES = 128 * 1024  # of fewer, setting about it costs as much as it saves
 
 
 class Relay:
@@ -44,6 +47,7 @@ class Relay:
         pool: Executor,
         context: Callable[[], GatewayContext],
         client: asyncio.Transport,
+        pipes: Pipes,
         closed: Callable[[CloseReason, str], None],
     ) -> None:
         self._session = session
@@ -54,6 +58,8 @@ class Relay:
         self._output = ClientOutput(client)
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
+        self._pipes = pipes
+        self._splice: Splice | None = None
         self._closed = closed
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -78,6 +84,7 @@ class Relay:
             broker.abort()
             return
         self._broker = broker
+        self._splice = self._splice_to_client(broker)
         self._pace()
 
     def client_received(self, data: memoryview) -> None:
@@ -87,6 +94,8 @@ class Relay:
     def broker_received(self, data: memoryview) -> None:
         """Take bytes, which may be changed; their buffer may be reused after."""
         self._run(lambda: self._session.from_broker(data))
+        if self._splice is not None and not self._is_closed:
+            self._pass_on_unread(self._splice)
 
     def client_is_full(self, *, is_full: bool) -> None:
         """The client's transport has enough, or takes more again."""
@@ -114,6 +123,8 @@ class Relay:
         self._reads.close()
         for task in self._tasks:
             task.cancel()
+        if self._splice is not None:
+            self._splice.close()
         if self._broker is not None:
             self._broker.close()
         if reason is CloseReason.CLIENT_LEFT:
@@ -132,6 +143,31 @@ class Relay:
     def _abort(self) -> None:
         self._output.drop()
         self._client.abort()
+
+    def _pass_on_unread(self, splice: Splice) -> None:
+        """What nobody needs to see, if it is much, and all before it has been sent."""
+        passing_bytes = self._session.passing_bytes
+        if passing_bytes >= _SPLICED_BYTES and not self._client.get_write_buffer_size():
+            splice.begin(passing_bytes)
+            self._pace()
+
+    def _splice_to_client(self, broker: asyncio.Transport) -> Splice | None:
+        """None where bytes can't be passed on inside the kernel."""
+        sockets = plain_socket(broker), plain_socket(self._client)
+        if sockets[0] is None or sockets[1] is None:
+            return None
+        return Splice(
+            sockets[0],
+            sockets[1],
+            pipes=self._pipes,
+            moved=lambda count: self._run(lambda: self._session.passed_on(count)),
+            failed=self._side_ended,
+        )
+
+    def _side_ended(self, reason: CloseReason) -> None:
+        self.close(reason)
+        if reason is CloseReason.CLIENT_LEFT:  # which its transport may not have seen yet
+            self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:
         """Take a step of the session and carry out what it decides."""
@@ -193,7 +229,9 @@ class Relay:
         is_blocked = self._output.is_blocked
         reads_client = self._session.reads_client and not self._broker_is_full and not is_blocked
         _set_reading(self._client, reads=reads_client)
-        _set_reading(self._broker, reads=self._session.reads_broker and not is_blocked)
+        is_spliced = self._splice is not None and self._splice.is_running
+        reads_broker = self._session.reads_broker and not is_blocked and not is_spliced
+        _set_reading(self._broker, reads=reads_broker)
 
 
 def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:

@@ -20,6 +20,7 @@ from rlm.gateway.connection_watch import ConnectionWatch
 from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
 from rlm.gateway.open_transports import OpenTransports
+from rlm.gateway.pipes import Pipes
 from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
@@ -94,6 +95,7 @@ class GatewayServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
         self._transports = OpenTransports()
+        self._pipes = Pipes()
 
     def start(self) -> None:
         """Look after the connections from now on."""
@@ -128,6 +130,7 @@ class GatewayServer:
         for acceptor in acceptors:
             await acceptor.wait_closed()
         await self._transports.gone(timeout_s=_LEAVE_S)
+        self._pipes.close()
 
     async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
         def client_side() -> ClientSide:
@@ -178,6 +181,7 @@ class GatewayServer:
             pool=parts.pool,
             context=parts.session.context,
             client=client,
+            pipes=self._pipes,
             closed=closed,
         )
         self._relays[number] = relay

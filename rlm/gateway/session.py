@@ -77,6 +77,15 @@ class Session:
         """Take what the broker sent, which may be changed in place; else as `from_client`."""
         return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.feed, data)
 
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the broker's next bytes go to the client unseen and unchanged."""
+        return self._answers.stream.passing_bytes
+
+    def passed_on(self, count: int) -> list[Action]:
+        """Take note that so many of these went there by another way."""
+        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.passed, count)
+
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
         """Take an outcome for each read of the action ReadRemote, in order; they are ours now."""
         return self._step(CloseReason.MALFORMED_ANSWER, self._answers.remote_read, outcomes)

@@ -46,6 +46,18 @@ class ChunkReader:
         """How much of the frame has not been fed yet."""
         return self._left_bytes
 
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes are of no interest; they may also go by unseen (`passed`)."""
+        return min(self.skip_bytes, self._left_bytes)
+
+    def passed(self, count: int) -> None:
+        """So many bytes went by, at most `passing_bytes`. Raises CorruptError as `feed`."""
+        self.skip_bytes -= count
+        self._left_bytes -= count
+        self._position += count
+        self._require_whole()
+
     def feed(self, chunk: memoryview) -> list[memoryview]:
         """Take the next bytes of the frame; returns what may be passed on, views of it mostly.
 
@@ -65,9 +77,12 @@ class ChunkReader:
                 passed.append(chunk[start:end])
             self._position = self.base_position + end
             self._held += chunk[end:]
+        self._require_whole()
+        return passed
+
+    def _require_whole(self) -> None:
         if not self._left_bytes and (self.step or self.skip_bytes):
             raise CorruptError("frame ends within its message", position=self._position)
-        return passed
 
     def _run(self, data: memoryview, position: int) -> int:
         """Take steps until the data ends; returns the position behind the last whole unit."""

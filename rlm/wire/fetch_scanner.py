@@ -125,6 +125,15 @@ class FetchResponseScanner:
         """Take the next bytes of the frame, behind its size; contract of ChunkReader.feed."""
         return self._reader.feed(chunk)
 
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go by unseen: they are records."""
+        return self._reader.passing_bytes
+
+    def passed(self, count: int) -> None:
+        """So many of them went by; contract of ChunkReader.passed."""
+        self._reader.passed(count)
+
     # Each step reads first, then changes: Incomplete must leave all as it was.
 
     def _read_head(self, data: Data, position: int) -> int:

@@ -62,15 +62,14 @@ class SessionWorld:
     ) -> None:
         self.clock = ManualClock()
         self.local_starts = LocalStarts()
-        self.session = Session(
-            SessionParts(
-                context=lambda: _CONTEXT,
-                view=FixedView(facts or {}),
-                local_starts=self.local_starts,
-                clock=self.clock,
-                limits=limits or SessionLimits(),
-            )
+        self.parts = SessionParts(
+            context=lambda: _CONTEXT,
+            view=FixedView(facts or {}),
+            local_starts=self.local_starts,
+            clock=self.clock,
+            limits=limits or SessionLimits(),
         )
+        self.session = Session(self.parts)
         self._broker_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self._client_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self.sent_to_client = bytearray()
@@ -82,9 +81,14 @@ class SessionWorld:
         """Hand over what the client sends, cut at these positions."""
         self._hand_over(self.session.from_client, data, chunks)
 
-    def broker_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
-        """Hand over what the broker sends, cut at these positions."""
-        self._hand_over(self.session.from_broker, data, chunks)
+    def broker_sends(
+        self, data: bytes, *, chunks: Sequence[int] = (), unread: bool = False
+    ) -> None:
+        """Hand over what the broker sends, cut at these positions.
+
+        If `unread`, what may go to the client without being read does.
+        """
+        self._hand_over(self._unread if unread else self.session.from_broker, data, chunks)
 
     def store_answers(self, *outcomes: RemoteOutcome) -> None:
         """Hand over what was read."""
@@ -114,6 +118,14 @@ class SessionWorld:
             view = memoryview(buffer)[: end - start]
             view[:] = data[start:end]
             self._carry_out(take(view))
+
+    def _unread(self, data: memoryview) -> list[Action]:
+        count = min(self.session.passing_bytes, len(data))
+        if not count:
+            return self.session.from_broker(data)
+        self._to_client(data[:count])
+        self._carry_out(self.session.passed_on(count))
+        return self._unread(data[count:]) if count < len(data) and self.closed is None else []
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
         for action in actions:

@@ -53,15 +53,16 @@ def _opaque_answer(correlation_id: int, body: bytes) -> bytes:
 @given(
     bodies=st.lists(st.binary(max_size=300), min_size=1, max_size=8),
     chunks=st.lists(st.integers(min_value=1, max_value=3_000), max_size=40),
+    unread=st.booleans(),
 )
 def test_opaque_frames_when_cut_anywhere_then_pass_unchanged_in_both_directions(
-    bodies: list[bytes], chunks: list[int]
+    bodies: list[bytes], chunks: list[int], unread: bool
 ) -> None:
     world = SessionWorld()
     requests = [_opaque_request(number, body) for number, body in enumerate(bodies)]
     answers = [_opaque_answer(number, body) for number, body in enumerate(bodies)]
     world.client_sends(b"".join(requests), chunks=chunks)
-    world.broker_sends(b"".join(answers), chunks=chunks)
+    world.broker_sends(b"".join(answers), chunks=chunks, unread=unread)
     assert world.at_broker() == [each[4:] for each in requests]
     assert world.at_client() == [each[4:] for each in answers]
     assert world.closed is None

@@ -110,9 +110,9 @@ def _answered(world: SessionWorld, version: int) -> tuple[PartitionData, ...]:
     return answer.responses[0].partitions
 
 
-@given(version=_VERSIONS, chunks=_CHUNKS)
+@given(version=_VERSIONS, chunks=_CHUNKS, unread=st.booleans())
 def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_is_cut(
-    version: int, chunks: list[int]
+    version: int, chunks: list[int], unread: bool
 ) -> None:
     """R17: sent without a session; the log start is that of both tiers."""
     world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=5)})
@@ -125,10 +125,27 @@ def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_
     found = _found(version, _local(0, b"x" * 400, version=version))
     if version >= 7:
         found = replace(found, session_id=77)
-    world.broker_sends(response(FETCH, version, found), chunks=chunks)
+    world.broker_sends(response(FETCH, version, found), chunks=chunks, unread=unread)
     (row,) = _answered(world, version)
     assert _bytes(row) == b"x" * 400
     assert row.log_start_offset == (5 if version >= 5 else -1)
+
+
+@given(version=_VERSIONS)
+def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
+    version: int,
+) -> None:
+    world = SessionWorld()
+    world.client_sends(request(FETCH, version, _fetch(version, 200)))
+    sent = response(FETCH, version, _found(version, _local(0, b"x" * 400, version=version)))
+    begin = sent.index(b"x" * 400)
+
+    world.broker_sends(sent[: begin + 100])
+
+    assert world.session.passing_bytes == 300
+    world.broker_sends(sent[begin + 100 :], unread=True)
+    assert world.session.passing_bytes == 0
+    assert world.session.is_idle
 
 
 @given(version=_VERSIONS)

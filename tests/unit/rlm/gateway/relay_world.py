@@ -1,0 +1,120 @@
+"""A gateway's server on the loopback interface between one client and a scripted broker."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from rlm.config.values import HostPort
+from rlm.gateway.counts import GatewayCounts
+from rlm.gateway.door import Door
+from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.server import GatewayParts, GatewayServer
+from rlm.gateway.tier_reader import TierReader
+from tests.log_dir_builder import ManualClock
+from tests.unit.rlm.gateway.session_world import SessionWorld
+
+_DEADLINE_S = 10.0
+_LOOPBACK = "127.0.0.1"
+
+
+class NothingStored:
+    """A store that nobody reads."""
+
+    def forget(self, client: int) -> None:
+        """A client has gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One end of a connection that leads to the gateway. All waits are bounded."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    def send(self, data: bytes) -> None:
+        """Without waiting until it is taken."""
+        self.writer.write(data)
+
+    async def receive(self, count: int) -> bytes:
+        """So many bytes."""
+        async with asyncio.timeout(_DEADLINE_S):
+            return await self.reader.readexactly(count)
+
+    async def receive_to_end(self) -> bytes:
+        """All up to the end, by which the other side may also have cut it off."""
+        received = bytearray()
+        async with asyncio.timeout(_DEADLINE_S):
+            try:
+                while data := await self.reader.read(1 << 16):
+                    received += data
+            except ConnectionError:
+                pass
+        return bytes(received)
+
+    def leave(self) -> None:
+        """Cut the connection off."""
+        self.writer.transport.abort()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayWorld:
+    """What a test sees."""
+
+    client: Side
+    broker: Side
+    server: GatewayServer
+    counts: GatewayCounts
+
+
+@asynccontextmanager
+async def relay_world() -> AsyncIterator[RelayWorld]:
+    """One client, connected through the gateway to the broker."""
+    at_broker: asyncio.Queue[Side] = asyncio.Queue()
+    broker = await asyncio.start_server(
+        lambda reader, writer: at_broker.put_nowait(Side(reader=reader, writer=writer)),
+        _LOOPBACK,
+        0,
+    )
+    upstream = HostPort(host=_LOOPBACK, port=broker.sockets[0].getsockname()[1])
+    with ThreadPoolExecutor(1) as pool:
+        parts = _parts(pool)
+        server = GatewayServer(parts)
+        server.start()
+        listener = socket.create_server((_LOOPBACK, 0))
+        port = listener.getsockname()[1]
+        await server.open(Door(name="broker", listener=listener, upstreams=lambda: (upstream,)))
+        reader, writer = await asyncio.open_connection(_LOOPBACK, port)
+        client = Side(reader=reader, writer=writer)
+        async with asyncio.timeout(_DEADLINE_S):
+            world = RelayWorld(
+                client=client, broker=await at_broker.get(), server=server, counts=parts.counts
+            )
+        try:
+            yield world
+        finally:
+            await server.stop()
+            for side in (world.client, world.broker):
+                side.leave()
+            broker.close()
+            await broker.wait_closed()
+
+
+def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
+    clock = ManualClock()
+    return GatewayParts(
+        session=SessionWorld().parts,
+        tier=cast(TierReader, NothingStored()),
+        pool=pool,
+        turns=ReadTurns(
+            quota=FetchQuota(FetchQuotaSettings(), clock.monotonic_ms()),
+            place_count=1,
+            clock=clock,
+        ),
+    )
