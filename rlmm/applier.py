@@ -17,7 +17,7 @@ from rlmm.progress import Progress
 from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step
 from rlmm.topic.event_topic import EventTopic
-from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
+from rsm.segment.errors import CorruptError, UnsupportedError
 
 logger = logging.getLogger(__name__)
 
@@ -104,40 +104,43 @@ class _BatchFold:
         self.newest_append_time_ms = max(self.newest_append_time_ms, append_time_ms)
         try:
             step = read_step(record.key, record.value)
-        except UnsupportedError as error:
+        except (CorruptError, UnsupportedError) as error:
             self._set_aside(record, error)
-            return
-        except CorruptError as error:
-            self._skip(record, CORRUPT, error)
             return
         refusal = fold(self.overlay, step, record)
         if refusal is None:
             self.accepted += 1
         else:
             self.refused[refusal.value] += 1
-            self._log_once(record, "refused", refusal.value)
+            self._log_once(record, logging.INFO, "refused", refusal.value)
         if self._awaited and (event_id := _event_id(record, step)) in self._awaited:
             self.results[event_id] = PublishResult(
                 refusal=refusal.value if refusal else None, append_time_ms=append_time_ms
             )
 
-    def _set_aside(self, record: TopicRecord, error: UnsupportedError) -> None:
+    def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
+        """Drop what can't be read; by what a newer version could, the fold stops deciding."""
         needs = 0 if record.value is None else needed_fold_version(record.value)
         newer = needs > FOLD_VERSION
         note_unread(self.overlay, record, needs if newer else 0)
-        self._skip(record, NEWER_VERSION if newer else UNSUPPORTED, error)
-
-    def _skip(self, record: TopicRecord, reason: str, error: TieredStorageError) -> None:
+        reason = UNSUPPORTED if isinstance(error, UnsupportedError) else CORRUPT
+        reason = NEWER_VERSION if newer else reason
         self.skipped[reason] += 1
-        self._log_once(record, reason, error.message, error)
+        self._log_once(record, logging.WARNING, reason, error.message, error)
 
     def _log_once(
-        self, record: TopicRecord, reason: str, kind: str, error: Exception | None = None
+        self,
+        record: TopicRecord,
+        level: int,
+        reason: str,
+        kind: str,
+        error: Exception | None = None,
     ) -> None:
         if (reason, kind) in self._logged:
             return
         self._logged.add((reason, kind))
-        logger.warning(
+        logger.log(
+            level,
             "metadata record dropped, further ones of this kind are only counted "
             "reason=%s kind=%s partition=%d offset=%d error=%s",
             reason,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rlmm.applier import Applier, StepCounts
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
@@ -13,6 +15,7 @@ from rlmm.progress import Progress
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES
 from rlmm.topic.event_topic import Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from tests.log_dir_builder import ManualClock
 
 _SPAN_KEY_BYTES = {
     Table.SEGMENTS_BY_OFFSET: PARTITION_SUBJECT_BYTES,
@@ -36,6 +39,22 @@ def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> li
     while not progress.reached({0: log.end_offset(0)}):
         counts.append(applier.step(max_records=max_records, timeout_ms=0))
     return counts
+
+
+def log_of(*events: Event) -> MemoryLog:
+    """A log that holds these events."""
+    log = MemoryLog(ManualClock())
+    for event in events:
+        append(log, event)
+    return log
+
+
+def refusals(log: MemoryLog) -> Counter[str]:
+    """How many of a log's records are refused, by reason."""
+    found: Counter[str] = Counter()
+    for counts in fold_log(log, MemoryStore()):
+        found.update(counts.refused)
+    return found
 
 
 def folded(log: MemoryLog) -> MetadataCache:

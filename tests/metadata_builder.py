@@ -14,6 +14,9 @@ from rlmm.events import (
     PolicyState,
     ProcessRegistered,
     ProcessRole,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
     TopicPolicy,
@@ -28,6 +31,10 @@ STARTED = SegmentState.COPY_SEGMENT_STARTED
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 DELETE_FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
+
+MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED
+DELETING = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
+DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 ORDERS = TopicIdPartition(topic_id=UUID(int=0x0DE5), topic="orders", partition=0)
 OWNER = Writer(broker_id=1, leader_epoch=0, incarnation=UUID(int=0xA1))
@@ -143,6 +150,36 @@ def log_start(
 
 def log_start_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> LogStartRequested:
     return LogStartRequested(event_id=event_id(), topic_id_partition=partition, offset=offset)
+
+
+def partition_delete(
+    state: RemotePartitionDeleteState, *, partition: TopicIdPartition = ORDERS
+) -> RemotePartitionDeleteMetadata:
+    return RemotePartitionDeleteMetadata(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        state=state,
+        event_timestamp_ms=4_000,
+        broker_id=1,
+    )
+
+
+def read_lease(
+    lease: int = 1,
+    start_offset: int = 0,
+    end_offset: int = 100,
+    *,
+    duration_ms: int = 1_000,
+    partition: TopicIdPartition = ORDERS,
+) -> ReadLeaseTaken:
+    return ReadLeaseTaken(
+        event_id=event_id(),
+        lease_id=UUID(int=lease),
+        topic_id_partition=partition,
+        offsets=OffsetRange(start_offset=start_offset, end_offset=end_offset),
+        duration_ms=duration_ms,
+        holder="an audit",
+    )
 
 
 def dead_lettered(metadata: RemoteLogSegmentMetadata) -> SegmentDeadLettered:

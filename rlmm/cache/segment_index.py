@@ -161,8 +161,12 @@ def epoch_segments(reader: StoreReader, partition: bytes, leader_epoch: int) -> 
 
 def _open_ended(lineage: Lineage) -> Iterator[tuple[EpochEntry, int]]:
     """Each epoch with its end; the last one's is above all offsets."""
-    ends = [entry.start_offset for entry in lineage.entries[1:]]
-    return zip(lineage.entries, [*ends, MAX_OFFSET + 1], strict=True)
+    end_offset = MAX_OFFSET + 1
+    found = []
+    for entry in reversed(lineage.entries):
+        found.append((entry, end_offset))
+        end_offset = entry.start_offset
+    return reversed(found)
 
 
 def _span(reader: StoreReader, table: Table, prefix: bytes) -> int:

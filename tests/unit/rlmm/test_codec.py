@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
     NO_BROKER,
+    READ_LEASE_MAX_MS,
     AppliedPosition,
     Event,
     LeadershipClaimed,
@@ -20,6 +21,9 @@ from rlmm.events import (
     PolicyState,
     ProcessRegistered,
     ProcessRole,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
     TopicPolicy,
@@ -119,6 +123,27 @@ POLICIES = st.builds(
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     SEGMENT_EVENTS,
+    st.builds(
+        RemotePartitionDeleteMetadata,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        state=st.sampled_from(RemotePartitionDeleteState),
+        event_timestamp_ms=INT64,
+        broker_id=INT32,
+    ),
+    st.builds(
+        ReadLeaseTaken,
+        event_id=st.uuids(),
+        lease_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        offsets=st.builds(
+            lambda start, length: OffsetRange(start_offset=start, end_offset=start + length),
+            INT32,
+            st.integers(1, 2**31),
+        ),
+        duration_ms=st.integers(1, READ_LEASE_MAX_MS),
+        holder=TEXT,
+    ),
     st.builds(
         SegmentDeadLettered,
         event_id=st.uuids(),

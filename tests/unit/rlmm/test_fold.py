@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from rlmm.cache.memory import MemoryStore
 from rlmm.codec import encode
 from rlmm.events import Event, PolicyState, SegmentEvent
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
-from tests.folding import append, fold_log, folded
+from tests.folding import append, folded, log_of, refusals
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     DELETE_FINISHED,
@@ -34,23 +31,9 @@ from tests.metadata_builder import (
 SEGMENT = segment_metadata()
 
 
-def log_of(*events: Event) -> MemoryLog:
-    log = MemoryLog(ManualClock())
-    for event in events:
-        append(log, event)
-    return log
-
-
 def state_after(*events: Event) -> SegmentState | None:
     record = folded(log_of(*events)).segment(SEGMENT.segment_id)
     return record.metadata.state if record else None
-
-
-def refusals(log: MemoryLog) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for counts in fold_log(log, MemoryStore()):
-        found.update(counts.refused)
-    return found
 
 
 def delete_started(expected: SegmentState = FINISHED, *, epoch: int = 0) -> SegmentEvent:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,15 @@ from rlmm.cache.ordered_store import Table
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import encode
 from rlmm.events import Event
-from rlmm.record_keys import RecordKey, RecordKind, segment_subject
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import (
+    RecordKey,
+    RecordKind,
+    partition_key,
+    policy_key,
+    registration_key,
+    segment_subject,
+)
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -25,14 +34,19 @@ from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     DELETE_FINISHED,
     DELETE_STARTED,
+    DELETED,
+    DELETING,
     FINISHED,
+    MARKED,
     ORDERS,
     STARTED,
     claim,
     dead_lettered,
     log_start,
     log_start_request,
+    partition_delete,
     policy,
+    read_lease,
     registration,
     segment_metadata,
     step,
@@ -70,6 +84,9 @@ class World:
             self.move_offset,
             self.request,
             self.last_writer,
+            self.lease,
+            self.newer,
+            self.delete_partition,
         ]
         actions = [*often, *often, *seldom]
         actions[self.draw(st.integers(0, len(actions) - 1))]()
@@ -128,11 +145,59 @@ class World:
         if self.draw(st.booleans()):
             self.log.append(0, encode(registration(1)).key, None)
 
+    def lease(self) -> None:
+        number = self.draw(st.integers(1, 3))
+        if self.likely():
+            self.write(read_lease(number, 10 * number, 50))
+        else:
+            key = partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=number))
+            self.log.append(0, key, None)
+
+    def newer(self) -> None:
+        """A record that this version must not fold; of a kind that has one key per subject."""
+        keys = [policy_key(UUID(int=9)), registration_key(UUID(int=9)), b"\x7f a newer kind"]
+        key = self.draw(st.sampled_from(keys))
+        needs = pb.MetadataEvent(min_fold_version=99).SerializeToString()
+        self.log.append(0, key, self.draw(st.sampled_from([needs, None])))
+
+    def delete_partition(self) -> None:
+        """Often wrongly, one step of it; seldom as it should be, to the end."""
+        if self.draw(st.integers(0, 3)):
+            self.write(partition_delete(self.draw(st.sampled_from([MARKED, MARKED, DELETING]))))
+            return
+        self.write(partition_delete(MARKED))
+        self.write(partition_delete(DELETING))
+        for number, metadata in enumerate(SEGMENTS):
+            self.end_segment(number, metadata)
+        self.write(partition_delete(DELETED))
+        if self.likely():
+            self.retire_partition()
+
+    def end_segment(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
+        record = folded(self.log).segment(metadata.segment_id)
+        state = record.metadata.state if record else None
+        if state in {STARTED, FINISHED}:
+            self.write(step(metadata, DELETE_STARTED, by=self.owner(), expected_state=state))
+        if state is not DELETE_FINISHED:
+            self.write(step(metadata, DELETE_FINISHED))
+        self.remove_records(number, metadata)
+
+    def retire_partition(self) -> None:
+        kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
+        for kind in (*kinds, RecordKind.CLAIM):
+            for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
+                self.log.append(0, key.to_bytes(), None)
+
     def retire(self) -> None:
         """As the manager does it: only a deleted segment of which nothing late can be accepted."""
         number, metadata = self.segment()
         entry = folded(self.log).segment_entry(metadata.segment_id)
-        if entry is None or entry.state is not DELETE_FINISHED:
+        if entry is not None and entry.state is DELETE_FINISHED:
+            self.remove_records(number, metadata)
+
+    def remove_records(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
+        entry = folded(self.log).segment_entry(metadata.segment_id)
+        if entry is None:
             return
         last_ms = max(entry.changed_ms, self.deadlines_ms.get(number, 0))
         self.clock.now_ms = max(self.clock.now_ms, last_ms + GRACE_MS)
@@ -194,7 +259,11 @@ def answers(log: MemoryLog) -> object:
     cache = folded(log)
     return (
         cache.segments(ORDERS),
+        cache.segments(ORDERS, leader_epoch=1),
         cache.partition_state(ORDERS),
+        cache.earliest_log_offset(ORDERS),
+        cache.size_bytes(ORDERS),
+        cache.newer_record(ORDERS) is None,
         cache.topic_policies(),
         cache.registrations(),
     )

@@ -1,0 +1,152 @@
+"""Deleting all that is stored of a partition, and read leases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlmm.codec import encode
+from rlmm.events import Event
+from rlmm.record_keys import (
+    RecordKind,
+    partition_key,
+)
+from rlmm.spi import PartitionState
+from rlmm.topic.memory import MemoryLog
+from tests.folding import append, folded, log_of, refusals
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETED,
+    DELETING,
+    FINISHED,
+    MARKED,
+    ORDERS,
+    STARTED,
+    claim,
+    life,
+    log_start,
+    log_start_request,
+    partition_delete,
+    read_lease,
+    segment_metadata,
+    step,
+    trim,
+    writer,
+)
+
+SEGMENT = segment_metadata()
+
+
+def deletion_of(*events: Event) -> object:
+    return folded(log_of(*events)).partition_state(ORDERS).deletion
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_partition_when_its_deletion_steps_forward_then_is_accepted(length: int) -> None:
+    """KIP-405: MARKED, STARTED, FINISHED."""
+    states = [MARKED, DELETING, DELETED][:length]
+
+    assert deletion_of(*map(partition_delete, states)) is states[-1]
+
+
+def test_partition_when_its_deletion_skips_or_goes_back_then_is_refused() -> None:
+    """KIP-405: no other transition is valid."""
+    log = log_of(*map(partition_delete, (DELETING, MARKED, DELETED, DELETING, MARKED, DELETING)))
+
+    assert refusals(log) == {"skipped_state": 2, "step_back": 2}
+    assert folded(log).partition_state(ORDERS).deletion is DELETING
+
+
+def test_copy_when_the_partition_is_to_be_deleted_then_none_begins() -> None:
+    """Scenario 106: no new copy of it, also one that comes as finished."""
+    log = log_of(claim(), partition_delete(MARKED), step(SEGMENT, STARTED), step(SEGMENT, FINISHED))
+
+    assert refusals(log) == {"partition_deleted": 2}
+    assert folded(log).segment(SEGMENT.segment_id) is None
+
+
+def test_segments_when_the_partition_is_to_be_deleted_then_end_and_are_deleted() -> None:
+    """Scenario 76: what was begun before goes its way."""
+    log = log_of(
+        claim(),
+        step(SEGMENT, STARTED),
+        partition_delete(MARKED),
+        *life(SEGMENT)[1:],
+        partition_delete(DELETING),
+        partition_delete(DELETED),
+    )
+
+    assert refusals(log) == {}
+    record = folded(log).segment(SEGMENT.segment_id)
+    assert record is not None
+    assert record.metadata.state is DELETE_FINISHED
+
+
+def test_partition_when_deleted_then_nothing_else_is_known_and_all_is_refused() -> None:
+    said: list[Event] = [claim(), trim(10), log_start(5), log_start_request(7), read_lease()]
+    ended = [*said, *map(partition_delete, (MARKED, DELETING, DELETED))]
+    log = log_of(*ended, claim(writer(9)), log_start_request(90), read_lease(2), trim(99))
+
+    assert folded(log).partition_state(ORDERS) == PartitionState(deletion=DELETED)
+    assert refusals(log) == {"partition_deleted": 3, "not_owner": 1}
+
+
+def test_claims_when_the_partition_is_deleted_then_may_be_removed() -> None:
+    """R11: claims are kept for the partition's life, and no longer than that."""
+    first = claim()
+    log = log_of(first, *map(partition_delete, (MARKED, DELETING, DELETED)))
+    log.append(0, encode(first).key, None)
+
+    assert refusals(log) == {}
+    assert folded(log).superseded_keys(ORDERS, RecordKind.CLAIM, 1 << 62) == []
+
+
+def test_deletion_of_a_partition_when_tombstoned_then_holds() -> None:
+    """R11: by it late copies are refused, for ever."""
+    marked = partition_delete(MARKED)
+    log = log_of(marked)
+    log.append(0, encode(marked).key, None)
+
+    assert refusals(log) == {"partition_delete_removed": 1}
+    assert folded(log).partition_state(ORDERS).deletion is MARKED
+
+
+def test_topic_when_recreated_then_does_not_know_the_old_ones_data() -> None:
+    """Scenario 38: another id, another partition."""
+    recreated = replace(ORDERS, topic_id=UUID(int=0x2DE5))
+    cache = folded(
+        log_of(claim(), step(SEGMENT, FINISHED), trim(50), partition_delete(MARKED), read_lease())
+    )
+
+    assert cache.partition_state(recreated) == PartitionState()
+    assert cache.segments(recreated) == []
+    assert cache.finished_segment(recreated, 0, 5) is None
+    assert cache.earliest_log_offset(recreated) is None
+
+
+def test_lease_when_taken_again_then_the_last_record_holds() -> None:
+    """R13: it expires by the broker's time of its newest record."""
+    clock = ManualClock(now_ms=1_000)
+    log = MemoryLog(clock)
+    append(log, read_lease(1, 0, 50, duration_ms=500))
+    append(log, read_lease(2, 60, 70, duration_ms=100))
+    clock.now_ms = 1_400
+    append(log, read_lease(1, 0, 80, duration_ms=500))
+
+    state = folded(log).partition_state(ORDERS)
+
+    assert [(held.offsets.end_offset, held.expires_ms) for held in state.read_leases] == [
+        (80, 1_900),
+        (70, 1_100),
+    ]
+    assert [held.lease_id.int for held in state.leases_held(1_100)] == [1]
+
+
+def test_lease_when_tombstoned_then_is_gone() -> None:
+    log = log_of(read_lease(1), read_lease(2))
+    log.append(0, partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=1)), None)
+
+    assert [held.lease_id.int for held in folded(log).partition_state(ORDERS).read_leases] == [2]
