@@ -81,7 +81,7 @@ def fold(  # noqa: C901, PLR0911 - one case for each step
             return fold_partition_delete(state, step)
         case ReadLeaseTaken():
             state.put_newer_record(record.key, None)
-            return fold_read_lease(state, step, record.append_time_ms)
+            return fold_read_lease(state, step, record)
         case SegmentDeadLettered():
             return fold_dead_lettered(state, step)
         case TopicPolicyChanged():

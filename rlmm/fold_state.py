@@ -49,7 +49,7 @@ class FoldState(Protocol):
         """Deleting a partition has come so far."""
 
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
-        """A claim, trim, log start or request stands at `offset`; None: no longer."""
+        """A claim, trim, log start, request or lease stands at `offset`; None: no longer."""
 
     def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
         """A record with this key needs newer rules; None: none does."""

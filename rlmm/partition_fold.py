@@ -15,6 +15,7 @@ from rlmm.events import (
     RemotePartitionDeleteState,
 )
 from rlmm.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.spi import PartitionState, ReadLease
 
@@ -84,15 +85,16 @@ def fold_partition_delete(state: FoldState, step: RemotePartitionDeleteMetadata)
     return None
 
 
-def fold_read_lease(state: FoldState, step: ReadLeaseTaken, append_time_ms: int) -> Refusal | None:
+def fold_read_lease(state: FoldState, step: ReadLeaseTaken, record: TopicRecord) -> Refusal | None:
     """The last record of a lease holds."""
     subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.READ_LEASE, subject, step.lease_id, record.offset)
     if state.partition_deletion(subject) is _DELETED:
         return Refusal.PARTITION_DELETED
     lease = ReadLease(
         lease_id=step.lease_id,
         offsets=step.offsets,
-        expires_ms=append_time_ms + step.duration_ms,
+        expires_ms=record.append_time_ms + step.duration_ms,
         holder=step.holder,
     )
     before = _without_lease(state.partition_state(subject), step.lease_id)
@@ -129,5 +131,6 @@ def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:
 
 def release_read_lease(state: FoldState, key: RecordKey) -> None:
     """A lease's tombstone."""
+    state.put_record_key(key, None)
     before = state.partition_state(key.subject)
     state.put_partition(key.subject, _without_lease(before, UUID(bytes=key.event_id)))

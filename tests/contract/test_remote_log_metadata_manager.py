@@ -11,10 +11,11 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.contract.metadata_caches import STORES
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.log_dir_builder import ManualClock
 
 
-class TestMemoryTopicManager(MetadataManagerContract):
+class TestMemoryTopicManager(MetadataManagerContract, MetadataSemanticsContract):
     @pytest.fixture(params=[(s, t) for s in STORES for t in ("thread", "stepped")], ids="-".join)
     def open_manager(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenManager]:
         store, following = request.param

@@ -17,6 +17,7 @@ from rsm.segment.errors import NotFoundError
 from tests.contract.event_topic_contract import OpenTopic
 from tests.contract.metadata_caches import SMALL
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
 from tests.services.kafka import KafkaCluster, admin_client
@@ -49,7 +50,7 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
         manager.close()
 
 
-class TestKafkaManager(MetadataManagerContract):
+class TestKafkaManager(MetadataManagerContract, MetadataSemanticsContract):
     """The suite, over a real broker and RocksDB."""
 
 
