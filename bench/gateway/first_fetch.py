@@ -2,7 +2,8 @@
 
 Beside it stand the two reads of the store that can't be avoided: the object with the indexes, and
 as many bytes of the log as the client asked for. Both are measured segment by segment, from the
-newest to the oldest, so that what is read ahead is never what is asked for next.
+newest to the oldest, so that what is read ahead is never what is asked for next; in each at a
+random place, for the middle is where one chunk ends.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from random import Random
 
 from bench.gateway.delayed_gateway import delayed, running_delayed_gateway
 from bench.gateway.kafka_tiering import KafkaTiering
@@ -57,10 +59,12 @@ def _measure(
         client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local: the connection is warm
         reads_ms: list[float] = []
         fetches_ms: list[float] = []
+        random = Random(1)
         for segment in _segments(stage):
-            middle = (segment.offsets.start_offset + segment.offsets.end_offset) // 2
-            reads_ms.append(_read_s(storage, segment) * _MS)
-            fetches_ms.append(client.first_bytes_s(topic_id, middle) * _MS)
+            share = random.random()
+            offset = segment.offsets.start_offset + int(len(segment.offsets) * share)
+            reads_ms.append(_read_s(storage, segment, share) * _MS)
+            fetches_ms.append(client.first_bytes_s(topic_id, offset) * _MS)
     both = f"index + range read{which}"
     pairs = zip(fetches_ms, reads_ms, strict=True)
     return [
@@ -80,7 +84,8 @@ def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
     """The same of Kafka's own tiering, as often, of places as far from each other."""
     segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
     step = len(peer.trimmed) // segment_count
-    offsets = [step * number + step // 2 for number in reversed(range(segment_count))]
+    random = Random(1)
+    offsets = [step * number + random.randrange(step) for number in reversed(range(segment_count))]
     topic_id = peer.dataset.partition(TIERED).topic_id
     with WireClient(peer.address) as client:
         client.first_bytes_s(topic_id, peer.trimmed.end_offset)
@@ -101,18 +106,18 @@ def _segments(stage: Stage) -> list[RemoteLogSegmentMetadata]:
     return trimmed[::-1]
 
 
-def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata) -> float:
-    """Seconds for the indexes, and then for a range from the middle of the log."""
+def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata, share: float) -> float:
+    """Seconds for the indexes, and then for a range that begins at that share of the log."""
     log, indexes = segment.objects[0], segment.objects[-1]
     assert indexes.length_bytes is not None
-    middle = segment.segment_size_bytes // 2
+    position = int(segment.segment_size_bytes * share)
     started_s = time.monotonic()
     storage.read_range(indexes.key, ByteRange(start_position=0, end_position=indexes.length_bytes))
     storage.read_range(
         log.key,
         ByteRange(
-            start_position=middle,
-            end_position=min(middle + FETCH_BYTES, segment.segment_size_bytes),
+            start_position=position,
+            end_position=min(position + FETCH_BYTES, segment.segment_size_bytes),
         ),
     )
     return time.monotonic() - started_s
