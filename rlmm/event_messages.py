@@ -44,6 +44,7 @@ from rsm.segment.metadata_codec import (
     writer_to_message,
 )
 from rsm.segment.ranges import OffsetRange
+from rsm.segment.unknown_fields import unknown_fields
 
 DEAD_LETTERED_FIELD = "segment_dead_lettered"
 
@@ -272,7 +273,7 @@ def _read_lease_from_message(event_id: UUID, message: pb.ReadLeaseTaken) -> Read
 
 
 def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
-    return pb.TopicPolicyChanged(
+    message = pb.TopicPolicyChanged(
         topic=policy.topic,
         topic_id=policy.topic_id.bytes,
         state=policy.state.name,
@@ -283,6 +284,9 @@ def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
         originals=[pb.OriginalConfig(name=o.name, value=o.value) for o in policy.originals],
         delete_remote=policy.delete_remote,
     )
+    if policy.unknown_fields:
+        message.MergeFromString(policy.unknown_fields)
+    return message
 
 
 def _policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
@@ -303,6 +307,7 @@ def _policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
             for o in message.originals
         ),
         delete_remote=message.delete_remote,
+        unknown_fields=unknown_fields(message),
     )
 
 

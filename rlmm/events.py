@@ -168,7 +168,10 @@ class OriginalConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
-    """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405)."""
+    """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405).
+
+    `unknown_fields` are what a newer version wrote beside, in protobuf.
+    """
 
     topic: str
     topic_id: UUID
@@ -179,6 +182,7 @@ class TopicPolicy:
     local_retention_bytes: int = AS_TOTAL_RETENTION
     originals: tuple[OriginalConfig, ...] = ()
     delete_remote: bool = False
+    unknown_fields: bytes = b""
 
     @property
     def effective_local_retention_ms(self) -> int:

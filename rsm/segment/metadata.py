@@ -45,8 +45,8 @@ class RemoteLogSegmentMetadata:
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
     lineage within them; they begin above the base offset where the log start lies inside the
     segment, and what is below is then not readable. `objects` are named before the first byte is
-    written; the layout that wrote them is named by `layout`. Immutable; `in_state` gives the next
-    step of its life.
+    written; the layout that wrote them is named by `layout`. `unknown_fields` are what a newer
+    version wrote beside, in protobuf. Immutable; `in_state` gives the next step of its life.
     """
 
     segment_id: RemoteLogSegmentId
@@ -61,6 +61,7 @@ class RemoteLogSegmentMetadata:
     objects: tuple[StoredObject, ...]
     has_transaction_index: bool = False
     custom_metadata: bytes = b""
+    unknown_fields: bytes = b""
 
     def __post_init__(self) -> None:
         if not len(self.offsets):

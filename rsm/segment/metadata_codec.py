@@ -14,6 +14,7 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
 from rsm.segment.proto import segment_pb2 as pb
 from rsm.segment.ranges import OffsetRange
+from rsm.segment.unknown_fields import unknown_fields
 
 
 def id_from_bytes(raw: bytes) -> UUID:
@@ -77,7 +78,7 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
 
 def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
     """Write a segment's metadata."""
-    return pb.RemoteLogSegmentMetadata(
+    message = pb.RemoteLogSegmentMetadata(
         topic_id_partition=partition_to_message(value.topic_id_partition),
         id=value.segment_id.id.bytes,
         start_offset=value.offsets.start_offset,
@@ -96,6 +97,9 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         has_transaction_index=value.has_transaction_index,
         custom_metadata=value.custom_metadata,
     )
+    if value.unknown_fields:
+        message.MergeFromString(value.unknown_fields)
+    return message
 
 
 def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
@@ -118,6 +122,7 @@ def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegm
             objects=tuple(_object_from_message(o) for o in message.objects),
             has_transaction_index=message.has_transaction_index,
             custom_metadata=message.custom_metadata,
+            unknown_fields=unknown_fields(message),
         )
     except ValueError as error:
         raise CorruptError("not a segment's metadata", reason=str(error)) from error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from uuid import UUID
 
 import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.codec import encode
+from rlmm.events import Event
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
@@ -17,8 +19,11 @@ from rlmm.record_keys import (
     segment_key,
 )
 from rlmm.spi import MetadataPosition, NewerRecord
+from rlmm.topic.memory import MemoryLog
 from tests.folding import append, fold_log, folded, log_of
+from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
+    DELETE_STARTED,
     FINISHED,
     ORDERS,
     claim,
@@ -83,3 +88,40 @@ def test_newer_record_when_read_then_the_rest_is_still_folded() -> None:
 
     assert skipped == {"newer_version": 1}
     assert folded(log).finished_segment(ORDERS, 0, 5) is not None
+
+
+def with_a_newer_field(event: Event, path: str) -> tuple[bytes, bytes]:
+    """The event's record as a newer version would write it: one more field in a part of it."""
+    record = encode(event)
+    message = pb.MetadataEvent.FromString(record.value)
+    part = attrgetter(path)(message)
+    part.MergeFromString(NEW_FIELD)
+    return record.key, message.SerializeToString()
+
+
+# Field 900, which no version has: three bytes.
+NEW_FIELD = b"\xa2\x38\x03new"
+
+
+def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote() -> None:
+    """R14: unknown fields survive a rewrite."""
+    log = log_of(claim())
+    log.append(0, *with_a_newer_field(step(SEGMENT, FINISHED), "segment.metadata"))
+    record = folded(log).segment(SEGMENT.segment_id)
+    assert record is not None
+
+    written = encode(step(record.metadata, DELETE_STARTED, expected_state=FINISHED)).value
+
+    assert NEW_FIELD in written
+
+
+def test_policy_when_changed_then_keeps_what_a_newer_version_wrote() -> None:
+    """R14: also what stands in the cache."""
+    log = MemoryLog(ManualClock())
+    log.append(0, *with_a_newer_field(policy(), "topic_policy_changed"))
+    found = folded(log).topic_policy(ORDERS.topic_id)
+    assert found is not None
+
+    written = encode(replace(policy(), policy=replace(found, retention_ms=5))).value
+
+    assert NEW_FIELD in written
