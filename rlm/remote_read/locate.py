@@ -103,12 +103,12 @@ def log_start_offset(
     tier has. Where nothing is stored any more, the broker may have moved on by itself.
     """
     recorded = metadata.partition_state(topic_id_partition).first_readable_offset
-    ranges = readable_ranges(metadata, topic_id_partition)
-    if not ranges:
+    first_stored = metadata.earliest_log_offset(topic_id_partition)
+    if first_stored is None:
         return max(local_start_offset, recorded or 0)
     if recorded is not None:
         return recorded
-    return min(ranges[0].offsets.start_offset, local_start_offset)
+    return min(first_stored, local_start_offset)
 
 
 def _search(
@@ -122,8 +122,8 @@ def _search(
     if holding:
         return max(holding, key=lambda r: r.offsets.end_offset)
     until_offset = above[0].offsets.start_offset
-    lowest = readable_ranges(metadata, tip)[0].offsets.start_offset
-    unknown_below = state.first_readable_offset is None and offset < lowest
+    lowest = metadata.earliest_log_offset(tip)
+    unknown_below = state.first_readable_offset is None and lowest is not None and offset < lowest
     return NotStored(
         topic_id_partition=tip,
         offset=offset,
