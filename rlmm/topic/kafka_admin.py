@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
@@ -38,13 +38,8 @@ from rsm.segment.errors import (
 logger = logging.getLogger(__name__)
 
 _ENDS = "end of the metadata topic"
-_STALE_LEADERS = frozenset(
-    {
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-    }
-)
+# How long the brokers that are known are waited for, before others are looked for.
+_PATIENCE_S = (1.0, 2.0)
 
 T = TypeVar("T")
 
@@ -61,9 +56,7 @@ class KafkaTopicAdmin:
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         """See EventTopic.ensure."""
-        cluster = self._ask(
-            self._admin.describe_cluster(request_timeout=self._timeout_s), "cluster"
-        )
+        cluster = self._patiently(self._cluster)
         description = self._describe()
         if description is None:
             if not create:
@@ -81,26 +74,45 @@ class KafkaTopicAdmin:
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         """See EventTopic.end_offsets."""
-        try:
-            return self._ends(partitions)
-        except KafkaException as exception:
-            if kafka_error(exception).code() not in _STALE_LEADERS:
-                raise _cannot_ask(exception, _ENDS) from exception
-        # librdkafka's admin client would ask the leaders it knows for minutes.
-        try:
-            self._admin.list_topics(self._name, timeout=self._timeout_s)
-            return self._ends(partitions)
-        except KafkaException as exception:
-            raise _cannot_ask(exception, _ENDS) from exception
+        return self._patiently(lambda timeout_s: self._ends(partitions, timeout_s))
 
-    def _ends(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        """KafkaException, RetriableError."""
+    def _cluster(self, timeout_s: float) -> DescribeClusterResult:
+        future: Future[DescribeClusterResult] = self._admin.describe_cluster(
+            request_timeout=timeout_s
+        )
+        return self._ask(future, "cluster", timeout_s=timeout_s)
+
+    def _ends(self, partitions: Sequence[int], timeout_s: float) -> Mapping[int, int]:
         latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
         asked = {TopicPartition(self._name, p): latest for p in partitions}
-        futures = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
-        return {
-            each.partition: self._await(future, _ENDS).offset for each, future in futures.items()
+        futures = self._admin.list_offsets(asked, request_timeout=timeout_s)
+        ends = {
+            each.partition: self._ask(future, _ENDS, timeout_s=timeout_s).offset
+            for each, future in futures.items()
         }
+        # A leader that can't be reached is no error to librdkafka: it gives no offset for it.
+        if any(offset < 0 for offset in ends.values()):
+            raise RetriableError("a leader did not answer", asked=_ENDS)
+        return ends
+
+    def _patiently(self, ask: Callable[[float], T]) -> T:
+        """Ask the brokers that are known, and look in between who leads and controls now.
+
+        librdkafka's admin client looks again after minutes; until then it waits for brokers that
+        are gone, using all of a processor.
+        """
+        for patience_s in _PATIENCE_S:
+            try:
+                return ask(min(patience_s, self._timeout_s))
+            except RetriableError:
+                self._look_again()
+        return ask(self._timeout_s)
+
+    def _look_again(self) -> None:
+        try:
+            self._admin.list_topics(self._name, timeout=self._timeout_s)
+        except KafkaException as exception:
+            raise _cannot_ask(exception, "metadata topic") from exception
 
     @property
     def _name(self) -> str:
@@ -159,16 +171,11 @@ class KafkaTopicAdmin:
             settings.replication_factor,
         )
 
-    def _ask(self, future: Future[T], what: str) -> T:
+    def _ask(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
         try:
-            return self._await(future, what)
+            return future.result(self._timeout_s if timeout_s is None else timeout_s)
         except KafkaException as exception:
             raise _cannot_ask(exception, what) from exception
-
-    def _await(self, future: Future[T], what: str) -> T:
-        """KafkaException, RetriableError."""
-        try:
-            return future.result(self._timeout_s)
         except FutureTimeoutError as timeout:
             raise RetriableError("no answer in time", asked=what) from timeout
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import pytest
 from confluent_kafka.cimpl import NewTopic
@@ -12,6 +13,7 @@ from tests.contract.event_topic_contract import EventTopicContract
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
+from tests.services.waiting import wait_until
 
 
 class TestKafkaTopic(EventTopicContract):
@@ -66,6 +68,31 @@ def test_topic_when_not_compacted_then_the_config_is_named(
 
     with pytest.raises(InvalidConfigError, match=r"cleanup\.policy.*found=delete"):
         ensure(kafka, topic_settings)
+
+
+def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lead_next(
+    kafka_of_three: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """R15: an end that nobody told is none."""
+    settings = dataclasses.replace(topic_settings, replication_factor=3)
+    topic = KafkaTopic({"bootstrap.servers": kafka_of_three.bootstrap_servers}, settings)
+    ensured(topic)
+    partitions = range(settings.partition_count)
+    expected = {each: topic.publish(each, b"key", b"value").offset + 1 for each in partitions}
+    metadata = admin_client(kafka_of_three.bootstrap_servers).list_topics(settings.name)
+    leader = metadata.topics[settings.name].partitions[0].leader
+
+    def ends() -> Mapping[int, int] | None:
+        try:
+            return topic.end_offsets(partitions)
+        except RetriableError:
+            return None
+
+    try:
+        with kafka_of_three.without(kafka_of_three.brokers[leader - 1], killed=True):
+            assert wait_until(ends, 20.0) == expected
+    finally:
+        topic.close()
 
 
 def test_topic_when_nobody_listens_then_is_retriable() -> None:
