@@ -24,7 +24,7 @@ from rlm.gateway.fetch_merge import (
 )
 from rlm.gateway.fetch_plan import FetchKey, FetchPlan
 from rlm.gateway.local_starts import LocalStarts
-from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion
+from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion, ends_at_follower
 from rlm.gateway.remote_outcome import GapBelow, RemoteOutcome
 from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import FetchResponse, PartitionData
@@ -85,6 +85,7 @@ class FetchExchange:
         self._known_ends.learned(ends, now_ms)
         if self._left:
             self._ends.update(ends)
+            self._ends.update(self._ends_at_followers())
 
     def names_answered(self, topic_ids: Mapping[str, UUID]) -> None:
         """Take which topics the names stood for, where the Fetch has names.
@@ -128,6 +129,21 @@ class FetchExchange:
                 read = self._reads[key]
                 self._local_starts.gap(read.topic_id_partition, read.offset, outcome.next_offset)
         return merge(self._plan, self._version, self._response, found, self._ends)
+
+    def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
+        """Of what was trimmed and is asked of a follower (KIP-392), which has no ends to tell.
+
+        Sending the client back to the leader is no way: not all clients go.
+        """
+        found = {}
+        for key in self._left:
+            tiered = self._plan.tiered[key]
+            trimmed_offset = tiered.facts.trimmed_offset
+            known = self._ends.get(tiered.topic_id_partition)
+            is_at_follower = known and known.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if is_at_follower and tiered.asked.fetch_offset < trimmed_offset:
+                found[tiered.topic_id_partition] = ends_at_follower(trimmed_offset)
+        return found
 
     def _turn_wait_ms(self) -> int:
         """How long an answer may wait for nothing but a turn to read the store.

@@ -166,8 +166,10 @@ def _success_row(
     aborted: tuple[AbortedTransaction, ...] | None = () if read_committed else None
     records: Records = _NO_RECORDS
     diverging = EpochEndOffset()
+    stored_end_offset = -1
     if isinstance(outcome, RemoteSlice):
         records = outcome.buffers
+        stored_end_offset = outcome.next_offset
         if read_committed:
             aborted = tuple(
                 AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
@@ -177,8 +179,9 @@ def _success_row(
         diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
     return PartitionData(
         partition_index=row.partition_index,
-        high_watermark=ends.high_watermark,
-        last_stable_offset=ends.last_stable_offset,
+        # The ends may be older than what is stored by now; only what is stable was stored.
+        high_watermark=max(ends.high_watermark, stored_end_offset),
+        last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
         diverging_epoch=diverging,
         aborted_transactions=aborted,
         records=records,

@@ -45,6 +45,18 @@ class LogEnds:
     high_watermark: int = -1
 
 
+def ends_at_follower(trimmed_offset: int) -> LogEnds:
+    """What is certain of a log at a broker that follows it, which is asked for no ends.
+
+    What was trimmed is stored, and was committed: a follower may know no more than that.
+    """
+    return LogEnds(
+        start_offset=trimmed_offset,
+        last_stable_offset=trimmed_offset,
+        high_watermark=trimmed_offset,
+    )
+
+
 class LogEndsQuestion:
     """One asking of all ends of some logs; gathers the three answers."""
 

@@ -228,9 +228,37 @@ def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_an
 def test_fetch_when_the_ends_cannot_be_told_then_gets_the_brokers_error() -> None:
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.client_sends(request(FETCH, 13, _fetch(13, 50)))
-    deposed = _ends(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    world.broker_sends(deposed * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
-    world.broker_sends(deposed * 3)
+    elected = _ends(-1, error_code=ErrorCode.OFFSET_NOT_AVAILABLE)
+    world.broker_sends(elected * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
+    world.broker_sends(elected * 3)
+    (row,) = _answered(world, 13)
+    assert row.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+def _asked_of_follower(offset: int) -> SessionWorld:
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.local_starts.learned(TIERED, offset + 1)
+    world.client_sends(request(FETCH, 13, _fetch(13, offset)))
+    follows = _ends(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.broker_sends(follows * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
+    world.broker_sends(follows * 3)
+    return world
+
+
+def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all_the_same() -> None:
+    """R17, KIP-392: the ends are what is certain of them, for a follower tells none."""
+    world = _asked_of_follower(50)
+    (read,) = world.reads[0].reads
+    assert (read.offset, read.local_start_offset, read.above_end) == (50, 100, False)
+    world.store_answers(Reading())
+    (row,) = _answered(world, 13)
+    assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 100, 100)
+
+
+def test_fetch_when_a_follower_lacks_what_was_not_trimmed_then_stays_an_error() -> None:
+    """R17: it lags; the leader has the offset."""
+    world = _asked_of_follower(150)
+    assert world.reads == []
     (row,) = _answered(world, 13)
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
