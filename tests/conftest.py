@@ -40,11 +40,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
 def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """Three brokers for the whole session; who takes one away uses `KafkaCluster.without`.
 
-    Leaders move only when a broker goes, or a test says so.
+    Leaders move only when a broker goes, or a test says so. Each broker is in a rack of its own.
     """
-    properties = {"auto.leader.rebalance.enable": "false", "broker.session.timeout.ms": "2000"}
+    properties = {
+        "auto.leader.rebalance.enable": "false",
+        "broker.session.timeout.ms": "2000",
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    }
     directory = tmp_path_factory.mktemp("kafka-of-three")
-    with KafkaCluster(directory, brokers=3, properties=properties) as cluster:
+    cluster = KafkaCluster(directory, brokers=3, properties=properties)
+    for broker in cluster.brokers:
+        broker.properties["broker.rack"] = f"rack-{broker.node_id}"
+    with cluster:
         yield cluster
 
 

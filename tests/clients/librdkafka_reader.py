@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import closing
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.clients.reader_contract import (
     DEADLINE_S,
@@ -39,25 +40,32 @@ def _consumer(request: ReadRequest) -> Consumer:
     )
 
 
-def _ends(consumer: Consumer, topic: str) -> dict[int, int]:
-    found = consumer.list_topics(topic, timeout=_REQUEST_TIMEOUT_S).topics[topic].partitions
-    return {
-        number: consumer.get_watermark_offsets(
-            TopicPartition(topic, number), timeout=_REQUEST_TIMEOUT_S
-        )[1]
-        for number in found
-    }
+def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """Its first offset and its end. The library leaves it to its caller to ask again."""
+    give_up_s = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=_REQUEST_TIMEOUT_S)
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            if not error.retriable() or time.monotonic() > give_up_s:
+                raise
+            consumer.poll(_POLL_S)
 
 
-def _starts(consumer: Consumer, request: ReadRequest, numbers: list[int]) -> list[TopicPartition]:
+def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
+    metadata = consumer.list_topics(topic, timeout=_REQUEST_TIMEOUT_S)
+    return [TopicPartition(topic, number) for number in metadata.topics[topic].partitions]
+
+
+def _starts(
+    consumer: Consumer, request: ReadRequest, bounds: Mapping[int, tuple[int, int]]
+) -> list[TopicPartition]:
     topic, time_ms = request.topic, request.time_ms
-    if time_ms is not None:
-        times = [TopicPartition(topic, number, time_ms) for number in numbers]
-        return consumer.offsets_for_times(times, timeout=_REQUEST_TIMEOUT_S)
-    partitions = [TopicPartition(topic, number) for number in numbers]
-    for each in partitions:
-        each.offset, _ = consumer.get_watermark_offsets(each, timeout=_REQUEST_TIMEOUT_S)
-    return partitions
+    if time_ms is None:
+        return [TopicPartition(topic, number, start) for number, (start, _) in bounds.items()]
+    times = [TopicPartition(topic, number, time_ms) for number in bounds]
+    return consumer.offsets_for_times(times, timeout=_REQUEST_TIMEOUT_S)
 
 
 def _headers(message: Message) -> list[tuple[str, bytes | None]]:
@@ -94,11 +102,13 @@ def read(request: ReadRequest) -> RecordDigests:
     """Do what the contract says."""
     digests, positions = RecordDigests(), dict[int, int]()
     with closing(_consumer(request)) as consumer:
-        ends = _ends(consumer, request.topic)
+        partitions = _partitions(consumer, request.topic)
+        bounds = {each.partition: _bounds(consumer, each) for each in partitions}
+        ends = {number: end for number, (_, end) in bounds.items()}
         if request.group is not None:
             consumer.subscribe([request.topic])
         else:
-            consumer.assign(_starts(consumer, request, list(ends)))
+            consumer.assign(_starts(consumer, request, bounds))
         deadline = time.monotonic() + DEADLINE_S
         while any(positions.get(number, -1) < end for number, end in ends.items()):
             assert time.monotonic() < deadline, f"positions {positions}, ends {ends}"

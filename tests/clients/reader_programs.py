@@ -22,7 +22,7 @@ _BUILT = _CHECKOUT / "build" / "clients"
 _LATE_S = 20.0  # a reader is not ended before it has told itself what it lacked
 
 READERS = ("librdkafka", "aiokafka", "java", "franz-go")
-READERS_WITH_RACKS = ("librdkafka", "java", "franz-go")
+READERS_WITH_RACKS = READERS_WITH_REBOOTSTRAP = ("librdkafka", "java", "franz-go")
 
 Reads = Mapping[int, PartitionRead]
 

@@ -95,6 +95,11 @@ func main() {
 
 func (r *reader) run(ctx context.Context) error {
 	starts, err := r.ask(ctx)
+	// The library's admin client leaves it to its caller to ask again.
+	for giveUp := time.Now().Add(deadline); kerr.IsRetriable(err) && time.Now().Before(giveUp); {
+		time.Sleep(pollWait)
+		starts, err = r.ask(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,6 +160,7 @@ func (r *reader) options(starts map[int32]int64) ([]kgo.Opt, error) {
 	}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(r.seeds()...),
+		kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelInfo, nil)),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxPartitionBytes(int32(fetchBytes)),
 		// A marker may be a partition's last record.

@@ -20,7 +20,6 @@ class ThreeHosts:
 
     def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
         self.cluster = cluster
-        self._gateways: dict[int, str] = {}
         self._processes: dict[int, ServiceProcess] = {}
         self._running: dict[int, ExitStack] = {}
         self._hosts = {
@@ -36,8 +35,8 @@ class ThreeHosts:
             )
             for broker in cluster.brokers
         }
-        for (node_id, host), port in zip(self._hosts.items(), free_ports(3), strict=True):
-            self._gateways[node_id] = f"127.0.0.1:{port}"
+        self._gateways = self.new_addresses()
+        for node_id, host in self._hosts.items():
             host.set(**{"gateway.listener": self._gateways[node_id]})
 
     @property
@@ -50,6 +49,26 @@ class ThreeHosts:
         """One of them, for commands."""
         return self._hosts[1]
 
+    @property
+    def stopped(self) -> tuple[int, ...]:
+        """The node ids whose hosts don't run."""
+        return tuple(node_id for node_id in self._hosts if node_id not in self._running)
+
+    def new_addresses(self) -> dict[int, str]:
+        """Addresses that the gateways may move to, by node id."""
+        ports = free_ports(len(self._hosts))
+        return {
+            node_id: f"127.0.0.1:{port}" for node_id, port in zip(self._hosts, ports, strict=True)
+        }
+
+    def move_gateways(self, addresses: dict[int, str]) -> None:
+        """Start all hosts again, with their gateways at other addresses."""
+        self.stop()
+        for node_id, address in addresses.items():
+            self._gateways[node_id] = address
+            self._hosts[node_id].set(**{"gateway.listener": address})
+        self.start()
+
     def gateway(self, node_id: int) -> str:
         """The address of a broker's gateway."""
         return self._gateways[node_id]
@@ -59,8 +78,8 @@ class ThreeHosts:
         return self._processes[node_id]
 
     def start(self, *node_ids: int) -> None:
-        """Start the named hosts, or all, and wait until they are ready and lead to each other."""
-        names = node_ids or tuple(self._hosts)
+        """Start hosts, by default those that don't run; wait until all lead to each other."""
+        names = node_ids or self.stopped
         for node_id in names:
             with ExitStack() as stack:
                 self._processes[node_id] = stack.enter_context(self._hosts[node_id].running())

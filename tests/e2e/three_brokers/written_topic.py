@@ -41,6 +41,7 @@ class WrittenTopic:
         self.name = name
         self.records: dict[int, list[WrittenRecord]] = {each: [] for each in range(partitions)}
         self._cluster = cluster
+        self._written = dict.fromkeys(self.records, 0)
         # So that the local retention of a moment removes all, and no segment is rolled by time.
         self.first_timestamp_ms = int(time.time() * 1_000) - 3_600_000
         config = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"}
@@ -70,7 +71,8 @@ class WrittenTopic:
         value = random.SystemRandom().randbytes(VALUE_BYTES)
         key = None if value[0] < 64 else value[:8]
         headers: list[tuple[str, bytes | None]] = [("h", value[:4]), ("none", None)]
-        timestamp_ms = self.first_timestamp_ms + TIMESTAMP_STEP_MS * len(self.records[partition])
+        timestamp_ms = self.first_timestamp_ms + TIMESTAMP_STEP_MS * self._written[partition]
+        self._written[partition] += 1
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             assert error is None, error
@@ -126,12 +128,15 @@ class WrittenTopic:
         partitions = metadata.topics[self.name].partitions
         return {number: found.leader for number, found in partitions.items()}
 
-    def expected(self, starts: dict[int, int] | None = None) -> dict[int, PartitionRead]:
-        """What a reader that begins at these offsets finds: every record once, in order."""
+    def expected(
+        self, starts: dict[int, int] | None = None, *, end_offset: int | None = None
+    ) -> dict[int, PartitionRead]:
+        """What a reader from these offsets up to `end_offset` finds: every record, in order."""
         digests = RecordDigests()
         for number, records in self.records.items():
             start = (starts or {}).get(number, 0)
-            _add(digests, number, (each for each in records if each.offset >= start))
+            found = (each for each in records if each.offset >= start)
+            _add(digests, number, (e for e in found if end_offset is None or e.offset < end_offset))
         return digests.reads()
 
     def expected_from_time(self, time_ms: int) -> dict[int, PartitionRead]:
@@ -142,11 +147,13 @@ class WrittenTopic:
         }
         return self.expected(starts)
 
+    def base_offsets(self, number: int, *, node_id: int) -> list[int]:
+        """Of the segment files that a broker has, ascending."""
+        (log_dir,) = broker_of(self._cluster, node_id).log_dirs
+        return sorted(int(path.stem) for path in log_dir.glob(f"{self.name}-{number}/*.log"))
+
     def _newest_rolled_offset(self, number: int) -> int:
-        leader = broker_of(self._cluster, self.leaders()[number])
-        (log_dir,) = leader.log_dirs
-        bases = sorted(int(path.stem) for path in log_dir.glob(f"{self.name}-{number}/*.log"))
-        return bases[-2]
+        return self.base_offsets(number, node_id=self.leaders()[number])[-2]
 
 
 def _add(digests: RecordDigests, number: int, records: Iterable[WrittenRecord]) -> None:

@@ -1,0 +1,42 @@
+"""Moving the leaders of a topic's partitions, as an administrator does."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka_runtime import run_tool
+from tests.services.waiting import wait_until
+
+_REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+
+
+def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
+    """Have each partition's second replica be the first one, and lead; wait until it does."""
+    metadata = admin_client(cluster.bootstrap_servers).list_topics(topic.name, 10.0)
+    wanted = {
+        number: [*found.replicas[1:], found.replicas[0]]
+        for number, found in metadata.topics[topic.name].partitions.items()
+    }
+    plan = {
+        "version": 1,
+        "partitions": [
+            {"topic": topic.name, "partition": number, "replicas": replicas}
+            for number, replicas in wanted.items()
+        ],
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "plan.json"
+        path.write_text(json.dumps(plan))
+        server = ("--bootstrap-server", cluster.bootstrap_servers)
+        run_tool(_REASSIGN, *server, "--reassignment-json-file", str(path), "--execute")
+    first = {number: replicas[0] for number, replicas in wanted.items()}
+
+    def are_first() -> bool:
+        cluster.restore_leaders()
+        return topic.leaders() == first
+
+    wait_until(are_first, describe=lambda: f"leaders {topic.leaders()}, wanted {first}")

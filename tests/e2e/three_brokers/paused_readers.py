@@ -1,0 +1,54 @@
+"""Readers that are held in the midst of what is stored while something happens to the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.clients.reader_contract import ReadRequest
+from tests.clients.reader_programs import READERS, RunningReader, reading
+from tests.e2e.three_brokers.written_topic import WrittenTopic
+
+# Little enough that a paused reader has most of each partition still to fetch.
+_FETCH_BYTES = 64 << 10
+_READ_BEFORE_PAUSE = 30
+
+
+@contextmanager
+def paused_readers(
+    bootstrap_servers: str,
+    topic: WrittenTopic,
+    directory: Path,
+    *,
+    readers: tuple[str, ...] = READERS,
+    start: str = "earliest",
+    rack: str = "",
+) -> Iterator[list[RunningReader]]:
+    """One reader of each library, paused."""
+    request = ReadRequest(
+        bootstrap=bootstrap_servers,
+        topic=topic.name,
+        start=start,
+        pause=_READ_BEFORE_PAUSE,
+        fetch_bytes=_FETCH_BYTES,
+        rack=rack,
+    )
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(reading(each, request, directory / f"{each}.log"))
+            for each in readers
+        ]
+        for each in running:
+            each.wait_paused()
+        yield running
+
+
+def assert_read_all(
+    readers: list[RunningReader], topic: WrittenTopic, starts: dict[int, int] | None = None
+) -> None:
+    """Let them go on: every record once, in order, the same bytes."""
+    for each in readers:
+        each.resume()
+    for each in readers:
+        assert each.reads() == topic.expected(starts), each.reader
