@@ -12,7 +12,8 @@ from rlm.broker.host_acls import count_host_acls
 from rlm.config.load import Config
 from rlm.gateway.tls_setup import security_warnings, tls_towards_brokers, tls_towards_clients
 from rlm.metrics import Metrics
-from rlm.wire.security import security_of
+from rlm.system_clock import SystemClock
+from rlm.wire.security import SecuritySettings, security_of
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 
@@ -30,8 +31,13 @@ class GatewayTls:
     towards_brokers: Callable[[], ssl.SSLContext] | None
 
 
+def check_tls(config: Config) -> None:
+    """Return if the files can be used. Raises InvalidConfigError naming key and file."""
+    _tls(config, SystemClock(), lambda _side: lambda _is_good: None)
+
+
 def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
-    """What the files hold. Raises InvalidConfigError naming key and file."""
+    """What the files hold. Raises as `check_tls`."""
 
     def renewals(side: str) -> Callable[[bool], None]:
         def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether it succeeded
@@ -39,16 +45,25 @@ def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
 
         return renewed
 
-    settings = config.gateway_tls
-    own = security_of(config.cluster.client.librdkafka())
-    for warning in security_warnings(settings, own):
+    for warning in security_warnings(config.gateway_tls, _own_security(config)):
         _log.warning("security of clients' connections", extra={"reason": warning})
+    return _tls(config, clock, renewals)
+
+
+def _tls(
+    config: Config, clock: Clock, renewals: Callable[[str], Callable[[bool], None]]
+) -> GatewayTls:
+    settings, own = config.gateway_tls, _own_security(config)
     clients = tls_towards_clients(settings, clock, renewals("client"))
     brokers = tls_towards_brokers(settings, own, clock, renewals("broker"))
     return GatewayTls(
         towards_clients=None if clients is None else clients.current,
         towards_brokers=None if brokers is None else brokers.current,
     )
+
+
+def _own_security(config: Config) -> SecuritySettings:
+    return security_of(config.cluster.client.librdkafka())
 
 
 def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:

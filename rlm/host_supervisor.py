@@ -19,6 +19,7 @@ from random import Random
 from rlm.broker.client_check import check_client
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
+from rlm.gateway_security import check_tls
 from rlm.log_lines import configure_logging
 from rlm.process.child import ChildSpec
 from rlm.process.host_check import check_host
@@ -40,10 +41,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GatewaySockets:
-    """Where clients connect, and where this process asks the gateway how it is."""
+    """Where clients connect, to whichever process is free, and where each is asked how it is."""
 
     clients: socket.socket
-    rest: socket.socket
+    rest: tuple[socket.socket, ...]
 
 
 def supervise_host(config_path: Path) -> int:
@@ -55,6 +56,8 @@ def supervise_host(config_path: Path) -> int:
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     check_host(config)
+    if config.gateway.listener is not None:
+        check_tls(config)
     state_dir = config.host.state_dir
     with ExitStack() as stack:
         # Where one runs already, it is this that is wrong, not that it has the addresses, too.
@@ -69,7 +72,7 @@ def supervise_host(config_path: Path) -> int:
             stack.enter_context(locked_state_dir(state_dir))
         specs = [_manager_spec(config_path, rest)]
         if gateway is not None:
-            specs.append(_gateway_spec(config_path, gateway))
+            specs += _gateway_specs(config_path, gateway)
         supervisor = _supervisor(config, tuple(specs))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
@@ -115,24 +118,29 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
         return None
     clients = bind_listener(listener, key="gateway.listener")
     stack.enter_context(closing(clients))
-    rest = bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")
-    stack.enter_context(closing(rest))
-    return _GatewaySockets(clients=clients, rest=rest)
+    rest = [
+        stack.enter_context(closing(bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")))
+        for _ in range(config.gateway.worker_count)
+    ]
+    return _GatewaySockets(clients=clients, rest=tuple(rest))
 
 
-def _gateway_spec(config_path: Path, sockets: _GatewaySockets) -> ChildSpec:
-    fds = (sockets.clients.fileno(), sockets.rest.fileno())
-    options = ("--gateway-fd", str(fds[0]), "--rest-fd", str(fds[1]), "--supervised")
-    return ChildSpec(
-        name="gateway",
-        command=(
-            *(sys.executable, "-m", "rlm.cli.gateway_program"),
-            *("--config", str(config_path)),
-            *options,
-        ),
-        inherited_fds=fds,
-        http_address=str(local_address(sockets.rest)),
-    )
+def _gateway_specs(config_path: Path, sockets: _GatewaySockets) -> list[ChildSpec]:
+    """One for each process; a single one is called just `gateway`."""
+    command = (sys.executable, "-m", "rlm.cli.gateway_program", "--config", str(config_path))
+    clients_fd = sockets.clients.fileno()
+    specs = []
+    for worker, rest in enumerate(sockets.rest, start=1):
+        options = ("--gateway-fd", str(clients_fd), "--rest-fd", str(rest.fileno()))
+        specs.append(
+            ChildSpec(
+                name="gateway" if len(sockets.rest) == 1 else f"gateway-{worker}",
+                command=(*command, *options, "--worker", str(worker), "--supervised"),
+                inherited_fds=(clients_fd, rest.fileno()),
+                http_address=str(local_address(rest)),
+            )
+        )
+    return specs
 
 
 def _bind_metrics(config: Config, stack: ExitStack) -> socket.socket | None:
