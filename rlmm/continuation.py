@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.checkpoint import is_stale, newest_append_time_ms, rebuild_reason
@@ -23,22 +23,27 @@ _GONE = (
     "the metadata topic that this state directory followed is gone: restore it, or stop the "
     "process and move manager/cache of its state.dir aside to begin anew"
 )
+_TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
     """A topic and its cache, brought together.
 
-    `positions` says for each metadata partition where to read on, `end_offsets` where it ends as of
-    now. `fed_ms` is when, by the brokers' clocks, the cache was last fed; 0 if never. `rebuilt`: it
-    held something that could not be continued.
+    `stored` is the topic that the cache was folded from, None if it is new. `positions` says for
+    each metadata partition that it holds where to read on, `end_offsets` where each one of the
+    topic ends as of now. `fed_ms` is when, by the brokers' clocks, the cache was last fed; 0 if
+    never. `rebuild_reason`: why it may not be continued, else empty; `sets_aside`: it holds what
+    the topic has lost.
     """
 
     identity: TopicIdentity
+    stored: TopicIdentity | None
     positions: Mapping[int, ReadPosition]
     end_offsets: Mapping[int, int]
     fed_ms: int
-    rebuilt: bool
+    rebuild_reason: str
+    sets_aside: bool
 
 
 class Continuation:
@@ -50,31 +55,42 @@ class Continuation:
         self._delete_retention_ms = delete_retention_ms
         self._followed: TopicIdentity | None = None
 
-    def connect(self, now_ms: int) -> Connection:
-        """Find the topic, and continue the cache from it or rebuild it; `now_ms` by this host."""
+    def connect(self, now_ms: int, *, lost: str = "") -> Connection:
+        """Find the topic and look whether the cache may be continued; `now_ms` by this host.
+
+        `lost`: what reading on from its positions came to, if that showed that the topic lost
+        records that the cache holds. Nothing that the cache holds is changed.
+        """
         self._cache.recover()
         stored = self._cache.identity()
         self._followed = stored or self._followed
         identity = self.find_topic()
+        self._followed = self._followed or identity
         ends = self._topic.end_offsets(range(identity.partition_count))
         positions = self._cache.positions() if stored == identity else {}
         fed_ms = newest_append_time_ms(positions)
-        if reason := rebuild_reason(stored, identity, positions, ends):
-            self._set_aside(stored)
-        elif self.is_too_old(fed_ms, now_ms):
-            reason = "the checkpoint is too old: tombstones may have been missed"
-        if reason:
-            self.rebuild(identity, reason, logged=stored is not None)
-            positions, fed_ms = {}, 0
-        self._followed = identity
-        start = ReadPosition(offset=0)
+        reason = rebuild_reason(stored, identity, positions, ends) or lost
+        sets_aside = bool(reason) and stored is not None
+        if not reason and self.is_too_old(fed_ms, now_ms):
+            reason = _TOO_OLD
         return Connection(
             identity=identity,
-            positions={p: positions.get(p, start) for p in range(identity.partition_count)},
+            stored=stored,
+            positions=positions,
             end_offsets=ends,
             fed_ms=fed_ms,
-            rebuilt=bool(reason) and stored is not None,
+            rebuild_reason=reason,
+            sets_aside=sets_aside,
         )
+
+    def begin_anew(self, found: Connection) -> Connection:
+        """Forget what the cache holds, for its `rebuild_reason`; the connection that follows."""
+        if found.sets_aside and found.stored is not None:
+            self._set_aside(found.stored)
+        logged = found.stored is not None
+        self.rebuild(found.identity, found.rebuild_reason, logged=logged)
+        self._followed = found.identity
+        return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
         """The topic as it is now, of the right shape. NotFoundError if the one followed is gone."""
@@ -96,9 +112,7 @@ class Continuation:
         if logged:
             logger.warning("metadata cache is rebuilt from the topic reason=%s", reason)
 
-    def _set_aside(self, stored: TopicIdentity | None) -> None:
-        if stored is None:
-            return
+    def _set_aside(self, stored: TopicIdentity) -> None:
         kept = self._cache.set_aside(stored)
         if kept:
             logger.warning(

@@ -5,9 +5,12 @@
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
                                               cache can't be written ──────────┘
 
-It becomes ready when all that was in the topic at the time of connecting is applied. While the
-topic can't be reached later it stays ready, for what it holds is still true; nothing can be
-published then. While its cache can't be written it is not ready, for what it holds falls behind.
+It follows the metadata partitions that are assigned to it, and becomes ready when all that was in
+them at the time of connecting is applied. Those that are assigned later are caught up with each by
+itself; what was folded from those that are not assigned any more is dropped.
+
+While the topic can't be reached later it stays ready, for what it holds is still true; nothing can
+be published then. While its cache can't be written it is not ready, for what it holds falls behind.
 Who runs it calls `step` in a loop and pauses as the step says.
 """
 
@@ -20,13 +23,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rlmm.applier import Applier
+from rlmm.assignment import Assignment
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.continuation import Continuation
+from rlmm.followed_partitions import FollowedPartitions
 from rlmm.metrics import MetadataMetrics
-from rlmm.positions import TopicIdentity
+from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.progress import Progress
-from rlmm.spi import Readiness
-from rlmm.topic.event_topic import EventTopic
+from rlmm.spi import NotReady, Readiness
+from rlmm.topic.event_topic import EventTopic, PositionLostError
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (
     CorruptError,
@@ -39,6 +44,7 @@ from rsm.segment.errors import (
 logger = logging.getLogger(__name__)
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
+_START = ReadPosition(offset=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,7 @@ class FollowerSettings:
 
 
 class Follower:
-    """One thread's, but for `readiness`, `identity` and `metrics`."""
+    """One thread's, but for `readiness`, `identity`, `caught_up` and `metrics`."""
 
     def __init__(
         self,
@@ -63,27 +69,43 @@ class Follower:
         progress: Progress,
         clock: Clock,
         settings: FollowerSettings,
+        assignment: Assignment,
     ) -> None:
         self._topic = topic
         self._cache = cache
         self._progress = progress
         self._clock = clock
         self._settings = settings
+        self._assignment = assignment
+        self._followed = FollowedPartitions()
         self._applier = Applier(topic, cache, progress)
         self._continuation = Continuation(topic, cache, settings.delete_retention_ms)
         self._connected = False
         self._assigned = False
+        self._lost = ""
         self._fed_ms = 0
-        self._ready_ends: Mapping[int, int] = {}
         self._known_ends: Mapping[int, int] = {}
         self._next_check_ms = 0
+        self._next_change_ms = 0
         self._failures_in_row = 0
         self._applied_count = 0
         self._counts: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self.identity: TopicIdentity | None = None
-        self.readiness = Readiness(ready=False, reason="not connected to the metadata topic yet")
+        self.readiness = Readiness(
+            ready=False,
+            reason="not connected to the metadata topic yet",
+            kind=NotReady.UNREACHABLE,
+        )
+
+    @property
+    def caught_up(self) -> Mapping[int, int]:
+        """The metadata partitions that answer, each with the number of its catching up.
+
+        An answer is whole if that number was the same before and after it was found.
+        """
+        return self._followed.caught_up
 
     def step(self) -> int:
         """Connect, or apply the next records. Returns how long to pause before the next, in ms.
@@ -91,10 +113,13 @@ class Follower:
         Raises nothing that a later step may get over; failures are counted and logged.
         """
         try:
+            now_ms = self._clock.monotonic_ms()
             if not self._connected:
                 self._connect()
-            elif self._clock.monotonic_ms() >= self._next_check_ms:
+            elif now_ms >= self._next_check_ms:
                 self._check()
+            elif now_ms >= self._next_change_ms and self._wanted() != self._followed.numbers:
+                self._change()
             else:
                 self._apply()
         except (InvalidConfigError, NotFoundError, CorruptError) as error:
@@ -104,7 +129,7 @@ class Follower:
             if reason := self._cache.failure():
                 self._lose_cache(reason)
             elif not self._connected:
-                self._set_readiness(str(error))
+                self._set_readiness(str(error), NotReady.UNREACHABLE)
             return self._failed(error)
         # Connecting alone proves little: a full disk lets a cache be opened, and then refuses.
         if self.readiness.ready:
@@ -113,9 +138,10 @@ class Follower:
 
     def metrics(self) -> MetadataMetrics:
         """Counters as of now."""
-        positions = self._progress.positions
+        positions, readiness = self._progress.positions, self.readiness
         return MetadataMetrics(
-            ready=self.readiness.ready,
+            ready=readiness.ready,
+            not_ready="" if readiness.kind is None else readiness.kind.value,
             applied_events_count=self._applied_count,
             refused_events_count=dict(self._refused),
             skipped_events_count=dict(self._skipped),
@@ -123,19 +149,23 @@ class Follower:
             failures_count=self._counts["failures"],
             positions={partition: p.offset for partition, p in positions.items()},
             lag_events_count=self._progress.behind_count(self._known_ends),
+            catching_up_count=self._followed.catching_up_count,
         )
 
     def _connect(self) -> None:
-        found = self._continuation.connect(self._clock.wall_ms())
-        self._counts["rebuilds"] += found.rebuilt
+        found = self._continuation.connect(self._clock.wall_ms(), lost=self._lost)
+        if found.rebuild_reason:
+            self._followed.forget()
+            found = self._continuation.begin_anew(found)
+            self._counts["rebuilds"] += found.stored is not None
+        self._lost = ""
         self._fed_ms = found.fed_ms
         self._progress.restart(found.positions, found.fed_ms)
-        self._assigned = False
-        self._ready_ends = self._known_ends = found.end_offsets
         self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
         self.identity = found.identity
+        self._followed.begin()
+        self._follow(found.end_offsets, awaited=True)
         self._connected = True
-        self._update_readiness()
 
     def _check(self) -> None:
         """Look whether the topic is still the same and still of the right shape."""
@@ -143,7 +173,36 @@ class Follower:
         identity = self._continuation.find_topic()
         if identity != self.identity:
             raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
-        self._known_ends = self._topic.end_offsets(range(identity.partition_count))
+        self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
+
+    def _change(self) -> None:
+        """Follow what is assigned now. If its ends can't be asked, the rest goes on meanwhile."""
+        self._next_change_ms = self._clock.monotonic_ms() + self._settings.retry_backoff_max_ms
+        new = self._wanted() - self._followed.numbers
+        self._follow(self._topic.end_offsets(sorted(new)) if new else {}, awaited=False)
+        self._next_change_ms = 0
+
+    def _wanted(self) -> frozenset[int]:
+        assert self.identity is not None, "known since it is connected"
+        return self._assignment.wanted(self.identity.partition_count, self._progress.positions)
+
+    def _follow(self, ends: Mapping[int, int], *, awaited: bool) -> None:
+        """Follow what is wanted now, the new ones up to these ends at first; drop the others."""
+        held, wanted, followed = self._progress.positions, self._wanted(), self._followed
+        if not wanted - followed.numbers <= ends.keys():
+            return  # more was assigned while the ends were asked for
+        gone = held.keys() - wanted
+        if gone:
+            assert self.identity is not None, "known since it is connected"
+            followed.forget(gone)
+            self._cache.drop(gone, self.identity.partition_count)
+        self._progress.restart({p: held.get(p, _START) for p in wanted}, 0)
+        followed.follow(wanted, {p: ends[p] for p in wanted - followed.numbers}, awaited=awaited)
+        known = {**self._known_ends, **ends}
+        self._known_ends = {p: known[p] for p in wanted}
+        self._assigned = False
+        logger.info("metadata partitions followed=%d dropped=%d", len(wanted), len(gone))
+        self._settle()
 
     def _apply(self) -> None:
         # Records that were read but not applied are lost to a topic that is simply read on.
@@ -158,37 +217,49 @@ class Follower:
         self._applied_count += counts.accepted
         self._refused.update(counts.refused)
         self._skipped.update(counts.skipped)
-        if self.readiness.ready:
-            return
         # The topic itself may show how much time has passed where this host's clock does not.
         too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
-        if self.identity and too_old:
+        if not self.readiness.ready and self.identity and too_old:
+            self._followed.forget()
             self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
             self._counts["rebuilds"] += 1
             self._connected = False
             return
-        self._update_readiness()
+        self._settle()
 
-    def _update_readiness(self) -> None:
-        missing = self._progress.behind_count(self._ready_ends)
-        self._set_readiness(f"{missing} metadata events are not applied yet" if missing else "")
+    def _settle(self) -> None:
+        """See what was caught up with by now."""
+        if self._followed.settle(self._progress.positions):
+            self._progress.notify()
+        if not self.readiness.ready:
+            missing = self._progress.behind_count(self._followed.awaited_ends())
+            reason = f"{missing} metadata events are not applied yet" if missing else ""
+            self._set_readiness(reason, NotReady.CATCHING_UP)
 
     def _disconnect(self, error: TieredStorageError) -> None:
         self._connected = False
-        self._set_readiness(str(error))
+        if isinstance(error, PositionLostError):
+            self._lost = str(error)
+        kind = NotReady.GONE
+        if isinstance(error, InvalidConfigError):
+            kind = NotReady.WRONG_SHAPE
+        elif isinstance(error, CorruptError):
+            kind = NotReady.CACHE
+        self._set_readiness(str(error), kind)
 
     def _lose_cache(self, reason: str) -> None:
         """Not ready at once; how far behind the cache is stays known meanwhile."""
         self._connected = False
-        self._set_readiness(f"the cache can't be written: {reason}")
+        self._set_readiness(f"the cache can't be written: {reason}", NotReady.CACHE)
         if self.identity is None:
             return
         with suppress(TieredStorageError):
-            self._known_ends = self._topic.end_offsets(range(self.identity.partition_count))
+            self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
 
-    def _set_readiness(self, reason: str) -> None:
+    def _set_readiness(self, reason: str, kind: NotReady) -> None:
+        """Not ready for a reason; ready if that is empty."""
         before = self.readiness
-        self.readiness = Readiness(ready=not reason, reason=reason)
+        self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
         if before.ready != self.readiness.ready:
             logger.info("metadata ready=%s reason=%s", self.readiness.ready, reason)
         self._progress.notify()

@@ -10,13 +10,16 @@ when its successor came back accepted, those of a deleted segment by `retire`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from threading import Event as StopFlag
 from threading import Thread
 from uuid import UUID
 
+from rlmm.assignment import Assignment
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import Table
+from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events import (
     READ_LEASE_MAX_MS,
@@ -26,7 +29,6 @@ from rlmm.events import (
     LogStartAdvanced,
     ReadLeaseTaken,
     RemotePartitionDeleteState,
-    TopicPolicy,
 )
 from rlmm.follower import Follower, FollowerSettings
 from rlmm.metrics import MetadataMetrics
@@ -40,24 +42,24 @@ from rlmm.record_keys import (
     segment_subject,
 )
 from rlmm.spi import (
-    NewerRecord,
-    PartitionState,
     PublishResult,
     Readiness,
-    Registration,
-    RemoteLogMetadataManager,
-    SegmentRecord,
 )
 from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.clock import Clock
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import SegmentState
 
 logger = logging.getLogger(__name__)
 
 _PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
-_SUPERSEDED_KINDS = (RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST)
+_REMEMBERED_KINDS = (
+    RecordKind.TRIM,
+    RecordKind.LOG_START,
+    RecordKind.LOG_START_REQUEST,
+    RecordKind.READ_LEASE,
+)
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _BUG_PAUSE_MS = 1000
@@ -69,15 +71,17 @@ class ManagerSettings:
 
     `consume_wait_ms`: how long a published event, or the end of the topic, may take to be applied
     (Kafka's remote.log.metadata.consume.wait.ms). `retire_grace_ms`: how long after a segment's
-    deletion, and after its last attempt's deadline, its records are kept.
+    deletion, and after its last attempt's deadline, its records are kept. `follows_all`: all
+    metadata, whatever the process hosts.
     """
 
+    follows_all: bool = True
     consume_wait_ms: int = 120_000
     retire_grace_ms: int = 86_400_000
     follower: FollowerSettings = field(default_factory=FollowerSettings)
 
 
-class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
+class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     """Takes over topic and cache and closes them. Thread-safe once started."""
 
     def __init__(
@@ -88,11 +92,14 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         settings: ManagerSettings | None = None,
     ) -> None:
         self._topic = topic
-        self._cache = cache
         self._clock = clock
         self._settings = settings or ManagerSettings()
         self._progress = Progress()
-        self._follower = Follower(topic, cache, self._progress, clock, self._settings.follower)
+        self._assignment = Assignment(follows_all=self._settings.follows_all)
+        self._follower = Follower(
+            topic, cache, self._progress, clock, self._settings.follower, self._assignment
+        )
+        super().__init__(cache, self._follower)
         self._stop = StopFlag()
         self._thread: Thread | None = None
         self._closed = False
@@ -109,15 +116,32 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
 
     def metrics(self) -> MetadataMetrics:
         """Counters and positions as of now. Thread-safe."""
+        size = self._cache.size()
+        found = self._follower.metrics()
+        try:
+            found = replace(found, newer_records_count=self._cache.newer_records_count())
+        except TieredStorageError:
+            logger.debug("newer records can't be counted now")
         return replace(
-            self._follower.metrics(), newer_records_count=self._cache.newer_records_count()
+            found,
+            segments_count=size.entry_counts.get(Table.SEGMENTS, 0),
+            rows_count=sum(size.entry_counts.values()),
+            disk_bytes=size.disk_bytes,
+            block_cache_bytes=size.block_cache_bytes,
+            write_buffer_bytes=size.write_buffer_bytes,
         )
 
-    def readiness(self) -> Readiness:
-        return self._follower.readiness
+    def on_partition_leadership_changes(
+        self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
+    ) -> None:
+        self._assignment.add((*leaders, *followers))
+
+    def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
+        self._assignment.remove(partitions)
 
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
+        self._catching_up(partition)
         if isinstance(event, ReadLeaseTaken):
             self._check_room(event)
         record = encode(event)
@@ -140,6 +164,7 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         return result
 
     def retire(self, segment_id: RemoteLogSegmentId) -> None:
+        partition = self._writable(segment_id.topic_id_partition)
         entry = self._cache.segment_entry(segment_id)
         if entry is None:
             return
@@ -151,7 +176,6 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         # If this ends half-way, what is left must not look like a living segment to a process that
         # never sees what was removed: refused records go first, then the story from its beginning.
         event_ids = (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True))
-        partition = metadata_partition(segment_id.topic_id_partition, self._partition_count())
         subject = segment_subject(segment_id)
         for event_id in event_ids:
             key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
@@ -159,6 +183,7 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         logger.info("segment retired segment_id=%s records=%d", segment_id, len(event_ids))
 
     def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
+        partition = self._writable(topic_id_partition)
         if self._cache.partition_state(topic_id_partition).deletion is not _PARTITION_DELETED:
             return
         if self._cache.is_known(topic_id_partition):
@@ -166,84 +191,33 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         # Claims go last: whoever sees what is left of the rest refuses nothing that was accepted.
         keys = [
             key
-            for kind in (*_SUPERSEDED_KINDS, RecordKind.CLAIM)
+            for kind in (*_REMEMBERED_KINDS, RecordKind.CLAIM)
             for key in self._cache.superseded_keys(topic_id_partition, kind, _ALL)
         ]
-        partition = metadata_partition(topic_id_partition, self._partition_count())
         for key in keys:
             self._topic.publish(partition, key.to_bytes(), None)
 
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
-        partition = metadata_partition(topic_id_partition, self._partition_count())
+        partition = self._writable(topic_id_partition)
         key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
         self._topic.publish(partition, key, None)
 
     def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
         try:
-            partition = metadata_partition(topic_id_partition, self._partition_count())
+            count = self._partition_count()
+            partition = metadata_partition(topic_id_partition, count)
+            if partition not in self._assignment.wanted(count, self._progress.positions):
+                return False
             ends = self._topic.end_offsets([partition])
         except RetriableError as error:
             logger.info("end of the metadata topic can't be asked error=%s", error)
             return False
-        return self._wait_applied(lambda: self._progress.reached(ends))
+        return self._wait_applied(
+            lambda: partition in self._follower.caught_up and self._progress.reached(ends)
+        )
 
     def broker_time_ms(self) -> int:
         return self._progress.broker_time_ms
-
-    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        return self._cache.partition_state(topic_id_partition)
-
-    def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        return self._cache.newer_record(topic_id_partition)
-
-    def remote_log_segment_metadata(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
-    ) -> RemoteLogSegmentMetadata | None:
-        return self._cache.finished_segment(topic_id_partition, leader_epoch, offset)
-
-    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        return self._cache.segment(segment_id)
-
-    def list_remote_log_segments(
-        self,
-        topic_id_partition: TopicIdPartition,
-        *,
-        states: Sequence[SegmentState] | None = None,
-        from_offset: int = 0,
-        leader_epoch: int | None = None,
-    ) -> Iterator[SegmentRecord]:
-        found = self._cache.segments(
-            topic_id_partition, states=states, from_offset=from_offset, leader_epoch=leader_epoch
-        )
-        return iter(found)
-
-    def highest_offset_for_epoch(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int
-    ) -> int | None:
-        end_offset = self._cache.highest_end_offset(topic_id_partition, leader_epoch)
-        return None if end_offset is None else end_offset - 1
-
-    def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
-        return self._cache.earliest_log_offset(topic_id_partition)
-
-    def next_segment_with_txn_index(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
-    ) -> RemoteLogSegmentMetadata | None:
-        return self._cache.next_transactional_segment(topic_id_partition, leader_epoch, offset)
-
-    def remote_log_size_bytes(
-        self, topic_id_partition: TopicIdPartition, *, leader_epoch: int | None = None
-    ) -> int:
-        return self._cache.size_bytes(topic_id_partition, leader_epoch)
-
-    def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        return self._cache.topic_policies()
-
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        return self._cache.topic_policy(topic_id)
-
-    def registrations(self) -> tuple[Registration, ...]:
-        return self._cache.registrations()
 
     def close(self) -> None:
         if self._closed:
@@ -262,6 +236,12 @@ class TopicBasedRemoteLogMetadataManager(RemoteLogMetadataManager):
         if not readiness.ready or identity is None:
             raise RetriableError("the metadata is not ready", reason=readiness.reason)
         return identity.partition_count
+
+    def _writable(self, topic_id_partition: TopicIdPartition) -> int:
+        """The metadata partition to write to. RetriableError unless caught up with."""
+        partition = metadata_partition(topic_id_partition, self._partition_count())
+        self._catching_up(partition)
+        return partition
 
     def _remove_superseded(self, event: Event, written: Published) -> None:
         """Tombstone the trims, or log starts and requests, that stand before the one just accepted.

@@ -12,15 +12,24 @@ class MetadataMetrics:
 
     `refused_events_count` and `skipped_events_count` are by reason, `positions` are next offsets by
     metadata partition. `lag_events_count` is against the ends as they were last asked for.
-    `newer_records_count` are those that only a newer version can fold.
+    `newer_records_count` are those that only a newer version can fold. `not_ready` says why it is
+    not ready, empty if it is. Of the partitions followed, `catching_up_count` do not answer yet.
+    What the cache takes: `segments_count` and `rows_count` are estimates.
     """
 
     ready: bool
-    applied_events_count: int
+    not_ready: str = ""
+    applied_events_count: int = 0
     refused_events_count: Mapping[str, int] = field(default_factory=dict)
     skipped_events_count: Mapping[str, int] = field(default_factory=dict)
     rebuilds_count: int = 0
     failures_count: int = 0
     positions: Mapping[int, int] = field(default_factory=dict)
     lag_events_count: int = 0
+    catching_up_count: int = 0
     newer_records_count: int = 0
+    segments_count: int = 0
+    rows_count: int = 0
+    disk_bytes: int = 0
+    block_cache_bytes: int = 0
+    write_buffer_bytes: int = 0

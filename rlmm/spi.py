@@ -8,8 +8,9 @@ it was accepted. No side effect may follow a refusal.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
@@ -119,20 +120,58 @@ class Registration:
     heartbeat_ms: int
 
 
+class NotReady(Enum):
+    """What keeps the metadata from being ready; the value is its name in metrics."""
+
+    UNREACHABLE = "topic_unreachable"
+    GONE = "topic_gone"
+    WRONG_SHAPE = "topic_shape"
+    CATCHING_UP = "catching_up"
+    CACHE = "cache"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
     """Whether answers are complete as of the start; `reason` says what is missing, else empty."""
 
     ready: bool
     reason: str = ""
+    kind: NotReady | None = None
 
 
 class RemoteLogMetadataManager(ABC):
-    """Metadata of all partitions that this process follows. All methods are thread-safe."""
+    """Metadata of the partitions that this process hosts, or of all. All methods are thread-safe.
+
+    Questions and events about a partition raise RetriableError where its metadata is not followed,
+    or was not caught up with since it is; those about the cluster (policies, registrations) before
+    the process is ready for the first time.
+    """
 
     @abstractmethod
     def readiness(self) -> Readiness:
-        """Ready when the ends seen at start have been applied; no decision before that."""
+        """Ready when the ends seen at start have been applied; no decision before that.
+
+        Of a process that follows what it hosts, this is about the cluster, and about what its cache
+        held at the start; partitions that were added later are ready each by itself.
+        """
+
+    @abstractmethod
+    def on_partition_leadership_changes(
+        self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
+    ) -> None:
+        """The broker leads and follows these partitions (KIP-405); idempotent, does not wait.
+
+        Their metadata is followed from now on, and answers once it was caught up with. The first
+        call names all that the broker hosts: metadata of others that an earlier run has left is
+        dropped. Does nothing where all metadata is followed.
+        """
+
+    @abstractmethod
+    def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """The broker hosts these partitions no longer (KIP-405); idempotent, does not wait.
+
+        What is known of them is dropped from this process.
+        """
 
     @abstractmethod
     def publish(self, event: Event) -> PublishResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rlmm.assignment import Assignment
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import StoreBatch
@@ -73,9 +74,10 @@ class FaultyStore(MemoryStore):
 class World:
     """A follower that is stepped by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, partition_count: int = 1, follows_all: bool = True) -> None:
+        self.follows_all = follows_all
         self.clock = ManualClock()
-        self.log = MemoryLog(self.clock)
+        self.log = MemoryLog(self.clock, partition_count=partition_count)
         self.store = FaultyStore()
         self.restart()
 
@@ -83,7 +85,10 @@ class World:
         """A new process with the old cache."""
         self.topic = FaultyTopic(self.log)
         self.cache = MetadataCache(self.store)
-        self.follower = Follower(self.topic, self.cache, Progress(), self.clock, SETTINGS)
+        self.assignment = Assignment(follows_all=self.follows_all)
+        self.follower = Follower(
+            self.topic, self.cache, Progress(), self.clock, SETTINGS, self.assignment
+        )
 
     def write(self, *events: Event) -> None:
         for event in events:

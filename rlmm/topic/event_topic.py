@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
+from rsm.segment.errors import NotFoundError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,10 @@ class Published:
 
     partition: int
     offset: int
+
+
+class PositionLostError(NotFoundError):
+    """A partition does not hold what was read from it: it was cut, or cut and written anew."""
 
 
 class EventTopic(ABC):
@@ -45,8 +50,9 @@ class EventTopic(ABC):
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
         """Next records of the assigned partitions, each partition's in order; may be empty.
 
-        Raises RetriableError if the cluster can't be reached; NotFoundError if a position lies
-        outside what the partition holds (the topic was recreated or cut).
+        Raises RetriableError if the cluster can't be reached; NotFoundError if the topic is gone;
+        PositionLostError if a position lies outside what the partition holds, or the record before
+        it is not the one that was read (by its leader epoch).
         """
 
     @abstractmethod

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
+from rlmm.topic.event_topic import PositionLostError
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 
-_POSITION_GONE = frozenset(
+_POSITION_LOST = frozenset(
     {
         KafkaError.OFFSET_OUT_OF_RANGE,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001 - librdkafka's own codes are spelled so
         KafkaError._LOG_TRUNCATION,  # noqa: SLF001 - as above
+    }
+)
+_TOPIC_GONE = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - as above
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - as above
     }
@@ -20,7 +25,11 @@ _POSITION_GONE = frozenset(
 
 def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:
     """NotFoundError if a position or the topic is gone; all else may pass, missing rights too."""
-    kind = NotFoundError if error.code() in _POSITION_GONE else RetriableError
+    kind: type[TieredStorageError] = RetriableError
+    if error.code() in _POSITION_LOST:
+        kind = PositionLostError
+    elif error.code() in _TOPIC_GONE:
+        kind = NotFoundError
     return kind(message, **context, error=error.name(), detail=error.str())
 
 

@@ -1,7 +1,8 @@
 """The metadata topic in memory: a log that several clients share, and its compaction on demand.
 
 A faithful twin of the Kafka binding for tests and simulations: offsets without reuse, append times
-from the clock it is given, tombstones, gaps after compaction, a topic recreated under its readers.
+from the clock it is given, tombstones, gaps after compaction, a topic recreated or cut under its
+readers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from threading import Condition
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PositionLostError, Published
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
 
@@ -50,6 +51,25 @@ class MemoryLog:
             )
             self._records: list[list[TopicRecord]] = [[] for _ in range(self._partition_count)]
             self._ends = [0] * self._partition_count
+            self._epochs = [[0] for _ in range(self._partition_count)]
+
+    def cut(self, partition: int, end_offset: int) -> None:
+        """Lose the records from an offset on, as an unclean election does; a new epoch begins."""
+        with self.changed:
+            records = self._records[partition]
+            self._records[partition] = [r for r in records if r.offset < end_offset]
+            self._ends[partition] = end_offset
+            epochs = [start for start in self._epochs[partition] if start < end_offset]
+            # An epoch of which nothing is left ends where it would begin.
+            lost_count = len(self._epochs[partition]) - len(epochs)
+            self._epochs[partition] = [*epochs, *[end_offset] * (lost_count + 1)]
+            self.changed.notify_all()
+
+    def epoch_end_offset(self, partition: int, leader_epoch: int) -> int:
+        """Where the records of an epoch and of those before it end."""
+        with self.changed:
+            later = self._epochs[partition][leader_epoch + 1 :]
+            return later[0] if later else self._ends[partition]
 
     def append(self, partition: int, key: bytes, value: bytes | None) -> Published:
         """Append a record as of now. RetriableError while the topic is deleted."""
@@ -64,7 +84,7 @@ class MemoryLog:
                 append_time_ms=self._clock.wall_ms(),
                 key=key,
                 value=value,
-                leader_epoch=0,
+                leader_epoch=len(self._epochs[partition]) - 1,
             )
             self._records[partition].append(record)
             self.changed.notify_all()
@@ -109,6 +129,7 @@ class MemoryTopic(EventTopic):
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
         self._positions: dict[int, int] = {}
+        self._epochs: dict[int, int] = {}
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         with self._log.changed:
@@ -123,6 +144,7 @@ class MemoryTopic(EventTopic):
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
         self._positions = {partition: p.offset for partition, p in positions.items()}
+        self._epochs = {partition: p.leader_epoch for partition, p in positions.items()}
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
         with self._log.changed:
@@ -131,6 +153,8 @@ class MemoryTopic(EventTopic):
             for partition, offset in self._positions.items():
                 found = self._log.records_from(partition, offset, max_records - len(records))
                 records.extend(found)
+                if found:
+                    self._epochs[partition] = found[-1].leader_epoch
                 if len(records) < max_records:
                     self._positions[partition] = self._log.end_offset(partition)
                 elif found:
@@ -152,7 +176,8 @@ class MemoryTopic(EventTopic):
         more = False
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)
-            if offset > end_offset:
-                raise NotFoundError("position beyond the end", partition=partition, offset=offset)
+            epoch = self._epochs[partition]
+            if offset > (end_offset if epoch < 0 else self._log.epoch_end_offset(partition, epoch)):
+                raise PositionLostError("the position is gone", partition=partition)
             more = more or offset < end_offset
         return more

@@ -1,0 +1,147 @@
+"""The reading half of a metadata manager: the SPI's questions, answered from the cache.
+
+A question is answered only while the metadata partition that it is about is followed and caught up
+with, and only if that was so all the time while the answer was found: what is just being dropped
+or read anew must not look like nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import TopicPolicy
+from rlmm.follower import Follower
+from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
+from rlmm.spi import (
+    NewerRecord,
+    PartitionState,
+    Readiness,
+    Registration,
+    RemoteLogMetadataManager,
+    SegmentRecord,
+)
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+T = TypeVar("T")
+
+
+class CachedAnswers(RemoteLogMetadataManager):
+    """Thread-safe. What is written and waited for is a subclass's matter."""
+
+    def __init__(self, cache: MetadataCache, follower: Follower) -> None:
+        """`follower` is what feeds the cache."""
+        self._cache = cache
+        self._follower = follower
+
+    def readiness(self) -> Readiness:
+        return self._follower.readiness
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        return self._answer(
+            topic_id_partition, lambda: self._cache.partition_state(topic_id_partition)
+        )
+
+    def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
+        return self._answer(
+            topic_id_partition, lambda: self._cache.newer_record(topic_id_partition)
+        )
+
+    def remote_log_segment_metadata(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._answer(
+            topic_id_partition,
+            lambda: self._cache.finished_segment(topic_id_partition, leader_epoch, offset),
+        )
+
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        return self._answer(segment_id.topic_id_partition, lambda: self._cache.segment(segment_id))
+
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+        leader_epoch: int | None = None,
+    ) -> Iterator[SegmentRecord]:
+        found = self._answer(
+            topic_id_partition,
+            lambda: self._cache.segments(
+                topic_id_partition,
+                states=states,
+                from_offset=from_offset,
+                leader_epoch=leader_epoch,
+            ),
+        )
+        return iter(found)
+
+    def highest_offset_for_epoch(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int
+    ) -> int | None:
+        end_offset = self._answer(
+            topic_id_partition,
+            lambda: self._cache.highest_end_offset(topic_id_partition, leader_epoch),
+        )
+        return None if end_offset is None else end_offset - 1
+
+    def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
+        return self._answer(
+            topic_id_partition, lambda: self._cache.earliest_log_offset(topic_id_partition)
+        )
+
+    def next_segment_with_txn_index(
+        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+    ) -> RemoteLogSegmentMetadata | None:
+        return self._answer(
+            topic_id_partition,
+            lambda: self._cache.next_transactional_segment(
+                topic_id_partition, leader_epoch, offset
+            ),
+        )
+
+    def remote_log_size_bytes(
+        self, topic_id_partition: TopicIdPartition, *, leader_epoch: int | None = None
+    ) -> int:
+        return self._answer(
+            topic_id_partition, lambda: self._cache.size_bytes(topic_id_partition, leader_epoch)
+        )
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        return self._answer(None, self._cache.topic_policies)
+
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        return self._answer(None, lambda: self._cache.topic_policy(topic_id))
+
+    def registrations(self) -> tuple[Registration, ...]:
+        return self._answer(None, self._cache.registrations)
+
+    def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
+        """What the cache says of a partition, None: of the cluster. RetriableError if not whole."""
+        identity = self._follower.identity
+        if identity is None:
+            raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
+        partition = CLUSTER_PARTITION
+        if about is not None:
+            partition = metadata_partition(about, identity.partition_count)
+        before = self._catching_up(partition)
+        found = ask()
+        if self._follower.caught_up.get(partition) != before:
+            raise RetriableError("the metadata was dropped meanwhile", metadata_partition=partition)
+        return found
+
+    def _catching_up(self, partition: int) -> int:
+        """Which catching up with a metadata partition holds now. RetriableError if none does."""
+        number = self._follower.caught_up.get(partition)
+        if number is None:
+            raise RetriableError(
+                "the metadata is not caught up with, or not followed here",
+                metadata_partition=partition,
+                reason=self.readiness().reason,
+            )
+        return number
