@@ -6,6 +6,7 @@ A program of its own, so that the commands need not load what only a gateway is 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from rlm.cli.options import ConfigOption
 from rlm.config.load import Config, load_gateway_config
 from rlm.gateway_app import build_gateway
 from rlm.gateway_process import run_gateway
+from rlm.gateway_share import share_of_worker
 from rlm.log_lines import configure_logging
 
 _SOCKET = typer.Option(help="An inherited listening socket.")
@@ -33,12 +35,15 @@ def _gateway(
     config: ConfigOption,
     gateway_fd: Annotated[int | None, _SOCKET] = None,
     rest_fd: Annotated[int | None, _SOCKET] = None,
+    worker: Annotated[
+        int | None, typer.Option(help="Which of gateway.workers processes this is.", min=1)
+    ] = None,
     supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
 ) -> None:
     """Serve clients until a stop signal, without a supervisor's restarts."""
     run_gateway(
-        lambda: _load(config),
-        build_gateway,
+        lambda: _load(config) if worker is None else share_of_worker(_load(config)),
+        partial(build_gateway, worker=worker or 1),
         gateway_fd=gateway_fd,
         rest_fd=rest_fd,
         supervised=supervised,

@@ -18,14 +18,10 @@ from rlm.cli.metadata_lines import (
     native_document,
 )
 from rlm.cli.options import (
-    DEFAULT_TIMEOUT_S,
-    BootstrapServerOption,
-    CommandConfigFileOption,
-    CommandConfigOption,
+    ClusterOptions,
     JsonOption,
-    TimeoutOption,
-    command_config,
     reaching_cluster,
+    with_cluster_options,
 )
 from rlm.cli.output import printing
 from rlm.config.load import CommandConfig
@@ -64,14 +60,12 @@ def register(app: typer.Typer) -> None:
     app.add_typer(commands, name="metadata")
 
 
+@with_cluster_options
 def _dump(
     *,
     topic: _TopicOption = None,
     native: _NativeOption = False,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Print all records from the beginning to the present end.
@@ -79,8 +73,8 @@ def _dump(
     Records that were refused, and tombstones, are printed too: what is accepted is what
     `rlm status` shows.
     """
-    settings = command_config(config, bootstrap_server, command_config_file)
-    timeout_ms = round(timeout * 1000)
+    settings = cluster.config
+    timeout_ms = cluster.timeout_ms
     with _reader(settings, native=native) as reader:
         ends = _ends(settings, reader, timeout_ms)
         poll = _poll_from(reader, dict.fromkeys(ends, 0), topic, native=native)
@@ -93,20 +87,18 @@ def _dump(
                 raise RetriableError("the broker sends nothing", positions=before)
 
 
+@with_cluster_options
 def _tail(
     *,
     topic: _TopicOption = None,
     native: _NativeOption = False,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Print records as they come from now on, until Ctrl-C."""
-    settings = command_config(config, bootstrap_server, command_config_file)
+    settings = cluster.config
     with _reader(settings, native=native) as reader:
-        ends = _ends(settings, reader, round(timeout * 1000))
+        ends = _ends(settings, reader, cluster.timeout_ms)
         poll = _poll_from(reader, ends, topic, native=native)
         while True:
             _print(poll(), as_json=as_json)

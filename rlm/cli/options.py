@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,37 +16,75 @@ from rlm.cli.command_start import less_start_up
 from rlm.config.load import CommandConfig, client_command_config, load_command_config
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
-DEFAULT_TIMEOUT_S = 30.0
+_DEFAULT_TIMEOUT_S = 30.0
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", metavar="FILE", help="The configuration file.")
 ]
-CommandConfigFileOption = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="The configuration file of `rlm run`."),
-]
-BootstrapServerOption = Annotated[
-    str | None,
-    typer.Option(metavar="HOST:PORT", help="The cluster, where there is no --config."),
-]
-CommandConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--command-config",
-        metavar="FILE",
-        help="With --bootstrap-server: properties of the Kafka client (TLS, SASL).",
-    ),
-]
-TimeoutOption = Annotated[
-    float,
-    typer.Option(
-        min=0.1,
-        metavar="SECONDS",
-        help="How long to wait for the cluster.",
-        callback=less_start_up,
-    ),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Which cluster a command speaks to, as the user told it, and how long it may take."""
+
+    config: CommandConfig
+    timeout_ms: int
+
+
+def _cluster_options(
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="The configuration file of `rlm run`."),
+    ] = None,
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The cluster, where there is no --config."),
+    ] = None,
+    command_config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--command-config",
+            metavar="FILE",
+            help="With --bootstrap-server: properties of the Kafka client (TLS, SASL).",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="How long to wait for the cluster.",
+            callback=less_start_up,
+        ),
+    ] = _DEFAULT_TIMEOUT_S,
+) -> ClusterOptions:
+    return ClusterOptions(
+        config=command_config(config, bootstrap_server, command_config_file),
+        timeout_ms=round(timeout * 1000),
+    )
+
+
+def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say which cluster, which it takes as `cluster`.
+
+    They stand behind its own, but before --json. InvalidConfigError where they contradict.
+    """
+    own = signature(function, eval_str=True)
+    shared = signature(_cluster_options, eval_str=True).parameters
+    parameters = [each for name, each in own.parameters.items() if name != "cluster"]
+    last = [each for each in parameters if each.name == "as_json"]
+    shown = [each for each in parameters if each not in last] + [*shared.values(), *last]
+
+    def command(**arguments: Any) -> None:  # noqa: ANN401 - what the command takes
+        options = {name: arguments.pop(name) for name in shared}
+        function(cluster=_cluster_options(**options), **arguments)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
+    command.__annotations__ = {each.name: each.annotation for each in shown}
+    return command
 
 
 def command_config(

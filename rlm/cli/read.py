@@ -16,14 +16,10 @@ from rlm.broker.partition_reader import PartitionReader, ReaderSettings
 from rlm.cli.log_bounds import Bound, PartitionName
 from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
-    DEFAULT_TIMEOUT_S,
-    BootstrapServerOption,
-    CommandConfigFileOption,
-    CommandConfigOption,
+    ClusterOptions,
     JsonOption,
-    TimeoutOption,
-    command_config,
     reaching_cluster,
+    with_cluster_options,
 )
 from rlm.cli.output import printing
 from rlm.cli.record_lines import human_line, json_line
@@ -72,7 +68,8 @@ def register(app: typer.Typer) -> None:
     )
 
 
-def _read(  # noqa: PLR0913 - each is an option of the command
+@with_cluster_options
+def _read(
     partition: _Partition,
     *,
     begin: _From = None,
@@ -81,10 +78,7 @@ def _read(  # noqa: PLR0913 - each is an option of the command
         Isolation,
         typer.Option("--isolation-level", help="Whether records of aborted transactions are read."),
     ] = Isolation.READ_UNCOMMITTED,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Print the records of a partition, stored and local ones.
@@ -92,18 +86,18 @@ def _read(  # noqa: PLR0913 - each is an option of the command
     A time is ISO 8601 (UTC unless it says otherwise) or @ and milliseconds since 1970, and stands
     for the first record that is not older. Records of older data need the store's settings.
     """
-    settings = command_config(config, bootstrap_server, command_config_file)
+    settings = cluster.config
     wanted = _Wanted(
         name=PartitionName.parse(partition),
         begin=None if begin is None else Bound.parse(begin, option="--from"),
         end=None if end is None else Bound.parse(end, option="--to"),
         isolation=isolation,
     )
-    with open_session(settings, timeout_ms=round(timeout * 1000)) as session:
+    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
         with reaching_cluster(settings):
             view = session.bootstrap.view((wanted.name.topic,))
         found = _find(view, wanted.name)
-        with _tiered_log(session, found, isolation, round(timeout * 1000)) as (log, local):
+        with _tiered_log(session, found, isolation, cluster.timeout_ms) as (log, local):
             offsets = _range(log, local, wanted)
             _print(log, found, offsets, as_json=as_json)
 

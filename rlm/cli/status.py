@@ -18,14 +18,10 @@ from rlm.cli.log_bounds import PartitionName
 from rlm.cli.manager_words import ask_managers
 from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
-    DEFAULT_TIMEOUT_S,
-    BootstrapServerOption,
-    CommandConfigFileOption,
-    CommandConfigOption,
+    ClusterOptions,
     JsonOption,
-    TimeoutOption,
-    command_config,
     reaching_cluster,
+    with_cluster_options,
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
@@ -53,22 +49,20 @@ def register(app: typer.Typer) -> None:
     app.command("status", epilog="Example: rlm status orders --json")(_status)
 
 
+@with_cluster_options
 def _status(
     name: _Name = None,
     *,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is stored, what is local and what is behind.
 
     Lag and trims are the managers' word: unknown where the leader's manager does not answer.
     """
-    settings = command_config(config, bootstrap_server, command_config_file)
+    settings = cluster.config
     named = None if name is None else PartitionName.parse(name)
-    with open_session(settings, timeout_ms=round(timeout * 1000)) as session:
+    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
         with reaching_cluster(settings):
             view = session.bootstrap.view(_topics(session, named))
         if named is not None:

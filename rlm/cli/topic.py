@@ -15,14 +15,10 @@ from rich.table import Table
 from rlm.cli.managers import ManagerLags
 from rlm.cli.named_topic import await_topic
 from rlm.cli.options import (
-    DEFAULT_TIMEOUT_S,
-    BootstrapServerOption,
-    CommandConfigFileOption,
-    CommandConfigOption,
+    ClusterOptions,
     JsonOption,
-    TimeoutOption,
-    command_config,
     reaching_cluster,
+    with_cluster_options,
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
@@ -62,47 +58,43 @@ def register(app: typer.Typer) -> None:
     app.add_typer(topic, name="topic")
 
 
-def _set(  # noqa: PLR0913 - each is an option of the command
+@with_cluster_options
+def _set(
     topic: _TopicArgument,
     *,
     local_retention_ms: _LocalMs = None,
     local_retention_bytes: _LocalBytes = None,
     retention_ms: _TotalMs = None,
     retention_bytes: _TotalBytes = None,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
 ) -> None:
     """Tier a topic, or change its retentions; what is not given keeps its value.
 
     Returns when the policy is in force.
     """
-    settings = command_config(config, bootstrap_server, command_config_file)
     flags = RetentionFlags(
         retention_ms=retention_ms,
         retention_bytes=retention_bytes,
         local_retention_ms=local_retention_ms,
         local_retention_bytes=local_retention_bytes,
     )
-    with open_session(settings, timeout_ms=_in_ms(timeout), create_metadata_topic=True) as session:
+    with open_session(
+        cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
+    ) as session:
         _await(session, topic)
         policy = _tiering(session).enable(topic, flags, timeout_ms=session.remaining_ms())
     with printing():
         typer.echo(_line(policy))
 
 
+@with_cluster_options
 def _list(
     *,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Show all topics that are or were tiered, with their policies."""
-    settings = command_config(config, bootstrap_server, command_config_file)
-    with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
     with printing():
         if as_json:
@@ -112,6 +104,7 @@ def _list(
             console.print(_table(policies))
 
 
+@with_cluster_options
 def _disable(
     topic: _TopicArgument,
     *,
@@ -124,17 +117,14 @@ def _disable(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done and lost.")
     ] = False,
-    config: CommandConfigFileOption = None,
-    bootstrap_server: BootstrapServerOption = None,
-    command_config_file: CommandConfigOption = None,
-    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    cluster: ClusterOptions,
 ) -> None:
     """End a topic's tiering: what is rolled is stored, the broker's retention comes back.
 
     Stored data stays readable unless --delete-remote is given. Refused while records would be lost.
     """
-    settings = command_config(config, bootstrap_server, command_config_file)
-    with open_session(settings, timeout_ms=_in_ms(timeout)) as session:
+    settings = cluster.config
+    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
         _await(session, topic)
         client = ManagerClient()
         try:
@@ -241,7 +231,3 @@ def _table(policies: Iterable[TopicPolicy]) -> Table:
             " ".join(originals),
         )
     return table
-
-
-def _in_ms(timeout_s: float) -> int:
-    return round(timeout_s * 1000)
