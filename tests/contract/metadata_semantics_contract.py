@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.events import READ_LEASES_MAX_COUNT
+from rlmm.events import READ_LEASES_MAX_COUNT, Event
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.contract.metadata_manager_contract import OpenManager
@@ -67,8 +67,9 @@ class MetadataSemanticsContract:
     ) -> None:
         """Scenarios 76, 106, R11: by its deletion's records late copies are refused for ever."""
         manager = open_manager()
-        said = [claim(), trim(50), log_start(10), log_start_request(20), read_lease()]
-        for event in (*said, *life(FIRST), *map(partition_delete, (MARKED, DELETING, DELETED))):
+        said: list[Event] = [claim(), trim(50), log_start(10), log_start_request(20), read_lease()]
+        said += [*life(FIRST), *map(partition_delete, (MARKED, DELETING, DELETED))]
+        for event in said:
             assert manager.publish(event).accepted
         manager.retire(FIRST.segment_id)
         assert manager.caught_up(ORDERS)
@@ -111,8 +112,9 @@ class MetadataSemanticsContract:
         """Scenario 38."""
         recreated = replace(ORDERS, topic_id=UUID(int=0x2DE5))
         manager = open_manager()
-        for event in (claim(), step(FIRST, FINISHED), partition_delete(MARKED)):
-            manager.publish(event)
+        manager.publish(claim())
+        manager.publish(step(FIRST, FINISHED))
+        manager.publish(partition_delete(MARKED))
         manager.publish(step(segment_metadata(7, 0, 10, partition=recreated), STARTED))
 
         states = [r.metadata.state for r in manager.list_remote_log_segments(recreated)]
@@ -165,7 +167,8 @@ class MetadataSemanticsContract:
     def test_segment_when_deleted_then_no_query_finds_it(self, open_manager: OpenManager) -> None:
         """Scenario 31."""
         manager = open_manager()
-        for event in (claim(), *life(FIRST)):
+        manager.publish(claim())
+        for event in life(FIRST):
             manager.publish(event)
 
         ended = manager.list_remote_log_segments(ORDERS, states=[DELETE_FINISHED])

@@ -142,7 +142,7 @@ def events(draw: st.DrawFn, tip: TopicIdPartition) -> list[Event]:
             partition_delete, st.sampled_from([MARKED, DELETING, DELETED]), partition=st.just(tip)
         ),
     )
-    written = draw(st.lists(st.one_of(steps, steps, steps, others), max_size=25))
+    written: list[Event] = draw(st.lists(st.one_of(steps, steps, steps, others), max_size=25))
     for _ in range(draw(st.integers(0, 3)) if written else 0):
         again = draw(st.sampled_from(written))
         written.insert(draw(st.integers(written.index(again), len(written))), again)
