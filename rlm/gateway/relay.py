@@ -64,7 +64,7 @@ class Relay:
         self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
-        self.active_s = self._loop.time()
+        self._active_s = self._loop.time()
         client.pause_reading()
 
     @property
@@ -75,7 +75,7 @@ class Relay:
             is_partial=self._session.is_within_request,
             is_read=self._client.is_reading(),
             sent_count=self._output.sent_count,
-            active_s=self.active_s,
+            active_s=max(self._active_s, self._splice.active_s if self._splice else 0.0),
         )
 
     def broker_connected(self, broker: asyncio.Transport) -> None:
@@ -160,7 +160,7 @@ class Relay:
             sockets[0],
             sockets[1],
             pipes=self._pipes,
-            moved=lambda count: self._run(lambda: self._session.passed_on(count)),
+            done=lambda count: self._run(lambda: self._session.passed_on(count)),
             failed=self._side_ended,
         )
 
@@ -173,7 +173,7 @@ class Relay:
         """Take a step of the session and carry out what it decides."""
         if self._is_closed:
             return
-        self.active_s = self._loop.time()
+        self._active_s = self._loop.time()
         try:
             for action in step():
                 self._carry_out(action)

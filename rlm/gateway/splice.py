@@ -34,8 +34,8 @@ class _Way:
 class Splice:
     """Of one connection, on its loop.
 
-    `moved` is told how many bytes went to the client, `failed` which side ended before all did;
-    neither is called after `close`.
+    `done` is told how many bytes went to the client when all did, else `failed` which side ended
+    before; neither is called after `close`. `active_s`: when the last bytes went, by the loop.
     """
 
     def __init__(
@@ -44,18 +44,20 @@ class Splice:
         client: socket.socket,
         *,
         pipes: Pipes,
-        moved: Callable[[int], None],
+        done: Callable[[int], None],
         failed: Callable[[CloseReason], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._broker = broker
         self._client = client
         self._pipes = pipes
-        self._moved = moved
+        self._done = done
         self._failed = failed
         self._way: _Way | None = None
+        self._asked_bytes = 0
         self._left_bytes = 0
         self._held_bytes = 0
+        self.active_s = 0.0
         self._ended: CloseReason | None = None
         self._awaited_fd: int | None = None
 
@@ -77,7 +79,7 @@ class Splice:
             self._pipes.give_back(pipe)
             return
         self._way = _Way(broker_fd=ends[0], pipe=pipe, client_fd=ends[1])
-        self._left_bytes = count
+        self._asked_bytes = self._left_bytes = count
         self._go_on()
 
     def close(self) -> None:
@@ -98,16 +100,18 @@ class Splice:
         """Move what can be moved, but leave others their turn."""
         way = self._way
         assert way is not None
-        moved_bytes = 0
-        while moved_bytes < _TURN_BYTES and self._fill(way) and (drained := self._drain(way)):
-            moved_bytes += drained
+        self.active_s = self._loop.time()
+        turn_bytes = 0
+        while turn_bytes < _TURN_BYTES and self._fill(way):
+            turn_bytes += self._drain(way)
+            if self._held_bytes:
+                break
         if not self._left_bytes and not self._held_bytes:
             self.close()
+            self._done(self._asked_bytes)
         elif self._ended is None:
             self._wait_for(way.client_fd if self._held_bytes else way.broker_fd)
-        if moved_bytes:
-            self._moved(moved_bytes)
-        if self._ended is not None and self.is_running:
+        else:
             self._failed(self._ended)
 
     def _fill(self, way: _Way) -> bool:

@@ -26,17 +26,17 @@ class _Spliced:
         self._sockets = (self.far_broker, broker, client, self.far_client)
         for each in self._sockets:
             each.setblocking(False)  # noqa: FBT003 - positional only
-        self.moved_bytes = 0
+        self.done: list[int] = []
         self.failures: list[CloseReason] = []
         self._happened = asyncio.Event()
-        self.splice = Splice(broker, client, pipes=pipes, moved=self._moved, failed=self._failed)
+        self.splice = Splice(broker, client, pipes=pipes, done=self._done, failed=self._failed)
 
     async def until_failed(self) -> None:
         while not self.failures:
             await self._next()
 
-    async def until_moved(self, count: int) -> None:
-        while self.moved_bytes < count:
+    async def until_done(self) -> None:
+        while not self.done:
             await self._next()
 
     def close(self) -> None:
@@ -49,8 +49,8 @@ class _Spliced:
             await self._happened.wait()
         self._happened.clear()
 
-    def _moved(self, count: int) -> None:
-        self.moved_bytes += count
+    def _done(self, count: int) -> None:
+        self.done.append(count)
         self._happened.set()
 
     def _failed(self, reason: CloseReason) -> None:
@@ -89,7 +89,7 @@ def test_begin_when_the_bytes_are_there_then_they_go_at_once() -> None:
 
             spliced.splice.begin(7)
 
-            assert spliced.moved_bytes == 7
+            assert spliced.done == [7]
             assert not spliced.splice.is_running
             assert spliced.far_client.recv(100) == b"records"
 
@@ -119,8 +119,8 @@ def test_begin_when_the_client_takes_it_slowly_then_it_gets_all_in_order() -> No
 
             assert spliced.splice.is_running
             assert await _received(spliced.far_client, _LARGE_BYTES) == sent
-            await spliced.until_moved(_LARGE_BYTES)
-            assert not spliced.splice.is_running
+            await spliced.until_done()
+            assert spliced.done == [_LARGE_BYTES]
 
     asyncio.run(act())
 
@@ -135,7 +135,7 @@ def test_begin_when_the_broker_ends_within_then_says_so_once_all_before_was_sent
             await spliced.until_failed()
 
             assert spliced.failures == [CloseReason.BROKER_CLOSED]
-            assert spliced.moved_bytes == 6
+            assert spliced.done == []
             assert spliced.far_client.recv(100) == b"a part"
 
     asyncio.run(act())
@@ -186,7 +186,7 @@ def test_begin_when_there_are_no_descriptors_left_then_nothing_begins() -> None:
             spliced.splice.begin(7)
 
             assert not spliced.splice.is_running
-            assert spliced.moved_bytes == 0
+            assert spliced.done == []
 
     asyncio.run(act())
 
