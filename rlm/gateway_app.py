@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
@@ -55,20 +56,23 @@ def build_gateway(
     http_address: HostPort,
     metrics: Metrics,
     *,
+    worker: int = 1,
     open_store: Callable[[StorageConfig], ChunkStorage] = open_chunk_storage,
 ) -> GatewayWorker:
     """The gateway of the broker whose log dirs the configuration names; of all, if it names none.
 
-    Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
+    `worker` tells the processes of one gateway apart, from 1 on. Raises InvalidConfigError for what
+    files show at once. Nothing has been asked of the cluster.
     """
     identity = identity_of_host(config)
-    tier = _open_tier(config, metrics, open_store(config.storage))
+    tier = _open_tier(config, metrics, open_store(config.storage), worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     stand = take_stand(
         Ground(
             config=config,
             identity=identity,
+            worker=worker,
             listener=listener,
             cluster=cluster,
             topic=tier.topic,
@@ -88,10 +92,7 @@ def build_gateway(
     parts = _parts(config, tier, facts, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    card = _card(config, stand, http_address)
-    heartbeat = Heartbeat(
-        tier.metadata, card, fresh_id, applied=lambda: tier.metadata.metrics().positions
-    )
+    heartbeat = _heartbeat(config, tier, stand, http_address)
     return GatewayWorker(
         work=GatewayWork(
             confirm_cluster=lambda: _confirm_cluster(stand, cluster, metrics),
@@ -127,7 +128,7 @@ class _Tier:
         return RemoteTimestamps(self.metadata, self.storage, reader)
 
 
-def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage) -> _Tier:
+def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> _Tier:
     clock = SystemClock()
     thread_count = config.gateway.reader_thread_count
     topic = open_metadata_topic(config.cluster, config.metadata)
@@ -136,7 +137,7 @@ def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage) -> _Tier:
         topic=topic,
         metadata=TopicBasedRemoteLogMetadataManager(
             topic,
-            MetadataCache(RocksDbStore(config.host.state_dir / "gateway" / "cache")),
+            MetadataCache(RocksDbStore(_cache_directory(config, worker))),
             clock,
             ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
         ),
@@ -156,6 +157,12 @@ def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage) -> _Tier:
     for pool in (tier.store_pool, tier.ask_pool):
         tier.resources.callback(pool.shutdown, wait=False, cancel_futures=True)
     return tier
+
+
+def _cache_directory(config: Config, worker: int) -> Path:
+    """Of its own for each process: a cache has one writer."""
+    name = "cache" if worker == 1 else f"cache-{worker}"
+    return config.host.state_dir / "gateway" / name
 
 
 def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> GatewayParts:
@@ -208,8 +215,8 @@ def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None
     note_host_acls(cluster, metrics)
 
 
-def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
-    return ProcessCard(
+def _heartbeat(config: Config, tier: _Tier, stand: Stand, http_address: HostPort) -> Heartbeat:
+    card = ProcessCard(
         process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
         broker_id=stand.broker_id,
@@ -217,4 +224,7 @@ def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         gateway_address=str(stand.address),
+    )
+    return Heartbeat(
+        tier.metadata, card, fresh_id, applied=lambda: tier.metadata.metrics().positions
     )

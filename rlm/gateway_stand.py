@@ -34,12 +34,14 @@ _PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
 class Ground:
     """What a stand is taken on. `identity` is that of the broker, None beside none.
 
+    `worker` is this process's number among those beside the broker.
     `listener` is bound to `gateway.listener`.
     `unserved` is told how many live brokers clients can't be led to, each time that is known.
     """
 
     config: Config
     identity: BrokerIdentity | None
+    worker: int
     listener: socket.socket
     cluster: Bootstrap
     topic: EventTopic
@@ -100,11 +102,14 @@ def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
         front=front,
         address=ground.address,
         broker_id=identity.node_id,
-        process_id=uuid5(
-            _PROCESS_IDS, f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.GATEWAY.name}"
-        ),
+        process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
         confirm=partial(_confirm_cluster, ground.cluster, identity),
     )
+
+
+def _process_name(identity: BrokerIdentity, worker: int) -> str:
+    name = f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.GATEWAY.name}"
+    return name if worker == 1 else f"{name}/{worker}"
 
 
 def _for_cluster(ground: Ground) -> Stand:

@@ -205,6 +205,14 @@ class GatewayConfig(Section):
         description="Address that clients are given for this broker, here and by the cluster's "
         "other gateways. By default the bound one; for a wildcard, the host name.",
     )
+    worker_count: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        validation_alias="gateway.workers",
+        description="Processes among which `rlm run` divides the gateway's clients; each takes an "
+        "even share of the gateway's limits and of its memory.",
+    )
     node_listeners: NodeListeners = Field(
         default={},
         validation_alias="gateway.node.listeners",

@@ -43,6 +43,8 @@ _QUIET_REASONS = frozenset(
 )
 
 _LEAVE_S = 2.0
+_ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
+_WAITING_CLIENTS = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,11 @@ class GatewayServer:
 
         if self._parts.client_tls is None:
             loop = asyncio.get_running_loop()
-            return await loop.create_server(client_side, sock=door.listener)
+            server = await loop.create_server(
+                client_side, sock=door.listener, backlog=_ACCEPTED_AT_ONCE
+            )
+            door.listener.listen(_WAITING_CLIENTS)
+            return server
         acceptor = self._tls_acceptor(door, client_side, self._parts.client_tls)
         acceptor.start()
         return acceptor

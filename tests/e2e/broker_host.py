@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 from rlm.config.load import Config, load_config
 from rlm.outside import open_metadata_topic
@@ -117,6 +118,16 @@ class BrokerHost:
             return 0, []
         body: dict[str, Any] = answer.json()
         return answer.status_code, body["reasons"]
+
+    def metrics(self, name: str) -> dict[str, float]:
+        """A metric that has no labels of its own, of each process, as the supervisor shows it."""
+        answer = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False)
+        return {
+            sample.labels["process"]: sample.value
+            for family in text_string_to_metric_families(answer.text)
+            for sample in family.samples
+            if sample.name == name
+        }
 
     def report(self, topic: str) -> dict[str, Any]:
         """What the manager's HTTP API says of partition 0; empty while it says nothing."""

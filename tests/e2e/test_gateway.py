@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from rlmm.events import ProcessRole
 from tests.e2e.broker_host import BrokerHost
+from tests.e2e.plain_consumer import read_all
 from tests.e2e.tiered_log import TieredLog
 from tests.services.ports import free_ports
 
@@ -22,27 +23,6 @@ def gateway(host: BrokerHost) -> str:
     (port,) = free_ports(1)
     host.set(**{"gateway.listener": f"127.0.0.1:{port}"})
     return f"127.0.0.1:{port}"
-
-
-def _read_all(bootstrap: str, topic: str) -> list[int]:
-    """Offsets of a plain consumer from the earliest one on."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "reader",
-            "auto.offset.reset": "error",
-            "enable.auto.commit": False,
-        }
-    )
-    with closing(consumer):
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30.0)
-        consumer.assign([TopicPartition(topic, 0, low)])
-        offsets: list[int] = []
-        while not offsets or offsets[-1] + 1 < high:
-            for message in consumer.consume(500, timeout=0.5):
-                assert message.error() is None, message.error()
-                offsets.append(message.offset())  # type: ignore[arg-type]  # it has no error
-    return offsets
 
 
 def _end_offset(log: TieredLog, host: BrokerHost) -> int:
@@ -65,7 +45,7 @@ def test_gateway_when_the_log_was_trimmed_then_a_plain_consumer_reads_it_whole(
             log.wait_tiered(metadata)
             assert log.local_start_offset() > 0
 
-            assert _read_all(gateway, log.topic) == list(range(_end_offset(log, host)))
+            assert read_all(gateway, log.topic) == list(range(_end_offset(log, host)))
 
             registered = [
                 r.process for r in metadata.registrations() if r.process.role is ProcessRole.GATEWAY

@@ -1,0 +1,38 @@
+"""What one of several processes of a gateway may take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlm.config.load import Config
+
+
+def share_of_worker(config: Config) -> Config:
+    """The limits of one of `gateway.workers` processes; together they have what is configured.
+
+    An even share each, for none knows of the others: so a client may meet a limit that is not used
+    up elsewhere. Shares are rounded up, and at least one.
+    """
+    gateway, limits = config.gateway, config.gateway_limits
+    count = gateway.worker_count
+
+    def share(total: int) -> int:
+        return (total + count - 1) // count
+
+    return replace(
+        config,
+        gateway=gateway.model_copy(
+            update={
+                "max_connections": share(gateway.max_connections),
+                "reader_thread_count": share(gateway.reader_thread_count),
+                "chunk_cache_bytes": share(gateway.chunk_cache_bytes),
+            }
+        ),
+        gateway_limits=limits.model_copy(
+            update={
+                "fetch_bytes_per_second": share(limits.fetch_bytes_per_second),
+                "reader_pending_count": share(limits.reader_pending_count),
+                "connections_of_address": share(limits.connections_of_address),
+            }
+        ),
+    )

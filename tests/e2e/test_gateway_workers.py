@@ -1,0 +1,83 @@
+"""A gateway of several processes at one address: all serve, and one that dies comes back alone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+import psutil
+import pytest
+
+from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.spi import RemoteLogMetadataManager
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.plain_consumer import read_all
+from tests.e2e.tiered_log import TieredLog
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_CLIENT_COUNT = 60
+
+
+@pytest.fixture
+def gateway(host: BrokerHost) -> str:
+    """The address of the gateway's two processes."""
+    (port,) = free_ports(1)
+    host.set(**{"gateway.listener": f"127.0.0.1:{port}", "gateway.workers": "2"})
+    return f"127.0.0.1:{port}"
+
+
+def _workers(process: ServiceProcess) -> list[psutil.Process]:
+    children: list[psutil.Process] = psutil.Process(process.pid).children()
+    return [child for child in children if "--worker" in child.cmdline()]
+
+
+def _registered(metadata: RemoteLogMetadataManager) -> list[ProcessRegistered]:
+    found = (registration.process for registration in metadata.registrations())
+    return [process for process in found if process.role is ProcessRole.GATEWAY]
+
+
+def _connected(host: BrokerHost) -> list[float]:
+    """How many clients each process has."""
+    found = host.metrics("rlm_gateway_connections")
+    return [found.get(f"gateway-{worker}", 0.0) for worker in (1, 2)]
+
+
+@contextmanager
+def _idle_clients(address: str) -> Iterator[None]:
+    host, _, port = address.rpartition(":")
+    with ExitStack() as stack:
+        for _ in range(_CLIENT_COUNT):
+            stack.enter_context(closing(socket.create_connection((host, int(port)))))
+        yield
+
+
+def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
+    host: BrokerHost, log: TieredLog, gateway: str
+) -> None:
+    """Also R15: each tells what metadata it has applied, so that trims wait for all of them."""
+    with host.metadata() as metadata:
+        log.set_policy(metadata)
+        log.produce(3)
+        with host.running() as process:
+            host.wait_ready()
+            log.wait_tiered(metadata)
+            offsets = read_all(gateway, log.topic)
+            registered = _registered(metadata)
+            assert len(registered) == 2
+            assert {each.gateway_address for each in registered} == {gateway}
+            assert all(each.applied for each in registered)
+            with _idle_clients(gateway):
+                wait_until(lambda: sum(_connected(host)) >= _CLIENT_COUNT, 10.0, "all are accepted")
+                assert min(_connected(host)) >= _CLIENT_COUNT / 10
+            killed, other = _workers(process)
+
+            killed.kill()
+
+            assert read_all(gateway, log.topic) == offsets
+            wait_until(lambda: len(_workers(process)) == 2, 10.0, "both run")
+            host.wait_ready()
+            assert other in _workers(process)
+            assert len(_registered(metadata)) == 2
