@@ -72,13 +72,21 @@ class ReadTurns:
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )
 
+    def turn_now(self, client: Hashable, *, expected_bytes: int) -> ReadTurn | None:
+        """A turn, if none has to be waited for."""
+        if self._waiting or not self._has_room():
+            return None
+        tag = self._order.tag(client)
+        return self._begin(_Asked(client=client, tag=tag, expected_bytes=expected_bytes))
+
     async def turn(self, client: Hashable, *, expected_bytes: int, wait_ms: int) -> ReadTurn | None:
         """A turn, or None if it did not come within `wait_ms`."""
-        asked = _Asked(client=client, tag=self._order.tag(client), expected_bytes=expected_bytes)
-        if not self._waiting and self._has_room():
-            return self._begin(asked)
+        turn = self.turn_now(client, expected_bytes=expected_bytes)
+        if turn is not None:
+            return turn
         if wait_ms <= 0:
             return None
+        asked = _Asked(client=client, tag=self._order.tag(client), expected_bytes=expected_bytes)
         coming: asyncio.Future[ReadTurn] = asyncio.get_running_loop().create_future()
         self._waiting[coming] = asked
         self._go_on()

@@ -26,6 +26,7 @@ from rlm.gateway.connection_watch import Arrival
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.pipes import Pipes
+from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
 from rlm.gateway.splice import Splice, plain_socket
@@ -175,13 +176,29 @@ class Relay:
             return
         self._active_s = self._loop.time()
         try:
-            for action in step():
-                self._carry_out(action)
+            ready = self._carry_out_all(step())
+            while ready is not None:
+                ready = self._carry_out_all(self._session.remote_read(ready))
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("a client's connection failed")
             self.close(CloseReason.INTERNAL_ERROR)
             return
         self._pace()
+
+    def _carry_out_all(self, actions: list[Action]) -> list[RemoteOutcome] | None:
+        """Carry out actions; what was read of the store, if that was there already."""
+        ready: list[RemoteOutcome] | None = None
+        for action in actions:
+            if isinstance(action, ReadRemote):
+                ready = self._reads.at_once(action)
+                if ready is None:
+                    self._begin(self._read_remote(action))
+            else:
+                self._carry_out(action)
+        if ready is not None and self._is_closed:
+            release_all(ready)
+            return None
+        return ready
 
     def _carry_out(self, action: Action) -> None:
         match action:
@@ -192,8 +209,6 @@ class Relay:
                     self._broker.write(data)
             case AnswerToClient():
                 self._output.answer(action)
-            case ReadRemote():
-                self._begin(self._read_remote(action))
             case RewriteExchange():
                 self._begin(self._rewrite(action))
             case Close():

@@ -3,13 +3,16 @@
 What is not there in time goes on. The client is told that there is nothing yet, asks again, and
 finds its read where it left it: so it keeps its turn, and nothing is read twice. A read that no
 one comes back for is given up when its partition is read elsewhere, or the client goes.
+
+A reader that reads on mostly finds what it asks for in memory: that is answered at once, on the
+loop. All else may block, and is begun in the pool.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
@@ -76,30 +79,43 @@ class RemoteReads:
         self._turns = turns
         self._counts = counts
         self._client = client
+        self._loop = asyncio.get_running_loop()
         self._underway: dict[TopicIdPartition, _Underway] = {}
+
+    def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
+        """What `read` would come to, if nothing has to be waited for; else None."""
+        if any(each.topic_id_partition in self._underway for each in wanted.reads):
+            return None
+        turn = self._turns.turn_now(self._client, expected_bytes=_expected_bytes(wanted))
+        if turn is None:
+            return None
+        begun_s = self._loop.time()
+        slices = self._ready(wanted)
+        turn.end(sum(each.size_bytes for each in slices or ()))
+        if slices is None:
+            return None
+        duration_s = self._loop.time() - begun_s
+        for read in wanted.reads:
+            self._counts.topic(read.topic_id_partition.topic).requests += 1
+            self._counts.warm.add(duration_s)
+        return self._counted(wanted, slices)
 
     async def read(self, wanted: ReadRemote) -> list[RemoteOutcome]:
         """An outcome for each read, after `max_wait_ms` at the latest."""
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + wanted.max_wait_ms / 1000
+        deadline_s = self._loop.time() + wanted.max_wait_ms / 1000
         turn = await self._turns.turn(
-            self._client,
-            expected_bytes=sum(each.max_bytes for each in wanted.reads),
-            wait_ms=wanted.turn_wait_ms,
+            self._client, expected_bytes=_expected_bytes(wanted), wait_ms=wanted.turn_wait_ms
         )
         if turn is None:
             self._counts.throttled(len(wanted.reads), self._turns.throttle_ms())
             return [Throttled()] * len(wanted.reads)
-        given_bytes = 0
+        outcomes: list[RemoteOutcome] = []
         try:
-            outcomes = await self._read_in_turn(wanted, turn, max(deadline_s - loop.time(), 0))
-            given_bytes = sum(o.size_bytes for o in outcomes if isinstance(o, RemoteSlice))
+            wait_s = max(deadline_s - self._loop.time(), 0)
+            outcomes = await self._read_in_turn(wanted, turn, wait_s)
         finally:
-            turn.end(given_bytes)
-        for read, outcome in zip(wanted.reads, outcomes, strict=True):
-            self._count(read, outcome)
-        self._counts.clients.add(wanted.client_id, given_bytes, round(loop.time() * 1000))
-        return outcomes
+            turn.end(_given_bytes(outcomes))
+        return self._counted(wanted, outcomes)
 
     def close(self) -> None:
         """The client has gone. What was begun of the store ends for the cache."""
@@ -112,6 +128,32 @@ class RemoteReads:
         """Wait for what `close` gave up."""
         tasks = [each.task for each in self._underway.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ready(self, wanted: ReadRemote) -> list[RemoteSlice] | None:
+        """All of what is wanted, or nothing."""
+        slices: list[RemoteSlice] = []
+        for read in wanted.reads:
+            try:
+                found = self._tier.ready(
+                    read, read_committed=wanted.read_committed, client=self._client
+                )
+            except TieredStorageError:
+                found = None  # `read` meets the error too, and tells it
+            if found is None:
+                for each in slices:
+                    each.release()
+                return None
+            slices.append(found)
+        return slices
+
+    def _counted(
+        self, wanted: ReadRemote, outcomes: Sequence[RemoteOutcome]
+    ) -> list[RemoteOutcome]:
+        for read, outcome in zip(wanted.reads, outcomes, strict=True):
+            self._count(read, outcome)
+        now_ms = round(self._loop.time() * 1000)
+        self._counts.clients.add(wanted.client_id, _given_bytes(outcomes), now_ms)
+        return list(outcomes)
 
     async def _read_in_turn(
         self, wanted: ReadRemote, turn: ReadTurn, wait_s: float
@@ -144,7 +186,7 @@ class RemoteReads:
         if not turn.take_place():
             return None
         underway = self._underway[partition] = _Underway(asked)
-        underway.task = asyncio.get_running_loop().create_task(self._outcome(underway))
+        underway.task = self._loop.create_task(self._outcome(underway))
         underway.task.add_done_callback(lambda _: self._turns.give_back_place())
         self._counts.topic(partition.topic).requests += 1
         return underway.task
@@ -168,8 +210,7 @@ class RemoteReads:
         return outcome
 
     async def _read(self, underway: _Underway) -> RemoteOutcome:
-        loop = asyncio.get_running_loop()
-        read = underway.asked.read
+        loop, read = self._loop, underway.asked.read
         begun_s = loop.time()
         begun = await loop.run_in_executor(self._pool, self._begin, underway.asked)
         if not isinstance(begun, Future):
@@ -208,6 +249,14 @@ class RemoteReads:
         else:
             counts.remote[RemoteCount.STORAGE_ERROR] += 1
             counts.topic(read.topic_id_partition.topic).errors += 1
+
+
+def _expected_bytes(wanted: ReadRemote) -> int:
+    return sum(each.max_bytes for each in wanted.reads)
+
+
+def _given_bytes(outcomes: Sequence[RemoteOutcome]) -> int:
+    return sum(each.size_bytes for each in outcomes if isinstance(each, RemoteSlice))
 
 
 def _release(outcome: RemoteOutcome) -> None:

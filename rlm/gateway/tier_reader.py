@@ -15,9 +15,9 @@ from typing import Protocol
 from rlm.gateway.actions import RemoteRead
 from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
-from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
-from rlmm.spi import RemoteLogMetadataManager
+from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 
@@ -31,12 +31,15 @@ class Fetcher(Protocol):
     def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
         """Batches, which the caller releases, or why none are stored."""
 
+    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+        """Batches, if a reader reads on and they are in memory and checked."""
+
     def forget(self, client: Hashable) -> None:
         """A client has gone."""
 
 
 class TierReader:
-    """Thread-safe. Every method may block on the metadata topic, none on the store."""
+    """Thread-safe. `begin` and `absent` may block on the metadata topic, none on the store."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, fetcher: Fetcher) -> None:
         self._metadata = metadata
@@ -53,23 +56,29 @@ class TierReader:
         if read.above_end:
             return self._above_end(read)
         state = self._metadata.partition_state(read.topic_id_partition)
-        if read.offset >= max(state.trimmed_offset or 0, state.first_readable_offset or 0):
+        if read.offset >= _lost_below(state):
             # The broker has lost what we don't know to be lost: there may be a later history.
             self._catch_up(read)
             state = self._metadata.partition_state(read.topic_id_partition)
         refused = _compared_epoch(read, state.lineage)
         if refused is not None:
             return refused
-        return self._fetcher.fetch(
-            RemoteFetch(
-                topic_id_partition=read.topic_id_partition,
-                offset=read.offset,
-                max_bytes=max(read.max_bytes, 1),
-                min_one_batch=True,
-                read_committed=read_committed,
-                client=client,
-            )
-        )
+        return self._fetcher.fetch(_fetch_of(read, read_committed=read_committed, client=client))
+
+    def ready(
+        self, read: RemoteRead, *, read_committed: bool, client: Hashable
+    ) -> RemoteSlice | None:
+        """What `begin` would come to, where that needs neither the store nor the metadata topic.
+
+        None says nothing. Raises CorruptError.
+        """
+        if read.above_end:
+            return None
+        state = self._metadata.partition_state(read.topic_id_partition)
+        if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:
+            return None
+        fetch = _fetch_of(read, read_committed=read_committed, client=client)
+        return self._fetcher.ready(fetch, state)
 
     def absent(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
         """What to tell of an offset that neither tier has. Raises RetriableError."""
@@ -126,3 +135,19 @@ def _compared_epoch(read: RemoteRead, lineage: Lineage) -> Refused | Diverging |
     if epoch < last_epoch or end_offset < read.offset:
         return Diverging(epoch=epoch, end_offset=end_offset)
     return None
+
+
+def _fetch_of(read: RemoteRead, *, read_committed: bool, client: Hashable) -> RemoteFetch:
+    return RemoteFetch(
+        topic_id_partition=read.topic_id_partition,
+        offset=read.offset,
+        max_bytes=max(read.max_bytes, 1),
+        min_one_batch=True,
+        read_committed=read_committed,
+        client=client,
+    )
+
+
+def _lost_below(state: PartitionState) -> int:
+    """The broker is known to have nothing below."""
+    return max(state.trimmed_offset or 0, state.first_readable_offset or 0)

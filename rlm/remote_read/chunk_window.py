@@ -8,8 +8,8 @@ checked when all of its bytes are there. Must not know where chunks come from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rlm.policy.coverage import StoredRange
@@ -72,16 +72,45 @@ class Incomplete:
     end_position: int
 
 
+# A chunk is not locked for longer than it takes to check so much, where nobody waits for it.
+_CHECKED_AT_ONCE_BYTES = 262_144
+
+
+class _NotCheckedError(Exception):
+    """What was asked for needs a check that is not to be made. Never leaves this module."""
+
+
 class ChunkWindow:
     """Neighbouring chunks of one segment, in order, read as one. Thread-safe.
 
-    All methods raise CorruptError with the position.
+    With `checks` False nothing is checked and nothing waited for. All methods raise CorruptError
+    with the position.
     """
 
-    def __init__(self, stored: StoredRange, chunks: Sequence[SegmentChunk]) -> None:
+    def __init__(
+        self, stored: StoredRange, chunks: Sequence[SegmentChunk], *, checks: bool = True
+    ) -> None:
         self._stored = stored
         self._chunks = chunks
+        self._checks = checks
         self._end_position = chunks[-1].end_position
+
+    def check_on(self) -> None:
+        """Check all that follows what was checked of the first chunk.
+
+        Ends where bytes are missing or corrupt: whoever asks for those is told.
+        """
+        first = self._chunks[0]
+        position = first.position
+        if first.run is not None:
+            position = first.run.end_position
+        elif position > 0:
+            return
+        with suppress(CorruptError):
+            for chunk in self._chunks:
+                position = self._check_chunk(chunk, position)
+                if position < chunk.end_position:
+                    return
 
     def view(self, position: int, end_position: int) -> tuple[memoryview, ...]:
         """The bytes in between, which are there, as parts of the chunks' own."""
@@ -97,7 +126,16 @@ class ChunkWindow:
         """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
 
         `begin` is at or below that batch. None if the readable part of the segment holds none.
+        Without checks Incomplete also where not all of it was checked before.
         """
+        try:
+            return self._cut(begin, offset, max_bytes, min_one_batch=min_one_batch)
+        except _NotCheckedError:
+            return Incomplete(position=begin.position, end_position=begin.position + 1)
+
+    def _cut(
+        self, begin: Begin, offset: int, max_bytes: int, *, min_one_batch: bool
+    ) -> Cut | Incomplete | None:
         first = self._find(begin, offset)
         if isinstance(first, Incomplete):
             return first
@@ -122,7 +160,7 @@ class ChunkWindow:
         for chunk in self._chunks:
             if position >= chunk.end_position:
                 continue
-            with chunk.lock:
+            with self._locked(chunk):
                 run = self._run_from(chunk, position)
                 self._extend(chunk, run, RunEnd(offset=offset))
                 if begin.entry is not None and position == begin.position:
@@ -145,7 +183,7 @@ class ChunkWindow:
             if position >= chunk.end_position:
                 continue
             # All is right up to what is corrupt; whoever asks for that batch is told.
-            with chunk.lock, suppress(CorruptError):
+            with self._locked(chunk), suppress(CorruptError):
                 run = self._run_from(chunk, position)
                 with suppress(CorruptError):
                     self._extend(chunk, run, RunEnd(position=limit_position))
@@ -155,6 +193,26 @@ class ChunkWindow:
             if position < chunk.end_position:
                 break
         return position, next_offset
+
+    @contextmanager
+    def _locked(self, chunk: SegmentChunk) -> Iterator[None]:
+        if not chunk.lock.acquire(blocking=self._checks):
+            raise _NotCheckedError
+        try:
+            yield
+        finally:
+            chunk.lock.release()
+
+    def _check_chunk(self, chunk: SegmentChunk, position: int) -> int:
+        """Check a chunk's batches from one on; returns where the first unchecked one begins."""
+        while position < chunk.end_position:
+            with chunk.lock:
+                run = self._run_from(chunk, position)
+                self._extend(chunk, run, RunEnd(position=run.end_position + _CHECKED_AT_ONCE_BYTES))
+                if run.end_position == position:
+                    break
+                position = run.end_position
+        return position
 
     def _whole(self, batch: PlacedBatch) -> PlacedBatch | Incomplete:
         """The batch, unless its end was there only when it was checked."""
@@ -182,6 +240,9 @@ class ChunkWindow:
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Check batch after batch, for as long as they begin in the chunk and are whole."""
         metadata = self._stored.metadata
+        if not self._checks:
+            self._require_checked(chunk, run, until)
+            return
         while True:
             append_checked(run, chunk.content, chunk.position, metadata, until)
             position = run.end_position
@@ -197,6 +258,14 @@ class ChunkWindow:
                 at_least_offset=run.next_offset or metadata.offsets.start_offset,
             )
             run.append(header.length_bytes, header.base_offset, header.next_offset)
+
+    def _require_checked(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
+        """Raise if there is a whole batch to check below the end."""
+        position = run.end_position
+        if position >= chunk.end_position or until.reached(position, run.next_offset or 0):
+            return
+        if self._batch_end(position) <= min(self._end_position, until.position):
+            raise _NotCheckedError
 
     def _batch_end(self, position: int) -> int:
         """Where a batch ends, or how much of it must be there to tell."""

@@ -2,12 +2,14 @@
 
 The order of things: locate the segment (metadata in this process) -> where the batch begins (known
 of a reader that reads on, else the offset index: one read of the store) -> the chunk that it begins
-in (in memory, or one read) -> whole batches within the limit -> read ahead. Bytes go from the chunk
-cache to the answer without a copy. A segment without a batch at the offset or above leads to the
+in (in memory, or one read) -> whole batches within the limit -> read ahead. A reader that reads on
+and finds all of that done is served at once (`ready`). Bytes go from the chunk cache to the answer
+without a copy. A segment without a batch at the offset or above leads to the
 next one, so an answer is never empty only because of a gap.
 
-Memory: the cache's budget for chunks and indexes, whoever holds them; what the storage manager
-holds itself; `reader_count` places. Nothing is held by fetches that wait.
+Memory: the cache's budget for chunks and indexes, whoever holds them; two chunks for each thread
+that reads ahead, if they are evicted while they are checked; what the storage manager holds itself;
+`reader_count` places. Nothing is held by fetches that wait.
 """
 
 from __future__ import annotations
@@ -20,19 +22,23 @@ from rlm.policy.coverage import StoredRange
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.future_steps import Steps, run_steps
-from rlm.remote_read.locate import NotStored, locate
+from rlm.remote_read.locate import NotStored, locate_in
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentIndexes, SegmentPart, SegmentParts
-from rlm.remote_read.sequential_readers import PartitionReader, SequentialReaders
-from rlmm.spi import RemoteLogMetadataManager
+from rlm.remote_read.sequential_readers import Located, PartitionReader, SequentialReaders
+from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
-from rsm.cache.chunk_lease import ChunkLease
+from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
+from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _Lease = ChunkLease[SegmentPart]
+
+# Chunks beside the first one that are read for an offset of which only the index knows.
+_AT_ONCE_COUNT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +47,7 @@ class RemoteFetchSettings:
 
     chunk_bytes: int = 4 << 20
     read_ahead_least_bytes: int = 8 << 20
-    read_ahead_most_bytes: int = 16 << 20
+    read_ahead_most_bytes: int = 64 << 20
     reader_count: int = 10_000
 
     def __post_init__(self) -> None:
@@ -59,8 +65,12 @@ class _Wanted:
 
     fetch: RemoteFetch
     reader: PartitionReader
-    stored: StoredRange
+    located: Located
     offset: int
+
+    @property
+    def stored(self) -> StoredRange:
+        return self.located.stored
 
 
 class RemoteFetcher:
@@ -82,7 +92,7 @@ class RemoteFetcher:
         self._metadata = metadata
         self._cache = cache
         self._anomalies = anomalies
-        self._parts = SegmentParts(storage, chunk_bytes=settings.chunk_bytes)
+        self._parts = SegmentParts(storage, chunk_bytes=settings.chunk_bytes, peek=cache.peek)
         self._readers = SequentialReaders(
             metadata=metadata,
             cache=cache,
@@ -106,23 +116,44 @@ class RemoteFetcher:
         """
         return run_steps(self._steps(fetch), unwanted=_release)
 
+    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+        """Batches that are in memory and checked, for a reader that reads on; else None.
+
+        Neither waits nor checks, and takes no longer for a large answer than for a small one.
+        `state` is the partition's of now. Raises CorruptError as `fetch` would.
+        """
+        reader = _reader_of(fetch)
+        found = self._readers.going_on(reader, fetch.offset, state)
+        if found is None:
+            return None
+        located, begin = found
+        wanted = _Wanted(fetch=fetch, reader=reader, located=located, offset=fetch.offset)
+        requests, following = self._chunks(wanted, begin.position, begin.position + 1)
+        lease = self._cache.read_now(requests, reader=reader, extend=following)
+        if lease is None:
+            return None
+        cut = self._cut(wanted, begin, lease, checks=False)
+        if not isinstance(cut, Cut):
+            lease.release()
+            return None
+        self._readers.has_read(reader, fetch.offset, located, cut, waited=False)
+        return _slice(wanted, cut, lease)
+
     def forget(self, client: Hashable) -> None:
         """A client has gone: nothing is read ahead or held for it. Idempotent."""
         self._readers.forget(client)
 
     def _steps(self, fetch: RemoteFetch) -> Steps[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
-        reader = PartitionReader(
-            client=fetch.client,
-            topic_id_partition=partition,
-            read_committed=fetch.read_committed,
-        )
+        reader = _reader_of(fetch)
         self._readers.asks(reader, offset)
         while True:
-            stored = locate(self._metadata, partition, offset)
+            state = self._metadata.partition_state(partition)
+            stored = locate_in(state, self._metadata, partition, offset)
             if isinstance(stored, NotStored):
                 return stored
-            wanted = _Wanted(fetch=fetch, reader=reader, stored=stored, offset=offset)
+            located = Located(stored=stored, state=state)
+            wanted = _Wanted(fetch=fetch, reader=reader, located=located, offset=offset)
             try:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
@@ -135,18 +166,20 @@ class RemoteFetcher:
     def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
+        reach_position = 0
         if begin is None:
-            begin = yield from self._look_up(wanted)
+            begin, reach_position = yield from self._look_up(wanted)
         end_position = begin.position + 1
         # No lease is held while another is waited for.
         while begin.position < wanted.stored.metadata.segment_size_bytes:
             reading = self._read(wanted, begin.position, end_position)
+            self._read_at_once(wanted, end_position, reach_position)
             waited = not reading.done()
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
                 self._readers.has_read(
-                    wanted.reader, wanted.fetch.offset, wanted.stored, cut, waited=waited
+                    wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
                 )
                 return _slice(wanted, cut, lease)
             lease.release()
@@ -157,17 +190,33 @@ class RemoteFetcher:
             end_position = cut.end_position
         return None
 
-    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, Begin]:
-        """Where to begin, by the offset index."""
+    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, tuple[Begin, int]]:
+        """Where to begin, and where the batch ends at the latest, by the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
         with (yield reading) as lease:
             (indexes,) = _indexes(lease)
             entry = indexes.lookup(wanted.offset, metadata.segment_size_bytes)
-        return Begin(position=entry.position, entry=entry)
+            reach_position = indexes.offset_index.end_position(wanted.offset)
+        begin = Begin(position=entry.position, entry=entry)
+        return begin, metadata.segment_size_bytes if reach_position is None else reach_position
 
     def _read(self, wanted: _Wanted, position: int, end_position: int) -> Future[_Lease]:
         """The chunks of [position, end_position), those behind that are in memory, the indexes."""
+        requests, following = self._chunks(wanted, position, end_position)
+        return self._cache.read(requests, reader=wanted.reader, extend=following)
+
+    def _read_at_once(self, wanted: _Wanted, position: int, reach_position: int) -> None:
+        """Begin to read what may be needed too: a batch in two chunks costs no second wait."""
+        first, last = map(self._parts.chunk_index, (position - 1, reach_position - 1))
+        for index in range(first + 1, min(last, first + _AT_ONCE_COUNT) + 1):
+            request = self._parts.chunk(wanted.stored.metadata, index)
+            self._cache.read_ahead(request, reader=wanted.reader)
+
+    def _chunks(
+        self, wanted: _Wanted, position: int, end_position: int
+    ) -> tuple[list[ChunkRequest[SegmentPart]], list[ChunkKey]]:
+        """What must be there for [position, end_position), and which chunks behind it may be."""
         metadata = wanted.stored.metadata
         first, last = map(self._parts.chunk_index, (position, end_position - 1))
         limit_position = min(position + wanted.fetch.max_bytes, metadata.segment_size_bytes)
@@ -175,13 +224,13 @@ class RemoteFetcher:
         if wanted.fetch.read_committed:
             requests.insert(0, self._parts.indexes(metadata))
         following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
-        return self._cache.read(
-            requests, reader=wanted.reader, extend=self._parts.chunk_keys(metadata, following)
-        )
+        return requests, self._parts.chunk_keys(metadata, following)
 
-    def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
+    def _cut(
+        self, wanted: _Wanted, begin: Begin, lease: _Lease, *, checks: bool = True
+    ) -> Cut | Incomplete | None:
         try:
-            return _window(wanted, lease).cut(
+            return _window(wanted, lease, checks=checks).cut(
                 begin,
                 wanted.offset,
                 max_bytes=wanted.fetch.max_bytes,
@@ -207,9 +256,17 @@ class RemoteFetcher:
             self._cache.discard(key)
 
 
-def _window(wanted: _Wanted, lease: _Lease) -> ChunkWindow:
+def _reader_of(fetch: RemoteFetch) -> PartitionReader:
+    return PartitionReader(
+        client=fetch.client,
+        topic_id_partition=fetch.topic_id_partition,
+        read_committed=fetch.read_committed,
+    )
+
+
+def _window(wanted: _Wanted, lease: _Lease, *, checks: bool = True) -> ChunkWindow:
     chunks = [part for part in lease.values if isinstance(part, SegmentChunk)]
-    return ChunkWindow(wanted.stored, chunks)
+    return ChunkWindow(wanted.stored, chunks, checks=checks)
 
 
 def _indexes(lease: _Lease) -> list[SegmentIndexes]:

@@ -60,6 +60,16 @@ def locate(
     answer is complete is for the caller to know (`RemoteLogMetadataManager.caught_up`).
     """
     state = metadata.partition_state(topic_id_partition)
+    return locate_in(state, metadata, topic_id_partition, offset)
+
+
+def locate_in(
+    state: PartitionState,
+    metadata: RemoteLogMetadataManager,
+    topic_id_partition: TopicIdPartition,
+    offset: int,
+) -> StoredRange | NotStored:
+    """As `locate`, by what the metadata just said of the partition."""
     first_offset = state.first_readable_offset
     if first_offset is not None and offset < first_offset:
         return NotStored(

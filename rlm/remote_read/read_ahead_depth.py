@@ -1,7 +1,8 @@
 """How far to read ahead of a reader: by whether what it asks for is there when it asks. Pure.
 
-A reader that has to wait for what was read ahead consumes faster than the store answers: one chunk
-more is under way from then on. One that never waits needs less, down to the least.
+A reader that has to wait for what was read ahead consumes faster than the store answers: twice as
+much is under way from then on, so that the depth is soon what the reader consumes while the store
+answers once. One that never waits needs less, down to the least.
 """
 
 from __future__ import annotations
@@ -31,9 +32,16 @@ class ReadAheadDepth:
     def after(self, *, waited: bool) -> ReadAheadDepth:
         """The reader has asked for the next chunk, and had to wait for it or not."""
         if waited:
-            deeper = min(self.chunk_count + 1, self.most_count)
+            deeper = min(max(2 * self.chunk_count, 1), self.most_count)
             return replace(self, chunk_count=deeper, in_time_count=0)
         if self.in_time_count + 1 < _CALM_COUNT:
             return replace(self, in_time_count=self.in_time_count + 1)
         shallower = max(self.chunk_count - 1, self.least_count)
         return replace(self, chunk_count=shallower, in_time_count=0)
+
+    def count_for(self, given_count: int) -> int:
+        """How many to read ahead of a reader that was just given so many.
+
+        It is expected to ask for as many again, while as many as ever are under way behind them.
+        """
+        return min(self.chunk_count + given_count, max(self.most_count, self.chunk_count))

@@ -6,11 +6,12 @@ positions are looked up by others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from rlm.remote_read.chunk_window import SegmentChunk
+from rlm.policy.coverage import StoredRange
+from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.errors import CorruptError, NotFoundError
@@ -56,11 +57,19 @@ class SegmentParts:
     """Requests for the parts of segments, to be read from `storage`. Thread-safe.
 
     Their `load` raises what the storage raises, NotFoundError and CorruptError with the segment.
+    `peek` gives a part that is in memory.
     """
 
-    def __init__(self, storage: RemoteStorageManager, *, chunk_bytes: int) -> None:
+    def __init__(
+        self,
+        storage: RemoteStorageManager,
+        *,
+        chunk_bytes: int,
+        peek: Callable[[ChunkKey], SegmentPart | None],
+    ) -> None:
         self._storage = storage
         self._chunk_bytes = chunk_bytes
+        self._peek = peek
 
     def chunk_index(self, position: int) -> int:
         """The chunk that has the byte at `position`."""
@@ -75,8 +84,14 @@ class SegmentParts:
         name = id_to_text(metadata.segment_id.id)
         return [ChunkKey(name=name, index=index) for index in indexes]
 
-    def chunk(self, metadata: RemoteLogSegmentMetadata, index: int) -> ChunkRequest[SegmentPart]:
-        """One chunk of the log; the last one of a segment is shorter."""
+    def chunk(
+        self, metadata: RemoteLogSegmentMetadata, index: int, *, is_ahead: bool = False
+    ) -> ChunkRequest[SegmentPart]:
+        """One chunk of the log; the last one of a segment is shorter.
+
+        With `is_ahead` its batches are checked where it is read, as far as it is known where they
+        begin: whoever asks for them then does not wait for that.
+        """
         positions = ByteRange(
             start_position=index * self._chunk_bytes,
             end_position=min((index + 1) * self._chunk_bytes, metadata.segment_size_bytes),
@@ -84,7 +99,7 @@ class SegmentParts:
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
             size_bytes=len(positions),
-            load=partial(self._read_chunk, metadata, positions),
+            load=partial(self._read_ahead if is_ahead else self._read_chunk, metadata, positions),
         )
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
@@ -99,6 +114,19 @@ class SegmentParts:
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
         content = read_stored(self._storage, metadata, positions)
         return SegmentChunk(content, positions.start_position)
+
+    def _read_ahead(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
+        chunk = self._read_chunk(metadata, positions)
+        index = self.chunk_index(positions.start_position)
+        window = [chunk]
+        before, behind = map(self._peek, self.chunk_keys(metadata, (index - 1, index + 1)))
+        if isinstance(before, SegmentChunk):
+            window.insert(0, before)
+        if isinstance(behind, SegmentChunk):
+            window.append(behind)
+        whole = StoredRange(metadata=metadata, offsets=metadata.offsets)
+        ChunkWindow(whole, window).check_on()
+        return chunk
 
 
 def read_stored(

@@ -10,17 +10,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from rlm.policy.coverage import StoredRange
 from rlm.remote_read.chunk_window import Begin, Cut
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
-from rlmm.spi import RemoteLogMetadataManager
+from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ids import TopicIdPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,27 +34,44 @@ class PartitionReader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A stored segment, and what the metadata said of its partition when it was located."""
+
+    stored: StoredRange
+    state: PartitionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """What a reader was given last: [position, end_position) of a segment.
 
     It reads on if it asks for what follows; or for the same again, where its answer was not sent.
+    `is_ahead`: all that is to be read ahead of it is in memory or under way.
     """
 
-    segment_id: RemoteLogSegmentId
+    located: Located
     asked_offset: int
     next_offset: int
     position: int
     end_position: int
     depth: ReadAheadDepth
+    is_ahead: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return self.end_position - self.position
 
     def reads_on(self, offset: int) -> bool:
         return offset in (self.next_offset, self.asked_offset)
+
+    def is_in(self, stored: StoredRange) -> bool:
+        return self.located.stored.metadata.segment_id == stored.metadata.segment_id
 
 
 class SequentialReaders:
     """The `limit_count` readers that read last. Thread-safe.
 
-    Memory: some 500 bytes for each; what is read ahead counts in the cache.
+    Memory: some 3 KiB for each; what is read ahead counts in the cache.
     """
 
     def __init__(
@@ -82,7 +100,7 @@ class SequentialReaders:
     def begin(self, reader: PartitionReader, stored: StoredRange, offset: int) -> Begin | None:
         """Where to look for the batch of `offset`; None if an index must tell."""
         place = self._place(reader)
-        if place is not None and place.segment_id == stored.metadata.segment_id:
+        if place is not None and place.is_in(stored):
             if offset == place.next_offset:
                 return Begin(position=place.end_position)
             if offset == place.asked_offset:
@@ -91,34 +109,48 @@ class SequentialReaders:
             return Begin(position=0)
         return None
 
+    def going_on(
+        self, reader: PartitionReader, offset: int, state: PartitionState
+    ) -> tuple[Located, Begin] | None:
+        """Where a reader goes on in the segment that it was given last.
+
+        None if it reads elsewhere, or if the metadata of the partition has changed since: log
+        start and lineage decide what may be served of a segment, and deletion begins with them.
+        """
+        place = self._place(reader)
+        if place is None or offset != place.next_offset or place.located.state != state:
+            return None
+        if offset not in place.located.stored.offsets:
+            return None
+        return place.located, Begin(position=place.end_position)
+
     def has_read(
         self,
         reader: PartitionReader,
         asked_offset: int,
-        stored: StoredRange,
+        located: Located,
         cut: Cut,
         *,
         waited: bool,
     ) -> None:
         """The reader asked for an offset, waited for the store or not, and is given `cut`."""
         before = self._place(reader)
-        reads_on = before is not None and before.reads_on(asked_offset)
-        depth = self._first_depth
-        if before is not None and reads_on:
-            depth = before.depth
-            if self._is_next_chunk(before, stored, cut):
-                depth = depth.after(waited=waited)
         place = _Place(
-            segment_id=stored.metadata.segment_id,
+            located=located,
             asked_offset=asked_offset,
             next_offset=cut.next_offset,
             position=cut.position,
             end_position=cut.end_position,
-            depth=depth,
+            depth=self._first_depth,
         )
+        if before is not None and before.reads_on(asked_offset):
+            is_ahead, depth = before.is_ahead, before.depth
+            if self._is_next_chunk(before, place):
+                # Waiting says nothing of the depth where nothing was read ahead.
+                is_ahead, depth = False, depth.after(waited=waited) if is_ahead else depth
+            place = replace(place, depth=depth)
+            place = replace(place, is_ahead=is_ahead or self._read_ahead(reader, place))
         self._remember(reader, place)
-        if reads_on:
-            self._read_ahead(reader, stored, place)
 
     def forget(self, client: Hashable) -> None:
         """A client has gone. Idempotent."""
@@ -133,12 +165,13 @@ class SequentialReaders:
         with self._lock:
             return self._places.get(reader)
 
-    def _is_next_chunk(self, before: _Place, stored: StoredRange, cut: Cut) -> bool:
-        """Whether the reader needs a chunk that it was not given before."""
-        if before.segment_id != stored.metadata.segment_id:
-            return True
-        given = self._parts.chunk_index(max(before.end_position - 1, 0))
-        return self._parts.chunk_index(cut.position) > given
+    def _is_next_chunk(self, before: _Place, place: _Place) -> bool:
+        """Whether the reader was given a chunk that it was not given before."""
+        return not before.is_in(place.located.stored) or self._last(place) > self._last(before)
+
+    def _last(self, place: _Place) -> int:
+        """The last chunk that a reader was given something of."""
+        return self._parts.chunk_index(max(place.end_position - 1, 0))
 
     def _remember(self, reader: PartitionReader, place: _Place) -> None:
         with self._lock:
@@ -149,14 +182,14 @@ class SequentialReaders:
             gone, _ = self._places.popitem(last=False)
         self._cache.leave(gone)
 
-    def _read_ahead(self, reader: PartitionReader, stored: StoredRange, place: _Place) -> None:
-        """Until enough is in memory or under way, or there is no room for more."""
-        next_index = self._parts.chunk_index(max(place.end_position - 1, 0)) + 1
-        for number, request in enumerate(self._behind(reader, stored, next_index)):
-            if number == place.depth.chunk_count:
-                return
-            if not self._cache.read_ahead(request, reader=reader):
-                return
+    def _read_ahead(self, reader: PartitionReader, place: _Place) -> bool:
+        """Until enough is in memory or under way; False if there is no room for that now."""
+        wanted_count = place.depth.count_for(self._parts.chunk_index(place.size_bytes))
+        following = self._behind(reader, place.located.stored, self._last(place) + 1)
+        return all(
+            self._cache.read_ahead(request, reader=reader)
+            for request in islice(following, wanted_count)
+        )
 
     def _behind(
         self, reader: PartitionReader, stored: StoredRange, index: int
@@ -164,7 +197,7 @@ class SequentialReaders:
         """What a reader will ask for, from chunk `index` of a segment on."""
         while True:
             for number in range(index, self._parts.chunk_count(stored.metadata)):
-                yield self._parts.chunk(stored.metadata, number)
+                yield self._parts.chunk(stored.metadata, number, is_ahead=True)
             end_offset = stored.offsets.end_offset
             following = locate(self._metadata, reader.topic_id_partition, end_offset)
             if (

@@ -105,6 +105,27 @@ class ChunkCache(Generic[ValueT]):
             turn.future.add_done_callback(self._given_up)
         return turn.future
 
+    def read_now(
+        self,
+        requests: Sequence[ChunkRequest[ValueT]],
+        *,
+        reader: ReaderId,
+        extend: Sequence[ChunkKey] = (),
+    ) -> ChunkLease[ValueT] | None:
+        """As `read` where all of `requests` are in memory; else None, and nothing has happened."""
+        self._take_back()
+        turn = Turn[ValueT](requests=requests, extend=extend)
+        with self._lock:
+            if not self._turns.are_in_memory(request.key for request in requests):
+                return None
+            self._turns.ask(turn, reader, self._clock.monotonic_ms())
+        return self._lease(turn)
+
+    def peek(self, key: ChunkKey) -> ValueT | None:
+        """A chunk that is in memory, which it may leave at any time; nobody counts as its user."""
+        with self._lock:
+            return self._turns.value(key)
+
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
         """Read a chunk that `reader` will ask for; False if it has no room now.
 
@@ -176,11 +197,13 @@ class ChunkCache(Generic[ValueT]):
         elif turn.error is not None:
             turn.future.set_exception(turn.error)
         else:
-            lease = ChunkLease(
-                turn.values, turn.used, released=self._release, abandoned=self._abandoned.append
-            )
-            turn.values = ()
-            turn.future.set_result(lease)
+            turn.future.set_result(self._lease(turn))
+
+    def _lease(self, turn: Turn[ValueT]) -> ChunkLease[ValueT]:
+        values, turn.values = turn.values, ()
+        return ChunkLease(
+            values, turn.used, released=self._release, abandoned=self._abandoned.append
+        )
 
     def _release(self, keys: Sequence[ChunkKey]) -> None:
         with self._lock:

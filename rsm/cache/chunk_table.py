@@ -57,6 +57,10 @@ class ChunkTable(Generic[ValueT]):
             self._entries.move_to_end(key)
         return entry
 
+    def peek(self, key: ChunkKey) -> ChunkEntry[ValueT] | None:
+        """The chunk's entry, used no more recently for it."""
+        return self._entries.get(key)
+
     def reserve(self, key: ChunkKey, size_bytes: int) -> ChunkEntry[ValueT]:
         """A place for a chunk that has none; there must be room for it."""
         assert key not in self._entries

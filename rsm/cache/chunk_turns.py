@@ -8,7 +8,7 @@ What the methods return is to be carried out by the caller: chunks to read, turn
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -77,6 +77,15 @@ class ChunkTurns(Generic[ValueT]):
     @property
     def waiting_count(self) -> int:
         return len(self._queue)
+
+    def value(self, key: ChunkKey) -> ValueT | None:
+        """A chunk, if it is in memory; its turn to be evicted comes no later for that."""
+        entry = self._table.peek(key)
+        return None if entry is None else entry.value
+
+    def are_in_memory(self, keys: Iterable[ChunkKey]) -> bool:
+        """Whether a turn for these would end at once."""
+        return all(self.value(key) is not None for key in keys)
 
     def ask(self, turn: Turn[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
         """Take a turn. UnsupportedError if it is larger than the whole budget."""

@@ -90,6 +90,18 @@ class OffsetIndex:
         found, position = OFFSET_ENTRY.unpack_from(self.data, (following - 1) * OFFSET_ENTRY.size)
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
+    def end_position(self, offset: int) -> int | None:
+        """Where the batch that holds `offset` has ended at the latest; None for the log's end.
+
+        That batch begins at the entry behind `lookup`'s at the latest, and ends before the next.
+        """
+        relative = offset - self.base_offset
+        number = bisect_right(range(len(self)), relative, key=self._relative_offset) + 1
+        if number >= len(self):
+            return None
+        position: int = OFFSET_ENTRY.unpack_from(self.data, number * OFFSET_ENTRY.size)[1]
+        return position
+
     def to_bytes(self) -> bytes:
         return self.data
 

@@ -143,3 +143,21 @@ def test_turn_when_its_client_leaves_as_it_comes_then_it_goes_to_the_next() -> N
         assert (turns.taken_count, turns.waiting_count) == (0, 0)
 
     asyncio.run(act())
+
+
+def test_turn_now_when_others_wait_or_there_is_no_place_then_none() -> None:
+    """Scenario 60: who needs no store does not overtake who waits."""
+
+    async def act() -> None:
+        turns, _ = _turns(place_count=1)
+        first = turns.turn_now("first", expected_bytes=10)
+        assert first is not None
+        assert turns.turn_now("second", expected_bytes=10) is None
+        waiting = asyncio.create_task(_begun(turns, "third"))
+        await _settled()
+        first.end(10)
+        assert turns.turn_now("second", expected_bytes=10) is None
+        (await waiting).end(0)
+        assert turns.taken_count == 0
+
+    asyncio.run(act())

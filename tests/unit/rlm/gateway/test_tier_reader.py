@@ -11,8 +11,9 @@ from rlm.gateway.actions import RemoteRead
 from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
 from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored, locate
-from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch
+from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
+from rlmm.spi import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
@@ -27,10 +28,16 @@ class _Fetcher:
 
     def __init__(self) -> None:
         self.asked: list[RemoteFetch] = []
+        self.states: list[PartitionState] = []
 
     def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
         self.asked.append(fetch)
         return Future()
+
+    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+        self.asked.append(fetch)
+        self.states.append(state)
+        return None
 
     def forget(self, client: Hashable) -> None:
         """Nothing is kept."""
@@ -236,3 +243,30 @@ def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
     refused = TierReader(world.metadata, _Fetcher()).absent(read, found)
 
     assert refused == _STORAGE_ERROR
+
+
+def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_state_of_now(
+    world: GatewayWorld,
+) -> None:
+    assert world.metadata.caught_up(TIP)
+    world.topic.is_cut = True
+    fetcher = _Fetcher()
+    reader = TierReader(world.metadata, fetcher)
+
+    assert reader.ready(_read(50), read_committed=True, client=1) is None
+
+    assert [(each.offset, each.max_bytes, each.client) for each in fetcher.asked] == [(50, 1000, 1)]
+    assert fetcher.states == [world.metadata.partition_state(TIP)]
+
+
+@pytest.mark.parametrize("read", [_read(200), _read(900, above_end=True), _read(160, last_epoch=0)])
+def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
+    world: GatewayWorld, read: RemoteRead
+) -> None:
+    """R15, scenarios 47 and 49: all that is left to `begin`."""
+    assert world.metadata.caught_up(TIP)
+    fetcher = _Fetcher()
+
+    assert TierReader(world.metadata, fetcher).ready(read, read_committed=True, client=1) is None
+
+    assert fetcher.asked == []

@@ -9,6 +9,8 @@ from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.ids import id_to_text
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.watched_storage import WatchedStorage
 from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld
@@ -60,15 +62,31 @@ class FetchWorld(RemoteWorld):
         read_committed: bool = False,
         client: str = "a",
     ) -> Future[FetchOutcome]:
-        return self.fetcher.fetch(
-            RemoteFetch(
-                topic_id_partition=TIP,
-                offset=offset,
-                max_bytes=max_bytes,
-                min_one_batch=min_one_batch,
-                read_committed=read_committed,
-                client=client,
-            )
+        request = self.request(
+            offset,
+            max_bytes=max_bytes,
+            min_one_batch=min_one_batch,
+            read_committed=read_committed,
+            client=client,
+        )
+        return self.fetcher.fetch(request)
+
+    @staticmethod
+    def request(
+        offset: int,
+        *,
+        max_bytes: int,
+        min_one_batch: bool = True,
+        read_committed: bool = False,
+        client: str = "a",
+    ) -> RemoteFetch:
+        return RemoteFetch(
+            topic_id_partition=TIP,
+            offset=offset,
+            max_bytes=max_bytes,
+            min_one_batch=min_one_batch,
+            read_committed=read_committed,
+            client=client,
         )
 
     def slice(self, offset: int, *, max_bytes: int = 1 << 20, client: str = "a") -> RemoteSlice:
@@ -76,6 +94,15 @@ class FetchWorld(RemoteWorld):
         fetching = self.fetch(offset, max_bytes=max_bytes, client=client)
         self.held.run_all()
         return taken(fetching)
+
+    def chunk_key(self, base_offset: int, number: int) -> ChunkKey:
+        """A chunk of the log of the segment that begins there."""
+        (segment,) = [
+            record.metadata
+            for record in self.metadata.list_remote_log_segments(TIP)
+            if record.metadata.offsets.start_offset == base_offset
+        ]
+        return ChunkKey(name=id_to_text(segment.segment_id.id), index=number)
 
     def log_reads(self) -> list[int]:
         """Where the reads of logs began, in chunks."""

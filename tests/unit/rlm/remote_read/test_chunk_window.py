@@ -114,3 +114,59 @@ def test_view_when_over_chunks_then_parts_of_them_without_a_copy() -> None:
 
     assert b"".join(parts) == SEGMENT.log[BOUNDS[1] : BOUNDS[2]]
     assert [part.obj for part in parts] == [chunk.content.obj for chunk in chunks]
+
+
+def cut_unchecked(chunks: list[SegmentChunk], offset: int, max_bytes: int) -> object:
+    window = ChunkWindow(stored(), chunks, checks=False)
+    begin = Begin(position=BOUNDS[offset // 10])
+    return window.cut(begin, offset, max_bytes=max_bytes, min_one_batch=True)
+
+
+def test_cut_when_nothing_is_to_be_checked_then_only_what_was_checked_is_given() -> None:
+    chunks = chunks_at(BOUNDS[5] + 100)
+    checked = cut(chunks, max_bytes=BOUNDS[3])
+
+    assert cut_unchecked(chunks, 0, BOUNDS[3]) == checked
+    assert isinstance(cut_unchecked(chunks, 0, BOUNDS[5]), Incomplete)
+    assert isinstance(cut_unchecked(chunks, 40, 1), Incomplete)
+
+
+def test_cut_when_nothing_is_to_be_checked_then_does_not_wait_for_who_checks() -> None:
+    chunks = chunks_at()
+    cut(chunks)
+
+    with chunks[0].lock:
+        found = cut_unchecked(chunks, 0, 1)
+
+    assert isinstance(found, Incomplete)
+
+
+@pytest.mark.parametrize("cuts", [(), (BOUNDS[5] + 100,), (BOUNDS[2], BOUNDS[2] + 7, BOUNDS[8])])
+def test_check_on_when_it_is_known_where_batches_begin_then_all_are_checked(
+    cuts: tuple[int, ...],
+) -> None:
+    chunks = chunks_at(*cuts)
+
+    ChunkWindow(stored(), chunks).check_on()
+
+    assert cut_unchecked(chunks, 0, 1 << 20) == cut(chunks_at(*cuts))
+
+
+def test_check_on_when_it_is_not_known_where_batches_begin_then_nothing_is_checked() -> None:
+    _, second = chunks_at(BOUNDS[5] + 100)
+
+    ChunkWindow(stored(), [second]).check_on()
+
+    assert second.run is None
+
+
+def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing() -> None:
+    chunks = chunks_at(BOUNDS[6])
+    chunks[0].content[BOUNDS[4] + 100] ^= 1
+
+    ChunkWindow(stored(), chunks).check_on()
+
+    assert chunks[0].run is not None
+    assert chunks[0].run.end_position == BOUNDS[4]
+    with pytest.raises(CorruptError):
+        cut(chunks, Begin(position=BOUNDS[4]), 40)

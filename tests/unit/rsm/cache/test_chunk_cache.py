@@ -428,3 +428,38 @@ def test_read_when_cancelled_while_queued_then_raises_cancelled() -> None:
 
     with pytest.raises(CancelledError):
         queued.result(0)
+
+
+def test_read_now_when_all_is_in_memory_then_as_read() -> None:
+    world = World()
+    world.take(1, 2, 3)
+
+    lease = world.cache.read_now([world.request(1)], reader="a", extend=[key(2), key(4), key(3)])
+
+    assert lease is not None
+    assert lease.values == ("chunk 1", "chunk 2")
+    world.take(5, 6, reader="b")
+    assert world.is_in_memory(1)
+    lease.release()
+    assert world.cache.state().counts.hit_count >= 1
+
+
+def test_read_now_when_something_is_missing_or_being_read_then_nothing_happens() -> None:
+    world = World()
+    world.take(1)
+    reading = world.read(2)
+    before = world.cache.state()
+
+    assert world.cache.read_now([world.request(1), world.request(2)], reader="a") is None
+    assert world.cache.read_now([world.request(3)], reader="a") is None
+    assert world.cache.state() == before
+    reading.cancel()
+
+
+def test_peek_when_in_memory_then_the_chunk_without_a_claim_on_it() -> None:
+    world = World(chunk_count=1)
+    world.take(1)
+
+    assert world.cache.peek(key(1)) == "chunk 1"
+    world.take(2)
+    assert world.cache.peek(key(1)) is None

@@ -205,3 +205,16 @@ def test_cut_preallocated_when_zeros_follow_then_entries_remain(
     data = offset_entries(*entries)
 
     assert cut_preallocated(data + bytes(1_024), entry_bytes=8) == data
+
+
+@pytest.mark.parametrize("base_offset", [0, 1_000])
+def test_offset_index_when_asked_where_a_batch_ends_then_behind_its_own_entry(
+    base_offset: int,
+) -> None:
+    """Entries name the last offset of their batch; here there is one for each but the first."""
+    entries = b"".join(struct.pack(">ii", 10 * n + 9, 500 * n) for n in range(1, 5))
+    index = OffsetIndex(base_offset=base_offset, data=entries)
+
+    ends = [index.end_position(base_offset + offset) for offset in (0, 9, 10, 19, 25, 39, 45)]
+
+    assert ends == [1000, 1000, 1000, 1500, 1500, None, None]

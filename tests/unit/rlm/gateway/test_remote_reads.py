@@ -1,0 +1,130 @@
+"""What of a client's reads is answered at once, on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.counts import GatewayCounts, RemoteCount
+from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.remote_reads import RemoteReads
+from rlm.gateway.tier_reader import TierReader
+from rlm.remote_read.remote_slice import RemoteSlice
+from rlmm.events import LocalLogTrimmed
+from tests.log_dir_builder import EPOCH_ZERO
+from tests.unit.rlm.remote_read.fetch_world import FetchWorld
+from tests.unit.rlm.remote_read.remote_world import TIP, WRITER, InlineExecutor, segment_of
+
+_BATCH_BYTES = 11_000
+_NO_QUOTA = 2**63 - 1
+
+
+class _Reads(RemoteReads):
+    """Of a client of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
+
+    def __init__(self, pool: ThreadPoolExecutor, *, bytes_per_second: int = _NO_QUOTA) -> None:
+        self.world = FetchWorld(executor=InlineExecutor())
+        self.world.claim()
+        self.world.store(segment_of(0))
+        event = LocalLogTrimmed(
+            event_id=UUID(int=1),
+            topic_id_partition=TIP,
+            writer=WRITER,
+            offset=100,
+            lineage=EPOCH_ZERO,
+        )
+        assert self.world.metadata.publish(event).accepted
+        settings = FetchQuotaSettings(
+            bytes_per_second=bytes_per_second, window_count=1, window_ms=1_000
+        )
+        quota = FetchQuota(settings, self.world.clock.monotonic_ms())
+        self.turns = ReadTurns(quota=quota, place_count=1, clock=self.world.clock)
+        self.counts = GatewayCounts()
+        tier = TierReader(self.world.metadata, self.world.fetcher)
+        super().__init__(tier, pool, self.turns, self.counts, client=1)
+
+    async def read_on(self, count: int) -> int:
+        """So many fetches from the beginning; returns the offset behind them."""
+        offset = 0
+        for _ in range(count):
+            (found,) = await self.read(_wanted(offset))
+            offset = _taken(found)
+        return offset
+
+
+def _wanted(*offsets: int) -> ReadRemote:
+    reads = tuple(
+        RemoteRead(
+            topic_id_partition=TIP, offset=offset, max_bytes=_BATCH_BYTES, local_start_offset=100
+        )
+        for offset in offsets
+    )
+    return ReadRemote(
+        reads=reads, read_committed=False, max_wait_ms=10_000, turn_wait_ms=0, client_id="c"
+    )
+
+
+def _taken(found: object) -> int:
+    assert isinstance(found, RemoteSlice)
+    found.release()
+    return found.next_offset
+
+
+def _run(act: Callable[[ThreadPoolExecutor], Awaitable[None]]) -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            await act(pool)
+
+    asyncio.run(run())
+
+
+def test_at_once_when_the_client_reads_on_then_given_and_counted_as_any_read() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        outcomes = reads.at_once(_wanted(offset))
+
+        assert outcomes is not None
+        assert [_taken(found) for found in outcomes] == [offset + 10]
+        assert reads.counts.remote[RemoteCount.SERVED] == 3
+        assert reads.counts.topic(TIP.topic).requests == 3
+        assert reads.turns.taken_count == 0
+
+    _run(act)
+
+
+def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is_held() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        assert reads.at_once(_wanted(offset, 70)) is None
+
+        assert reads.turns.taken_count == 0
+        reads.world.fetcher.forget(1)
+        state = reads.world.cache.state()
+        assert (state.waiting_count, state.reader_count) == (0, 0)
+        assert all(not entry.use_count for entry in reads.world.cache._table._entries.values())
+        assert reads.counts.remote[RemoteCount.SERVED] == 2
+
+    _run(act)
+
+
+def test_at_once_when_the_quota_is_used_up_then_none() -> None:
+    """Scenario 64: what is in memory counts as what is not."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, bytes_per_second=30_000)
+        offset = await reads.read_on(2)
+        assert reads.at_once(_wanted(offset)) is not None
+
+        assert reads.at_once(_wanted(offset + 10)) is None
+
+        assert reads.turns.taken_count == 0
+
+    _run(act)
