@@ -21,10 +21,11 @@ SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000)
 
 
 class FaultyTopic(MemoryTopic):
-    """Fails on command: when asked for its shape, or when read."""
+    """Fails on command: when asked for its shape, or for some ends, or when read."""
 
     ensure_error: TieredStorageError | None = None
     poll_error: TieredStorageError | None = None
+    unknown_ends: frozenset[int] = frozenset()
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         if self.ensure_error:
@@ -36,6 +37,11 @@ class FaultyTopic(MemoryTopic):
         if self.poll_error:
             raise self.poll_error  # what was read is lost to the reader, as in a real client
         return records
+
+    def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        if self.unknown_ends.intersection(partitions):
+            raise RetriableError("no leader")
+        return super().end_offsets(partitions)
 
 
 class FaultyStore(MemoryStore):

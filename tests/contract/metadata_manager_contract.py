@@ -36,7 +36,7 @@ LONG_MS = 3_600_000
 
 class OpenManager(Protocol):
     def __call__(
-        self, process: str = "one", *, retire_grace_ms: int = 0
+        self, process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
         """Open one more process's manager of the same topic and wait until it is ready.
 

@@ -9,13 +9,16 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import STORES
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.log_dir_builder import ManualClock
 
 
-class TestMemoryTopicManager(MetadataManagerContract, MetadataSemanticsContract):
+class TestMemoryTopicManager(
+    MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
+):
     @pytest.fixture(params=[(s, t) for s in STORES for t in ("thread", "stepped")], ids="-".join)
     def open_manager(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenManager]:
         store, following = request.param
@@ -24,14 +27,16 @@ class TestMemoryTopicManager(MetadataManagerContract, MetadataSemanticsContract)
         opened: list[TopicBasedRemoteLogMetadataManager] = []
 
         def open_manager(
-            process: str = "one", *, retire_grace_ms: int = 0
+            process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
         ) -> TopicBasedRemoteLogMetadataManager:
             manager = TopicBasedRemoteLogMetadataManager(
                 MemoryTopic(log),
                 MetadataCache(STORES[store](tmp_path / process)),
                 clock,
                 ManagerSettings(
-                    retire_grace_ms=retire_grace_ms, follower=FollowerSettings(poll_timeout_ms=50)
+                    follows_all=follows_all,
+                    retire_grace_ms=retire_grace_ms,
+                    follower=FollowerSettings(poll_timeout_ms=50),
                 ),
             )
             opened.append(manager)

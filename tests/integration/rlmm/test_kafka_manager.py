@@ -15,6 +15,7 @@ from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import NotFoundError
 from tests.contract.event_topic_contract import OpenTopic
+from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import SMALL
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
@@ -31,13 +32,15 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
     opened: list[TopicBasedRemoteLogMetadataManager] = []
 
     def open_manager(
-        process: str = "one", *, retire_grace_ms: int = 0
+        process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
         manager = TopicBasedRemoteLogMetadataManager(
             open_topic(),
             MetadataCache(RocksDbStore(tmp_path / process, SMALL)),
             SystemClock(),
-            ManagerSettings(retire_grace_ms=retire_grace_ms, follower=FOLLOWER),
+            ManagerSettings(
+                follows_all=follows_all, retire_grace_ms=retire_grace_ms, follower=FOLLOWER
+            ),
         )
         opened.append(manager)
         manager.start()
@@ -50,7 +53,9 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
         manager.close()
 
 
-class TestKafkaManager(MetadataManagerContract, MetadataSemanticsContract):
+class TestKafkaManager(
+    MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
+):
     """The suite, over a real broker and RocksDB."""
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from rlmm.positions import TopicIdentity
+from rlmm.spi import NotReady
 from tests.follower_world import SETTINGS, World
 from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
 
@@ -114,3 +115,62 @@ def test_cache_when_there_is_space_again_then_recovers_by_itself() -> None:
     assert world.store.reopened_count >= 1
     assert len(world.cache.segments(ORDERS)) == 2
     assert world.counts == {"applied": 2, "rebuilds": 0}
+
+
+def test_topic_when_cut_and_written_anew_under_the_follower_then_is_read_from_its_beginning() -> (
+    None
+):
+    """Scenario 37, R12: as long as before, but other records; the epoch's end tells."""
+    world = following()
+    world.log.cut(0, 0)
+    other = segment_metadata(2)
+    world.write(step(other, FINISHED), registration())
+
+    world.step(5)
+
+    assert world.ready
+    assert world.counts["rebuilds"] == 1
+    assert world.store.kept == ["topic-1"]
+    assert [r.metadata.segment_id for r in world.cache.segments(ORDERS)] == [other.segment_id]
+
+
+def test_topic_when_cut_and_written_anew_meanwhile_then_is_read_from_its_beginning() -> None:
+    """Scenario 37, R12: found when reading on from the checkpoint."""
+    world = following()
+    world.log.cut(0, 0)
+    world.write(registration(1), registration(2), registration(3))
+
+    world.restart()
+    world.step(5)
+
+    assert world.ready
+    assert world.counts == {"applied": 3, "rebuilds": 1}
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_topic_when_it_loses_only_what_was_not_read_then_nothing_is_rebuilt() -> None:
+    world = following()
+    world.write(registration())
+    world.log.cut(0, 1)
+    world.write(registration(2))
+
+    world.step(3)
+
+    assert world.ready
+    assert world.counts == {"applied": 2, "rebuilds": 0}
+
+
+def test_cache_when_the_disk_is_full_at_the_start_then_is_ready_once_there_is_space() -> None:
+    """Scenario 98: the process starts degraded, with the reason."""
+    world = World()
+    world.write(step(SEGMENT, FINISHED))
+    world.store.disk_full = True
+    world.step(3)
+    readiness = world.follower.readiness
+    world.store.disk_full = False
+
+    world.step(3)
+
+    assert (readiness.ready, readiness.kind) == (False, NotReady.CACHE)
+    assert world.ready
+    assert len(world.cache.segments(ORDERS)) == 1

@@ -1,0 +1,159 @@
+"""What every manager that follows only what its process hosts must do.
+
+A test module gives the fixture `open_manager`, whose topic has several metadata partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.partitioner import metadata_partition
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+from tests.contract.metadata_manager_contract import OpenManager
+from tests.hosted_partitions import stored, user_partitions
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    FINISHED,
+    ORDERS,
+    claim,
+    policy,
+    segment_metadata,
+    step,
+)
+from tests.services.waiting import wait_until
+
+_PER_METADATA_PARTITION = 4
+
+
+class MetadataAssignmentContract:
+    def test_lookups_when_partitions_are_reassigned_then_work_for_all_that_are_hosted(
+        self, open_manager: OpenManager
+    ) -> None:
+        """Scenario 89: all metadata partitions covered; each lookup works, before and after."""
+        writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
+        count = _count(writer)
+        by_number = [
+            user_partitions(number, count, _PER_METADATA_PARTITION) for number in range(count)
+        ]
+        for partition in chain(*by_number):
+            writer.publish(stored(partition))
+        manager.on_partition_leadership_changes(by_number[1], by_number[0])
+        for partition in by_number[1]:
+            assert manager.caught_up(partition)
+        found = [_stored(manager, partition) for partition in (*by_number[0], *by_number[1])]
+        later = by_number[-1]
+
+        manager.on_stop_partitions(by_number[1])
+        manager.on_partition_leadership_changes(later, ())
+
+        assert all(manager.caught_up(partition) for partition in later)
+        assert all(found)
+        assert all(_stored(manager, partition) for partition in (*by_number[0], *later))
+
+    def test_partition_when_hosted_no_longer_then_is_neither_answered_nor_written(
+        self, open_manager: OpenManager
+    ) -> None:
+        writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
+        (partition,) = user_partitions(1, _count(writer))
+        writer.publish(stored(partition))
+        manager.on_partition_leadership_changes([partition], [])
+        assert manager.caught_up(partition)
+        positions = manager.metrics().positions
+
+        manager.on_stop_partitions([partition])
+
+        wait_until(lambda: not _answers(manager, partition), 30.0, "the end of answers")
+        assert not manager.caught_up(partition)
+        with pytest.raises(RetriableError, match="not followed here"):
+            manager.publish(claim(partition=partition))
+        assert positions.keys() == {0, 1}
+        assert writer.caught_up(partition)
+        assert writer.partition_state(partition).owner is None
+
+    def test_partition_when_never_hosted_then_no_question_about_it_is_answered(
+        self, open_manager: OpenManager
+    ) -> None:
+        """What is not followed must not look like nothing."""
+        manager = open_manager("one", follows_all=False)
+        partition = _apart_from_the_cluster()
+        metadata = segment_metadata(partition=partition)
+
+        for ask in (
+            lambda: manager.partition_state(partition),
+            lambda: manager.segment(metadata.segment_id),
+            lambda: manager.list_remote_log_segments(partition),
+            lambda: manager.remote_log_segment_metadata(partition, 0, 0),
+            lambda: manager.highest_offset_for_epoch(partition, 0),
+            lambda: manager.earliest_log_offset(partition),
+            lambda: manager.remote_log_size_bytes(partition),
+            lambda: manager.publish(step(metadata, FINISHED)),
+            lambda: manager.retire(metadata.segment_id),
+            lambda: manager.retire_partition(partition),
+        ):
+            with pytest.raises(RetriableError):
+                ask()
+
+    def test_cluster_when_nothing_is_hosted_then_is_known(self, open_manager: OpenManager) -> None:
+        manager = open_manager("one", follows_all=False)
+
+        manager.publish(policy())
+
+        assert len(manager.topic_policies()) == 1
+
+    def test_process_when_opened_again_then_answers_for_what_it_hosts(
+        self, open_manager: OpenManager
+    ) -> None:
+        """Scenario 36."""
+        first = open_manager("one", follows_all=False)
+        partition = _apart_from_the_cluster()
+        first.on_partition_leadership_changes([partition], [])
+        assert first.caught_up(partition)
+        first.publish(stored(partition))
+        first.close()
+
+        again = open_manager("one", follows_all=False)
+        again.on_partition_leadership_changes([partition], [])
+
+        assert again.caught_up(partition)
+        assert _stored(again, partition)
+
+    def test_deletion_when_its_partition_is_hosted_then_is_published_and_read_back(
+        self, open_manager: OpenManager
+    ) -> None:
+        manager = open_manager("one", follows_all=False)
+        partition = _apart_from_the_cluster()
+        manager.on_partition_leadership_changes([], [partition])
+        assert manager.caught_up(partition)
+
+        refused = manager.publish(step(segment_metadata(partition=partition), DELETE_FINISHED))
+
+        assert not refused.accepted
+
+
+def _count(manager: TopicBasedRemoteLogMetadataManager) -> int:
+    return len(manager.metrics().positions)
+
+
+def _apart_from_the_cluster() -> TopicIdPartition:
+    """A user partition whose metadata is not in partition 0, of two or of three."""
+    partitions = (replace(ORDERS, partition=number) for number in range(100))
+    return next(each for each in partitions if all(metadata_partition(each, n) for n in (2, 3)))
+
+
+def _stored(manager: TopicBasedRemoteLogMetadataManager, partition: TopicIdPartition) -> bool:
+    found = manager.remote_log_segment_metadata(partition, 0, 50)
+    return found is not None and found.topic_id_partition == partition
+
+
+def _answers(manager: TopicBasedRemoteLogMetadataManager, partition: TopicIdPartition) -> bool:
+    manager.publish(policy())  # a manager without a thread follows while it waits for this
+    try:
+        manager.partition_state(partition)
+    except RetriableError:
+        return False
+    return True
