@@ -19,6 +19,7 @@ from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
 from rlm.gateway.connection_watch import ConnectionWatch
 from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
+from rlm.gateway.guests import Guests
 from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.pipes import Pipes
 from rlm.gateway.read_turns import ReadTurns
@@ -30,6 +31,7 @@ from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_reader import TierReader
 from rlm.gateway.tls_acceptor import TlsAccepting, TlsAcceptor
 from rlm.gateway.upstream_connection import connect
+from rsm.segment.errors import RetriableError
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ _QUIET_REASONS = frozenset(
 )
 
 _LEAVE_S = 2.0
+_GUESTS_INTERVAL_S = 1.0
 _ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
 _WAITING_CLIENTS = 1_024
 
@@ -102,6 +105,7 @@ class GatewayServer:
     def start(self) -> None:
         """Look after the connections from now on."""
         self._begin(self._end_overdue())
+        self._begin(self._end_guests())
 
     async def open(self, door: Door) -> None:
         """Accept clients at a door. Raises OSError, and then closes its socket."""
@@ -238,6 +242,22 @@ class GatewayServer:
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
             for number, reason in watch.overdue(arrivals, loop.time()).items():
                 self._relays[number].close(reason)
+
+    async def _end_guests(self) -> None:
+        """End the connections of those who have another gateway to go to, each second."""
+        loop = asyncio.get_running_loop()
+        guests = Guests()
+        while True:
+            await asyncio.sleep(_GUESTS_INTERVAL_S)
+            try:
+                topology = self._parts.session.context().topology
+            except RetriableError:
+                continue
+            first = guests.leaving_from(topology, next_number=self._next_number, now_s=loop.time())
+            if first is not None:
+                for number, relay in tuple(self._relays.items()):
+                    if number >= first:
+                        relay.close(CloseReason.LED_ELSEWHERE)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -23,6 +23,7 @@ from rlmm.spi import Registration
 class GatewayTopology:
     """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too.
 
+    `own` are this process's addresses.
     `elsewhere` is where a gateway of the whole cluster leads those whom it can't lead to a broker.
     """
 
@@ -30,6 +31,11 @@ class GatewayTopology:
     last_known: Mapping[int, HostPort] = field(default_factory=dict)
     direct_if_unserved: bool = False
     elsewhere: HostPort | None = None
+    own: frozenset[HostPort] = frozenset()
+
+    def leads_here_instead(self, node_id: int) -> bool:
+        """Whether a broker's clients are led here because its own gateway is not live."""
+        return node_id not in self.live and self.address_of(node_id) in self.own
 
     def address_of(self, node_id: int) -> HostPort | None:
         """Where clients find the broker `node_id`; None: at its own address."""
@@ -76,6 +82,7 @@ def topology_of(
         live={**live, **own, **(fixed or {})},
         last_known=last_known,
         direct_if_unserved=direct_if_unserved,
+        own=frozenset(own.values()),
     )
 
 

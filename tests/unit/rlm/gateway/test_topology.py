@@ -97,3 +97,9 @@ def test_address_when_mapped_by_setting_then_no_registration_matters() -> None:
 @pytest.mark.parametrize("address", ["nonsense", "host:99999"])
 def test_address_when_registered_as_something_else_then_is_passed_over(address: str) -> None:
     assert topology(registered(2, address=address)).address_of(2) == OWN
+
+
+def test_topology_when_another_brokers_gateway_is_away_then_says_who_stands_in() -> None:
+    found = topology(registered(2), registered(3, heartbeat_ms=1), registered(4, heartbeat_ms=1))
+
+    assert [each for each in (1, 2, 3, 4) if found.leads_here_instead(each)] == [4]

@@ -1,0 +1,57 @@
+"""Connections of clients that were led here in place of another broker's gateway.
+
+A client keeps the connection that it has for a broker, however often it is told that the broker
+behind it leads nothing, and though it has learnt of another address since. So when a broker's own
+gateway is back, those who came while it was away have to come again. They are not told from other
+clients, who lose a connection for it.
+
+Pure: numbers of connections, in the order in which they were accepted.
+"""
+
+from __future__ import annotations
+
+from rlm.gateway.topology import GatewayTopology
+
+# A client may come again before it has learnt where to.
+_ONCE_MORE_S = 5.0
+_FIRST_NUMBER = 0
+
+
+class Guests:
+    """Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._before = GatewayTopology(live={})
+        self._first_numbers: dict[int, int] = {}
+        self._last_next_number = _FIRST_NUMBER
+        self._once_more: list[tuple[float, int]] = []
+
+    def leaving_from(
+        self, topology: GatewayTopology, *, next_number: int, now_s: float
+    ) -> int | None:
+        """The first of the connections to be ended now, all above it are too; None: none.
+
+        `next_number` is that of the next connection. To be asked about once a second.
+        """
+        back = self._first_of_those_back(topology)
+        began = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
+        for node_id in topology.last_known:
+            if topology.leads_here_instead(node_id):
+                # Others may have led clients here before it was noticed here.
+                self._first_numbers.setdefault(node_id, self._last_next_number)
+        self._before, self._last_next_number = topology, next_number
+        due = [number for at_s, number in self._once_more if at_s <= now_s]
+        self._once_more = [each for each in self._once_more if each[0] > now_s]
+        if back:
+            self._once_more.append((now_s + _ONCE_MORE_S, next_number))
+        return min((*back, *began, *due), default=None)
+
+    def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
+        """The first guest's number for each broker whose own gateway is back."""
+        back = [node_id for node_id in self._first_numbers if node_id in topology.live]
+        return [self._first_numbers.pop(node_id) for node_id in back]
+
+    def _has_first_gateway(self, topology: GatewayTopology) -> bool:
+        """Whether a broker that never had one has a gateway of its own by now."""
+        known = self._before.live.keys() | self._before.last_known.keys()
+        return any(map(self._before.leads_here_instead, topology.live.keys() - known))
