@@ -21,8 +21,16 @@ from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
+from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
-from rlm.outside import Outside, open_bootstrap, open_outside, own_topics, storage_manager
+from rlm.outside import (
+    Outside,
+    open_bootstrap,
+    open_metadata_cache,
+    open_outside,
+    own_topics,
+    storage_manager,
+)
 from rlm.policy.view import PolicyLimits
 from rlm.process.state_id import state_id
 from rlm.source.meta_properties import BrokerIdentity
@@ -41,8 +49,6 @@ from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.trimmer import Trimmer
-from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.storage.observed import ObservedChunkStorage
@@ -65,13 +71,15 @@ def compose(
     clock = SystemClock()
     metadata = TopicBasedRemoteLogMetadataManager(
         outside.metadata_topic,
-        MetadataCache(RocksDbStore(config.host.state_dir / "manager" / "cache")),
+        open_metadata_cache(config.metadata, config.host.state_dir / "manager" / "cache"),
         clock,
         ManagerSettings(
+            follows_all=False,
             consume_wait_ms=config.metadata.consume_wait_ms,
             retire_grace_ms=config.manager.orphan_grace_ms,
         ),
     )
+    metrics.registry.register(MetadataCollector(metadata.metrics))
     ports = Ports(
         broker=outside.broker,
         source=outside.source,
@@ -131,9 +139,7 @@ def _manage(
             keep_retention=_retention_keeper(config, ports, metrics).step,
             cycle=cycle.step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
-            gauges=ManagerGauges(
-                metrics, oldest_copy_age_ms=copies.oldest_age_ms, metadata=metadata.metrics
-            ),
+            gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),
         ),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,

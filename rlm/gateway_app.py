@@ -27,8 +27,15 @@ from rlm.gateway_metrics import GatewayMetrics, GatewaySources
 from rlm.gateway_security import note_host_acls, open_tls
 from rlm.gateway_stand import Ground, Stand, identity_of_host, take_stand
 from rlm.gateway_worker import GatewayWork, GatewayWorker
+from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
-from rlm.outside import open_bootstrap, open_chunk_storage, open_metadata_topic, storage_manager
+from rlm.outside import (
+    open_bootstrap,
+    open_chunk_storage,
+    open_metadata_cache,
+    open_metadata_topic,
+    storage_manager,
+)
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.reader import RemoteLogReader
@@ -36,8 +43,6 @@ from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.system_clock import SystemClock
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
-from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
@@ -137,7 +142,7 @@ def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: in
         topic=topic,
         metadata=TopicBasedRemoteLogMetadataManager(
             topic,
-            MetadataCache(RocksDbStore(_cache_directory(config, worker))),
+            open_metadata_cache(config.metadata, _cache_directory(config, worker)),
             clock,
             ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
         ),
@@ -207,6 +212,7 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
         cache_budget_bytes=settings.chunk_cache_bytes,
     )
     metrics.registry.register(GatewayMetrics(sources))
+    metrics.registry.register(MetadataCollector(tier.metadata.metrics))
     return parts
 
 

@@ -1,30 +1,24 @@
-"""Shows a manager's last cycle, and what its metadata counted, as metrics."""
+"""Shows a manager's last cycle as metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prometheus_client import Counter
-
 from rlm.metrics import Metrics
 from rlm.tasks.report import LEADER, PartitionReport
-from rlmm.metrics import MetadataMetrics
 
 
 class ManagerGauges:
-    """Sets what describes a state, and carries over what others count. One thread's."""
+    """Sets what describes a state. One thread's."""
 
     def __init__(
         self,
         metrics: Metrics,
         *,
         oldest_copy_age_ms: Callable[[], int],
-        metadata: Callable[[], MetadataMetrics],
     ) -> None:
         self._metrics = metrics
         self._oldest_copy_age_ms = oldest_copy_age_ms
-        self._metadata = metadata
-        self._carried: dict[tuple[Counter, str], int] = {}
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
         """Show these reports; partitions that were led before and are not now are dropped."""
@@ -37,25 +31,6 @@ class ManagerGauges:
             if report.role == LEADER and tip not in still_led:
                 self._metrics.forget_partition(tip.topic, tip.partition)
         self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
-        self._show_metadata(self._metadata())
-
-    def _show_metadata(self, counted: MetadataMetrics) -> None:
-        metrics = self._metrics
-        metrics.metadata_lag_events.set(counted.lag_events_count)
-        metrics.metadata_newer_records.set(counted.newer_records_count)
-        self._carry(metrics.metadata_events_applied, "", counted.applied_events_count)
-        self._carry(metrics.metadata_rebuilds, "", counted.rebuilds_count)
-        for reason, count in counted.refused_events_count.items():
-            self._carry(metrics.metadata_events_refused, reason, count)
-        for reason, count in counted.skipped_events_count.items():
-            self._carry(metrics.metadata_events_skipped, reason, count)
-
-    def _carry(self, counter: Counter, reason: str, count: int) -> None:
-        """Raise a counter to what somebody else has counted since the process began."""
-        before = self._carried.get((counter, reason), 0)
-        labelled = counter.labels(reason) if reason else counter
-        labelled.inc(count - before)
-        self._carried[counter, reason] = count
 
     def _show_led(self, report: PartitionReport) -> None:
         tip = report.topic_id_partition

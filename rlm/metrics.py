@@ -1,8 +1,9 @@
 """The manager's metrics: what is measured, under which name, with which labels.
 
 Names are Kafka's in Prometheus spelling wherever Kafka measures the same; the rest begins with
-`rlm_`. What a gateway measures of its clients is rlm.gateway_metrics' matter. No registry is
-global: whoever composes a process hands one in.
+`rlm_`. What a gateway measures of its clients is rlm.gateway_metrics' matter, what any process
+knows of the metadata rlm.metadata_metrics'. No registry is global: whoever composes a process
+hands one in.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ class Metrics:
         self._define_copies()
         self._define_deletions()
         self._define_storage()
-        self._define_metadata()
         self._define_state()
         self._define_security()
         self._define_doors()
@@ -118,31 +118,6 @@ class Metrics:
             "rlm_storage_requests",
             "Requests to the store; result is ok or the error's class.",
             ("operation", "result"),
-        )
-
-    def _define_metadata(self) -> None:
-        self.metadata_events_applied = self._counter(
-            "rlm_metadata_events_applied", "Metadata events accepted.", ()
-        )
-        self.metadata_events_refused = self._counter(
-            "rlm_metadata_events_refused", "Metadata events read and not accepted.", ("reason",)
-        )
-        self.metadata_events_skipped = self._counter(
-            "rlm_metadata_events_skipped",
-            "Records of the metadata topic that could not be read as an event.",
-            ("reason",),
-        )
-        self.metadata_rebuilds = self._counter(
-            "rlm_metadata_rebuilds", "Times the cache was begun anew from the topic.", ()
-        )
-        self.metadata_lag_events = self._gauge(
-            "rlm_metadata_lag_events", "Records of the metadata topic not applied yet.", ()
-        )
-
-        self.metadata_newer_records = self._gauge(
-            "rlm_metadata_newer_records",
-            "Records that only a newer version understands; what they concern is left alone.",
-            (),
         )
 
     def _define_state(self) -> None:

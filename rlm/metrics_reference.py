@@ -7,6 +7,7 @@ import sys
 from prometheus_client import CollectorRegistry
 
 from rlm.gateway_metrics import gateway_descriptions
+from rlm.metadata_metrics import metadata_descriptions
 from rlm.metrics import Metrics
 
 _HEAD = """# Metrics
@@ -21,7 +22,11 @@ This page is made by `make docs`.
 
 def render() -> str:
     """The whole page."""
-    descriptions = (*Metrics(CollectorRegistry()).descriptions(), *gateway_descriptions())
+    descriptions = (
+        *Metrics(CollectorRegistry()).descriptions(),
+        *metadata_descriptions(),
+        *gateway_descriptions(),
+    )
     rows = (
         f"| `{item.name}` | {item.kind} | {', '.join(item.labels)} | {item.meaning} |"
         for item in descriptions

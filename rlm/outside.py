@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
@@ -23,6 +24,8 @@ from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
 from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
@@ -109,6 +112,15 @@ def open_metadata_topic(cluster: ClusterConfig, metadata: MetadataConfig) -> Eve
         replication_factor=metadata.replication_factor,
     )
     return KafkaTopic(client_properties(cluster), settings)
+
+
+def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCache:
+    """A process's own copy of the metadata; made if it is not there."""
+    settings = RocksDbSettings(
+        block_cache_bytes=metadata.block_cache_bytes,
+        write_buffer_bytes=metadata.write_buffer_bytes,
+    )
+    return MetadataCache(RocksDbStore(directory, settings))
 
 
 def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:

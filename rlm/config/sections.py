@@ -123,6 +123,17 @@ class MetadataConfig(Section):
         validation_alias="rlmm.config.remote.log.metadata.consume.wait.ms",
         description="How long a written event is waited for to come back through the topic.",
     )
+    block_cache_bytes: Count = Field(
+        default=67_108_864,
+        validation_alias="rlmm.config.rocksdb.block.cache.size",
+        description="Memory of each process for blocks of its metadata cache that were read.",
+    )
+    write_buffer_bytes: Count = Field(
+        default=67_108_864,
+        validation_alias="rlmm.config.rocksdb.write.buffer.size",
+        description="Memory of each process for what its metadata cache has not written to its "
+        "tables yet; four times as much may stand in its write-ahead log on disk.",
+    )
 
 
 class ManagerConfig(Section):

@@ -1,6 +1,7 @@
 """One cycle over all partitions of tiered topics that our broker hosts.
 
-    what the broker leads → claims → offsets, disk and remote metadata → views → plans
+    what the broker leads and hosts → metadata of it is followed → claims
+    → offsets, disk and remote metadata → views → plans
     → copies and deletions into their lanes → trims, all in one request
 
 A cycle decides; lanes do what takes long. Nothing is decided before the metadata is caught up.
@@ -9,7 +10,7 @@ A cycle decides; lanes do what takes long. Nothing is decided before the metadat
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from rlm.policy.plan import Plan, plan
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
+from rlm.tasks.hosted_partitions import HostedPartitions
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
@@ -67,6 +69,7 @@ class LeaderCycle:
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
+        self._hosted = HostedPartitions(ports.source, ports.metadata)
         self._leadership = leadership
         self._copies = copies
         self._expiries = expiries
@@ -84,6 +87,7 @@ class LeaderCycle:
         topics = {policy.topic for policy in policies.values()}
         led = self._broker.leadership(topics) if topics else {}
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
+        followed = self._hosted.step(epochs.keys(), policies.keys())
         self._leadership.claim_all(self._leadership.keep_only(epochs))
         reports = self._lead(policies, outlook)
         seen = {report.topic_id_partition for report in reports}
@@ -92,20 +96,7 @@ class LeaderCycle:
             for tip, epoch in epochs.items()
             if tip not in seen
         )
-        return (*reports, *unclaimed, *self._followed(policies, epochs))
-
-    def _followed(
-        self, policies: Mapping[UUID, TopicPolicy], led: Mapping[TopicIdPartition, int]
-    ) -> Iterator[PartitionReport]:
-        """What is hosted and not led; an offline log dir must not keep us from what is led."""
-        try:
-            hosted = self._source.partitions()
-        except RetriableError as error:
-            _log.warning("log dirs can't be listed", extra={"error": error})
-            return
-        for tip in hosted:
-            if tip.topic_id in policies and tip not in led:
-                yield follower_report(tip)
+        return (*reports, *unclaimed, *map(follower_report, followed))
 
     def _lead(
         self, policies: Mapping[UUID, TopicPolicy], outlook: CycleOutlook
