@@ -33,7 +33,10 @@ class Cluster(Protocol):
 
 
 class LiveFacts:
-    """`refresh` is one thread's; `context` is thread-safe and never waits."""
+    """`refresh` is one thread's; `context` and `applied` are thread-safe and never wait.
+
+    `positions` tells how far the metadata was applied: next offsets by partition of its topic.
+    """
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class LiveFacts:
         *,
         cluster: Cluster,
         metadata: RemoteLogMetadataManager,
+        positions: Callable[[], Mapping[int, int]],
         timestamps: TimestampLookup,
         new_id: Callable[[], UUID],
         clock: Clock,
@@ -48,6 +52,7 @@ class LiveFacts:
         self._front = front
         self._cluster = cluster
         self._metadata = metadata
+        self._positions = positions
         self._timestamps = timestamps
         self._new_id = new_id
         self._clock = clock
@@ -55,9 +60,11 @@ class LiveFacts:
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
         self._context: GatewayContext | None = None
+        self._applied: Mapping[int, int] = {}
 
     def refresh(self) -> None:
         """Look at everything again. RetriableError as long as the cluster was never heard."""
+        positions = dict(self._positions())
         policies = self._metadata.topic_policies()
         self._ask_cluster(frozenset(policy.topic for policy in policies))
         self._context = GatewayContext(
@@ -69,12 +76,21 @@ class LiveFacts:
             timestamps=self._timestamps,
             new_id=self._new_id,
         )
+        self._applied = positions
 
     def context(self) -> GatewayContext:
         """The newest view. RetriableError before the first refresh."""
         if self._context is None:
             raise RetriableError("the cluster was not heard yet")
         return self._context
+
+    def applied(self) -> Mapping[int, int]:
+        """The positions that the newest view covers; none before the first refresh.
+
+        What was applied since is not served by yet: a topic that was tiered in between would seem
+        to begin where the broker's log does.
+        """
+        return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
         """Ask anew when the last answer is old, or lacks a topic."""
