@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class ThreeHosts:
                 store=directory / "store",
                 metadata_topic=f"metadata-{directory.name}",
                 settings={
+                    "gateway.heartbeat.interval.ms": "500",
                     "rlmm.config.remote.log.metadata.topic.replication.factor": "3",
                 },
             )
@@ -91,9 +93,10 @@ class ThreeHosts:
 
     def stop(self, *node_ids: int) -> None:
         """Stop the named hosts, or all that run, cleanly."""
-        with ExitStack() as stacks:
-            for node_id in node_ids or tuple(self._running):
-                stacks.push(self._running.pop(node_id))
+        ending = [self._running.pop(each) for each in node_ids or tuple(self._running)]
+        with ThreadPoolExecutor(len(self._hosts)) as pool:
+            for _ in pool.map(ExitStack.close, ending):
+                pass
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
         """Wait until the gateway of the broker `asked` gives out these addresses."""
