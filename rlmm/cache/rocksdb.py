@@ -23,6 +23,7 @@ from threading import Lock
 from types import TracebackType
 
 from rocksdict import (
+    BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
     ColumnFamily,
@@ -320,7 +321,10 @@ def _family_options(settings: RocksDbSettings, cache: Cache) -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    # Whole ones are a megabyte for each file, which at a lookup would push each other out.
+    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+    blocks.set_partition_filters(True)
+    blocks.set_pin_top_level_index_and_filter(True)
     blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
     options = Options(raw_mode=True)
     options.set_block_based_table_factory(blocks)
