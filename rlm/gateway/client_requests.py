@@ -125,10 +125,10 @@ class ClientRequests:
 
     def _fetch(self, frame: memoryview) -> None:
         version = int.from_bytes(frame[2:4], "big")
-        header, request = read_request(FETCH, version, frame)
-        _refuse_replicas(request)
-        max_bytes = min(request.max_bytes, self._parts.limits.fetch_max_bytes)
-        request = replace(request, max_bytes=max_bytes)
+        header, asked = read_request(FETCH, version, frame)
+        _refuse_replicas(asked)
+        max_bytes = min(asked.max_bytes, self._parts.limits.fetch_max_bytes)
+        request = replace(asked, max_bytes=max_bytes)
         if request.session_id != NO_SESSION_ID and request.session_epoch != NO_SESSION_EPOCH:
             self._refuse_session(header, version)
             return
@@ -148,7 +148,10 @@ class ClientRequests:
                     correlation_id=header.correlation_id, version=version, patches=patches
                 )
             )
-        self._send_fetch(plan, header, version)
+        if plan.sent == asked:
+            self._send_frame(frame)
+        else:
+            self._send_fetch(plan, header, version)
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
 
@@ -189,8 +192,7 @@ class ClientRequests:
         self._state.give_own_answers()
 
     def _send_frame(self, frame: memoryview) -> None:
-        self._send(len(frame).to_bytes(SIZE_BYTES, "big"))
-        self._state.actions.append(ToBroker(frame))
+        self._send(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
 
     def _send(self, data: bytes) -> None:
         self._state.actions.append(ToBroker(data))

@@ -132,6 +132,16 @@ def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_
 
 
 @given(version=_VERSIONS)
+def test_fetch_when_nothing_of_it_is_changed_then_goes_as_it_came(version: int) -> None:
+    world = SessionWorld()
+    asked = request(FETCH, version, _fetch(version, 200))
+
+    world.client_sends(asked)
+
+    assert world.at_broker() == [asked[4:]]
+
+
+@given(version=_VERSIONS)
 def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
     version: int,
 ) -> None:
