@@ -200,6 +200,7 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
         tier=TierReader(tier.metadata, fetcher),
         pool=tier.ask_pool,
         turns=read_turns(config, tier.clock),
+        is_pressed=lambda: cache.state().waiting_count > 0,
         client_tls=tls.towards_clients,
         upstream_tls=tls.towards_brokers,
         limits=server_limits(config),

@@ -41,18 +41,22 @@ class _Seen:
 class ConnectionWatch:
     """Memory: an entry for each connection whose client has something to send or to take."""
 
-    def __init__(self, *, progress_s: float, idle_s: float) -> None:
+    def __init__(self, *, progress_s: float, pressed_progress_s: float, idle_s: float) -> None:
         """A request must come whole within `progress_s`, the first one counted from the start.
 
-        Within that, something must be taken of what waits for the client, which others may need
-        the memory of.
+        Within that, something must be taken of what waits for the client: within the shorter
+        `pressed_progress_s` while others wait for the memory that it holds.
         """
         self._progress_s = progress_s
+        self._pressed_progress_s = min(progress_s, pressed_progress_s)
         self._idle_s = idle_s
         self._seen: dict[int, _Seen] = {}
 
-    def overdue(self, arrivals: Mapping[int, Arrival], now_s: float) -> dict[int, CloseReason]:
-        """Those to be ended, of all connections by number."""
+    def overdue(
+        self, arrivals: Mapping[int, Arrival], now_s: float, *, is_pressed: bool = False
+    ) -> dict[int, CloseReason]:
+        """Those to be ended, of all connections by number; `is_pressed`: others wait for memory."""
+        untaken_s = self._pressed_progress_s if is_pressed else self._progress_s
         overdue: dict[int, CloseReason] = {}
         seen: dict[int, _Seen] = {}
         for number, arrival in arrivals.items():
@@ -63,7 +67,8 @@ class ConnectionWatch:
                 if (before.reason, before.count) == (stands.reason, stands.count):
                     stands = before
                 seen[number] = stands
-                if now_s - stands.since_s >= self._progress_s:
+                is_untaken = stands.reason is CloseReason.ANSWER_NOT_TAKEN
+                if now_s - stands.since_s >= (untaken_s if is_untaken else self._progress_s):
                     overdue[number] = stands.reason
         self._seen = seen
         return overdue

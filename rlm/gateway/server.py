@@ -56,7 +56,8 @@ class ServerLimits:
 
     One ends after `idle_ms` without a byte in either direction, which is behind the time after
     which brokers end it themselves. A request that has begun to come, and the first one in any
-    case, must have come within `progress_timeout_ms`; so must what a client takes of an answer.
+    case, must have come within `progress_timeout_ms`; so must what a client takes of an answer, in
+    the shorter `pressed_timeout_ms` while others wait for memory.
     """
 
     connection_count: int = 10_000
@@ -64,6 +65,7 @@ class ServerLimits:
     connect_timeout_ms: int = 10_000
     handshake_timeout_ms: int = 10_000
     progress_timeout_ms: int = 60_000
+    pressed_timeout_ms: int = 5_000
     idle_ms: int = 660_000
 
 
@@ -71,6 +73,7 @@ class ServerLimits:
 class GatewayParts:
     """`pool` runs what may block, for at most as many clients at once as it has threads.
 
+    `is_pressed`: clients wait for memory that unsent answers hold.
     `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
     of plain text.
     """
@@ -79,6 +82,7 @@ class GatewayParts:
     tier: TierReader
     pool: Executor
     turns: ReadTurns
+    is_pressed: Callable[[], bool] = lambda: False
     client_tls: Callable[[], ssl.SSLContext] | None = None
     upstream_tls: Callable[[], ssl.SSLContext] | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -235,12 +239,20 @@ class GatewayServer:
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(
-            progress_s=limits.progress_timeout_ms / 1000, idle_s=limits.idle_ms / 1000
+            progress_s=limits.progress_timeout_ms / 1000,
+            pressed_progress_s=limits.pressed_timeout_ms / 1000,
+            idle_s=limits.idle_ms / 1000,
         )
+        usual_s = min(limits.progress_timeout_ms, limits.idle_ms) / 4000
+        looked_s = loop.time()
         while True:
-            await asyncio.sleep(min(limits.progress_timeout_ms, limits.idle_ms) / 4000)
+            await asyncio.sleep(min(usual_s, limits.pressed_timeout_ms / 4000))
+            is_pressed = self._parts.is_pressed()
+            if not is_pressed and loop.time() - looked_s < usual_s:
+                continue
+            looked_s = loop.time()
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
-            for number, reason in watch.overdue(arrivals, loop.time()).items():
+            for number, reason in watch.overdue(arrivals, looked_s, is_pressed=is_pressed).items():
                 self._relays[number].close(reason)
 
     async def _end_guests(self) -> None:

@@ -91,6 +91,7 @@ class ChunkCache(Generic[ValueT]):
     ) -> Future[ChunkLease[ValueT]]:
         """All of `requests`, then as many of `extend` as are in memory, without a gap.
 
+        Of `extend` no more than what is left of the reader's share of the budget.
         Whoever gets the lease releases it. Cancelling the future gives up the place in the queue,
         not what is being read: others may wait for it, or will ask for it again. The future raises
         what a `load` raised; this raises UnsupportedError if the chunks exceed the whole budget.
@@ -172,18 +173,20 @@ class ChunkCache(Generic[ValueT]):
         except RuntimeError:  # how an executor says that it was shut down
             self._failed(request.key, RetriableError("nothing is read any more"))
         else:
-            reading.add_done_callback(partial(self._has_read, request.key))
+            reading.add_done_callback(partial(self._has_read, request))
 
-    def _has_read(self, key: ChunkKey, reading: Future[ValueT]) -> None:
+    def _has_read(self, request: ChunkRequest[ValueT], reading: Future[ValueT]) -> None:
         error = CancelledError() if reading.cancelled() else reading.exception()
         if isinstance(error, CancelledError):
             error = RetriableError("the read was cancelled")
         if error is not None:
-            self._failed(key, error)
+            self._failed(request.key, error)
             return
         with self._lock:
-            effects = self._turns.read(key, reading.result())
+            effects = self._turns.read(request.key, reading.result())
         self._carry_out(effects)
+        if request.loaded is not None:
+            request.loaded()
 
     def _failed(self, key: ChunkKey, error: BaseException) -> None:
         with self._lock:

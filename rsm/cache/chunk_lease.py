@@ -14,11 +14,15 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkRequest(Generic[ValueT]):
-    """A chunk, what it costs of the budget, and how to read it where it is not in memory."""
+    """A chunk, what it costs of the budget, and how to read it where it is not in memory.
+
+    `loaded` is run where `load` was, once the chunk is in memory, and may not raise.
+    """
 
     key: ChunkKey
     size_bytes: int
     load: Callable[[], ValueT]
+    loaded: Callable[[], None] | None = None
 
 
 class ChunkLease(Generic[ValueT]):

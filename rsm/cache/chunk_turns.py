@@ -190,11 +190,17 @@ class ChunkTurns(Generic[ValueT]):
             self._end(turn, effects)
 
     def _end(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
-        """Give a turn the values of its chunks, and of those behind them that are there."""
+        """Give a turn the values of its chunks, and of those behind them that are there.
+
+        Not more than a reader's share: what is given stays until the reader has used it up.
+        """
+        left_bytes = self._shares.share_bytes()
+        left_bytes -= sum(self._entry(key).size_bytes for key in turn.used)
         for key in turn.extend:
             entry = self._table.get(key)
-            if entry is None or entry.value is None:
+            if entry is None or entry.value is None or entry.size_bytes > left_bytes:
                 break
+            left_bytes -= entry.size_bytes
             entry.use_count += 1
             turn.used.append(key)
         values = (self._entry(key).value for key in turn.used)

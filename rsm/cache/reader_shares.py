@@ -46,6 +46,10 @@ class ReaderShares:
     def __len__(self) -> int:
         return len(self._holdings)
 
+    def share_bytes(self) -> int:
+        """What each of the active readers may hold."""
+        return self._budget_bytes // max(len(self._holdings), 1)
+
     def read_now(self, reader: ReaderId, chunks: Mapping[ChunkKey, int], now_ms: int) -> None:
         """The reader goes on to `chunks`; what it read before is held no more."""
         self._forget_idle(now_ms)
@@ -67,7 +71,7 @@ class ReaderShares:
             return False
         if key in holding.current or key in holding.ahead:
             return True
-        if holding.size_bytes() + size_bytes > self._budget_bytes // len(self._holdings):
+        if holding.size_bytes() + size_bytes > self.share_bytes():
             return False
         holding.ahead[key] = size_bytes
         self._readers_by_key[key].add(reader)

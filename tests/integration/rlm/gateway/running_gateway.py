@@ -77,6 +77,7 @@ def running_gateway(
     server_limits: ServerLimits | None = None,
     quota: FetchQuotaSettings | None = None,
     place_count: int = 110,
+    cache_bytes: int = 256 << 20,
     upstream_host: str = "127.0.0.1",
     upstream_port: int | None = None,
     tls: GatewayTls = PLAIN_TEXT,
@@ -92,7 +93,7 @@ def running_gateway(
     storage = storage or FilesystemChunkStorage(host.store)
     with host.metadata() as metadata, ThreadPoolExecutor(8) as pool, ThreadPoolExecutor(8) as reads:
         manager = storage_manager(host.config.storage, storage)
-        tier = _tier(metadata, manager, reads)
+        tier = _tier(metadata, manager, reads, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
         session = SessionParts(
@@ -107,6 +108,7 @@ def running_gateway(
             tier=TierReader(metadata, tier.fetcher),
             pool=pool,
             turns=_turns(quota or FetchQuotaSettings(), place_count),
+            is_pressed=lambda: tier.cache.state().waiting_count > 0,
             client_tls=tls.towards_clients,
             upstream_tls=tls.towards_brokers,
             limits=server_limits or ServerLimits(),
@@ -145,11 +147,14 @@ def _door(
 
 
 def _tier(
-    metadata: RemoteLogMetadataManager, storage: RemoteStorageManager, reads: ThreadPoolExecutor
+    metadata: RemoteLogMetadataManager,
+    storage: RemoteStorageManager,
+    reads: ThreadPoolExecutor,
+    cache_bytes: int,
 ) -> _Tier:
     anomalies = ReadAnomalies()
     cache = ChunkCache[SegmentPart](
-        executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=256 << 20)
+        executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=cache_bytes)
     )
     reader = RemoteLogReader(metadata, storage, reads)
     return _Tier(

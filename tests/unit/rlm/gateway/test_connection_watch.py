@@ -26,7 +26,7 @@ def _arrival(
 
 
 def _watch() -> ConnectionWatch:
-    return ConnectionWatch(progress_s=10.0, idle_s=_LONG_S)
+    return ConnectionWatch(progress_s=10.0, pressed_progress_s=2.0, idle_s=_LONG_S)
 
 
 def test_overdue_when_no_request_ever_comes_then_the_connection_is_found() -> None:
@@ -79,3 +79,19 @@ def test_overdue_when_connections_have_gone_then_nothing_of_them_is_kept() -> No
     watch.overdue({number: _arrival(0) for number in range(100)}, 0.0)
     watch.overdue({}, 1.0)
     assert not watch._seen
+
+
+def test_overdue_when_others_wait_for_memory_then_an_answer_must_be_taken_sooner() -> None:
+    """Scenario 115: whoever takes nothing does not starve the others."""
+    watch = _watch()
+    standing = {1: _arrival(3, sent_count=5), 2: _arrival(3, is_partial=True)}
+    watch.overdue(standing, 0.0)
+    assert watch.overdue(standing, 3.0) == {}
+    assert watch.overdue(standing, 3.0, is_pressed=True) == {1: CloseReason.ANSWER_NOT_TAKEN}
+
+
+def test_overdue_when_others_wait_and_something_is_taken_then_goes_on() -> None:
+    watch = _watch()
+    for second in range(10):
+        taken = {1: _arrival(3, sent_count=second)}
+        assert watch.overdue(taken, float(second), is_pressed=True) == {}

@@ -154,6 +154,18 @@ def test_read_when_several_chunks_then_all_at_once_and_what_follows_in_memory() 
     assert 5 not in world.read_count
 
 
+def test_read_when_others_are_active_then_what_follows_is_no_more_than_a_share() -> None:
+    """Scenario 115: what is given away at once may stay away until it was sent."""
+    world = World(chunk_count=8)
+    for index in (1, 2, 3, 4, 5):
+        world.take(index)
+    world.take(6, reader="b")
+
+    lease = world.read(1, extend=(2, 3, 4, 5)).result(0)
+
+    assert lease.values == ("chunk 1", "chunk 2", "chunk 3", "chunk 4")
+
+
 def test_read_when_budget_is_in_use_then_waits_for_its_turn() -> None:
     world = World(chunk_count=2)
     in_use = world.read(1, 2)

@@ -1,0 +1,55 @@
+"""Clients that ask for stored data and do not take it, and those who wait for the memory."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.counts import RemoteCount
+from rlm.gateway.server import ServerLimits
+from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.reading import read_from
+from tests.integration.rlm.gateway.running_gateway import running_gateway
+from tests.integration.rlm.gateway.tiered_topic import SEGMENT_BYTES, TieredTopic
+from tests.integration.rlm.gateway.wire_client import WireClient
+from tests.services.waiting import wait_until
+
+_VERSION = 12
+_PARTITION = 0
+_MORE_THAN_SOCKETS_HOLD = 40  # answers of a segment each
+
+
+def _fetch(topic: TieredTopic) -> FetchRequest:
+    asked = FetchPartition(partition=_PARTITION, fetch_offset=0, partition_max_bytes=SEGMENT_BYTES)
+    return FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=SEGMENT_BYTES,
+        session_id=0,
+        topics=(FetchTopic(topic=topic.name, topic_id=UUID(int=0), partitions=(asked,)),),
+    )
+
+
+def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
+    module_host: BrokerHost, tiered: TieredTopic
+) -> None:
+    """Scenario 115: memory for little more than one answer, which somebody sits on."""
+    with (
+        running_gateway(
+            module_host,
+            cache_bytes=3 * SEGMENT_BYTES // 2,
+            server_limits=ServerLimits(pressed_timeout_ms=400),
+        ) as gateway,
+        WireClient(gateway.bootstrap_servers) as stalled,
+    ):
+        # The first one is only found out to be remote.
+        stalled.ask(FETCH, _VERSION, _fetch(tiered))
+        for _ in range(_MORE_THAN_SOCKETS_HOLD):
+            stalled.send(FETCH, _VERSION, _fetch(tiered))
+        wait_until(lambda: gateway.counts.remote[RemoteCount.SERVED] > 1)
+
+        read = read_from(gateway.bootstrap_servers, tiered.name)
+
+        assert [message.value() for message in read] == tiered.values[_PARTITION]
+        assert gateway.counts.closed[CloseReason.ANSWER_NOT_TAKEN] == 1
