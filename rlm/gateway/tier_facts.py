@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlm.policy.coverage import stored_ranges
+from rlm.remote_read.locate import log_start_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
-from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
 
 _MAX_AGE_MS = 250
 _LIMIT_COUNT = 50_000
@@ -23,7 +21,7 @@ class TierFacts:
     `recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
     client's request of one; None: not recorded.
 
-    `first_stored_offset`: the lowest in the store, looked up only where no start is recorded.
+    `first_stored_offset`: the lowest in the store that may be read; None: nothing is stored.
     `trimmed_offset`: the broker's log is known to be cut below, or about to be; 0 if it never was.
     """
 
@@ -33,11 +31,11 @@ class TierFacts:
 
     def log_start(self, local_start_offset: int) -> int:
         """The first offset of the log over both tiers."""
-        if self.recorded_start_offset is not None:
-            return self.recorded_start_offset
-        if self.first_stored_offset is None:
-            return local_start_offset
-        return min(self.first_stored_offset, local_start_offset)
+        return log_start_of(
+            local_start_offset,
+            recorded_offset=self.recorded_start_offset,
+            first_stored_offset=self.first_stored_offset,
+        )
 
 
 class TierView(Protocol):
@@ -50,7 +48,7 @@ class TierView(Protocol):
 class MetadataTierView:
     """From this process' copy of the metadata, each looked up a few times a second at most.
 
-    Used by one loop; not thread-safe. Memory: two numbers for each partition that is read.
+    Used by one loop; not thread-safe. Memory: three numbers for each partition that is read.
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
@@ -71,20 +69,8 @@ class MetadataTierView:
 
     def _look_up(self, partition: TopicIdPartition) -> TierFacts:
         state = self._metadata.partition_state(partition)
-        recorded = state.first_readable_offset
         return TierFacts(
-            recorded_start_offset=recorded,
-            first_stored_offset=(
-                self._first_stored(partition, state.lineage) if recorded is None else None
-            ),
+            recorded_start_offset=state.first_readable_offset,
+            first_stored_offset=self._metadata.earliest_log_offset(partition),
             trimmed_offset=state.trimmed_offset or 0,
         )
-
-    def _first_stored(self, partition: TopicIdPartition, lineage: Lineage) -> int | None:
-        records = self._metadata.list_remote_log_segments(
-            partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
-        )
-        for record in records:
-            for stored in stored_ranges(lineage, (record.metadata,)):
-                return stored.offsets.start_offset
-        return None

@@ -112,13 +112,22 @@ def log_start_offset(
     As recorded by a leader or requested by a client; where neither was, the lowest that either
     tier has. Where nothing is stored any more, the broker may have moved on by itself.
     """
-    recorded = metadata.partition_state(topic_id_partition).first_readable_offset
-    first_stored = metadata.earliest_log_offset(topic_id_partition)
-    if first_stored is None:
-        return max(local_start_offset, recorded or 0)
-    if recorded is not None:
-        return recorded
-    return min(first_stored, local_start_offset)
+    return log_start_of(
+        local_start_offset,
+        recorded_offset=metadata.partition_state(topic_id_partition).first_readable_offset,
+        first_stored_offset=metadata.earliest_log_offset(topic_id_partition),
+    )
+
+
+def log_start_of(
+    local_start_offset: int, *, recorded_offset: int | None, first_stored_offset: int | None
+) -> int:
+    """As `log_start_offset`, by what the metadata says: None, what it does not have."""
+    if first_stored_offset is None:
+        return max(local_start_offset, recorded_offset or 0)
+    if recorded_offset is not None:
+        return recorded_offset
+    return min(first_stored_offset, local_start_offset)
 
 
 def _search(

@@ -1,0 +1,33 @@
+"""Fetches and offset look-ups say the same of where a log begins."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.gateway.tier_facts import MetadataTierView
+from rlm.remote_read.locate import log_start_offset
+from tests.unit.rlm.gateway.gateway_world import GatewayWorld
+from tests.unit.rlm.remote_read.remote_world import TIP, segment_of
+
+
+@pytest.mark.parametrize("local_start", [0, 50, 300])
+@pytest.mark.parametrize("recorded", [None, 40, 200])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_log_start_when_asked_for_by_either_then_is_one(
+    *, is_stored: bool, recorded: int | None, local_start: int
+) -> None:
+    """R15. Where nothing is stored any more, the broker's log may have moved on by itself."""
+    world = GatewayWorld()
+    world.remote.claim()
+    if is_stored:
+        world.remote.store(segment_of(0))
+    if recorded is not None:
+        world.remote.advance_log_start(recorded)
+    assert world.metadata.caught_up(TIP)
+
+    facts = MetadataTierView(world.metadata, world.remote.clock).facts(TIP)
+
+    expected = log_start_offset(world.metadata, TIP, local_start)
+    assert facts.log_start(local_start) == expected
+    if not is_stored:
+        assert expected == max(local_start, recorded or 0)
