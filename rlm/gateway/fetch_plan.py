@@ -20,6 +20,7 @@ from rsm.segment.ids import TopicIdPartition
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 NO_SESSION_ID = 0
 NO_SESSION_EPOCH = -1
+_FIRST_SESSION_EPOCH = 0
 _NO_EPOCH = -1
 
 # A topic as this version of Fetch spells it, and a partition's number.
@@ -103,6 +104,14 @@ def plan_fetch(
     return FetchPlan(asked=request, sent=sent, tiered=tiered, remote=remote)
 
 
+def goes_on_with_session(request: FetchRequest) -> bool:
+    """Whether it names only what differs from the request before it, of a session (KIP-227).
+
+    By the epoch alone, whatever the id: the first one and none are those of a full request.
+    """
+    return request.session_epoch not in (_FIRST_SESSION_EPOCH, NO_SESSION_EPOCH)
+
+
 def topic_key(topic: FetchTopic, version: int) -> str | UUID:
     """A topic as its partitions are found by in answers."""
     return topic.topic_id if version >= FIRST_VERSION_WITH_TOPIC_IDS else topic.topic
@@ -126,7 +135,7 @@ def _tiered_fetch(
         facts.trimmed_offset, local_starts.at_least(partition), facts.recorded_start_offset or 0
     )
     behind_gap = local_starts.behind_gap(partition, asked.fetch_offset)
-    is_remote = behind_gap < local_start
+    is_remote = behind_gap < local_start or local_starts.is_doubted(partition, behind_gap)
     return TieredFetch(
         topic_id_partition=partition,
         asked=asked,

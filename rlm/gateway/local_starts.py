@@ -6,15 +6,19 @@ A guess, never an answer: it tells beforehand which partitions of a fetch the br
 have, so that the response can be put together instead of being passed on. A wrong guess costs a
 client one retry, or a response that was gathered for nothing.
 
-Memory: three numbers for each of the last `limit_count` partitions.
+Memory: up to some twenty numbers for each of the last `limit_count` partitions.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TypeVar
 
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
+
+_T = TypeVar("_T")
+_DOUBTED_COUNT = 16
 
 
 class LocalStarts:
@@ -22,6 +26,7 @@ class LocalStarts:
 
     def __init__(self, *, limit_count: int = 100_000) -> None:
         self._starts: OrderedDict[TopicIdPartition, int] = OrderedDict()
+        self._doubted: OrderedDict[TopicIdPartition, tuple[int, ...]] = OrderedDict()
         self._gaps: OrderedDict[TopicIdPartition, OffsetRange] = OrderedDict()
         self._limit_count = limit_count
 
@@ -30,28 +35,37 @@ class LocalStarts:
         return self._starts.get(partition, 0)
 
     def out_of_range(self, partition: TopicIdPartition, offset: int) -> None:
-        """The broker did not have `offset`: too low or too high, which the next fetch finds out."""
-        if offset >= self.at_least(partition):
-            self._set(partition, offset + 1)
+        """The broker did not have `offset`: too low or too high, which the next fetch finds out.
+
+        Of other offsets that says nothing: above the log's end, they may well be the broker's.
+        """
+        others = (each for each in self._doubted.get(partition, ()) if each != offset)
+        _remember(self._doubted, partition, (offset, *others)[:_DOUBTED_COUNT], self._limit_count)
+
+    def is_doubted(self, partition: TopicIdPartition, offset: int) -> bool:
+        """The broker was found not to have this very offset, and it is not known why."""
+        return offset in self._doubted.get(partition, ())
 
     def learned(self, partition: TopicIdPartition, start_offset: int) -> None:
         """The broker itself says where its log starts."""
-        self._set(partition, start_offset)
+        self._doubted.pop(partition, None)
+        _remember(self._starts, partition, start_offset, self._limit_count)
 
     def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
         """From `offset` on nothing is stored and nothing missing up to `next_offset`."""
-        self._gaps[partition] = OffsetRange(start_offset=offset, end_offset=next_offset)
-        self._gaps.move_to_end(partition)
-        if len(self._gaps) > self._limit_count:
-            self._gaps.popitem(last=False)
+        gap = OffsetRange(start_offset=offset, end_offset=next_offset)
+        _remember(self._gaps, partition, gap, self._limit_count)
 
     def behind_gap(self, partition: TopicIdPartition, offset: int) -> int:
         """The offset to ask the broker for: the one given, or the end of the gap it lies in."""
         gap = self._gaps.get(partition)
         return gap.end_offset if gap is not None and offset in gap else offset
 
-    def _set(self, partition: TopicIdPartition, start_offset: int) -> None:
-        self._starts[partition] = start_offset
-        self._starts.move_to_end(partition)
-        if len(self._starts) > self._limit_count:
-            self._starts.popitem(last=False)
+
+def _remember(
+    known: OrderedDict[TopicIdPartition, _T], partition: TopicIdPartition, value: _T, count: int
+) -> None:
+    known[partition] = value
+    known.move_to_end(partition)
+    if len(known) > count:
+        known.popitem(last=False)

@@ -1,0 +1,35 @@
+"""Which fetches are expected to be the store's matter."""
+
+from __future__ import annotations
+
+from rlm.gateway.local_starts import LocalStarts
+from tests.unit.rlm.remote_read.remote_world import TIP
+
+
+def test_out_of_range_when_above_the_end_then_others_are_not_expected_to_be_remote() -> None:
+    """A client far above the log's end says nothing of what the others read."""
+    starts = LocalStarts()
+    starts.out_of_range(TIP, 1_000)
+
+    assert starts.is_doubted(TIP, 1_000)
+    assert not starts.is_doubted(TIP, 999)
+    assert starts.at_least(TIP) == 0
+
+
+def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
+    starts = LocalStarts()
+    starts.out_of_range(TIP, 5)
+    starts.out_of_range(TIP, 1_000)
+    starts.out_of_range(TIP, 5)
+
+    assert starts.is_doubted(TIP, 5)
+    assert starts.is_doubted(TIP, 1_000)
+
+
+def test_out_of_range_when_the_start_is_learned_then_nothing_is_doubted() -> None:
+    starts = LocalStarts()
+    starts.out_of_range(TIP, 1_000)
+    starts.learned(TIP, 40)
+
+    assert not starts.is_doubted(TIP, 1_000)
+    assert starts.at_least(TIP) == 40
