@@ -90,6 +90,7 @@ def build_gateway(
         stand.front,
         cluster=cluster,
         metadata=tier.metadata,
+        positions=lambda: tier.metadata.metrics().positions,
         timestamps=tier.timestamps(),
         new_id=fresh_id,
         clock=tier.clock,
@@ -97,7 +98,8 @@ def build_gateway(
     parts = _parts(config, tier, facts, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    heartbeat = _heartbeat(config, tier, stand, http_address)
+    card = _card(config, stand, http_address)
+    heartbeat = Heartbeat(tier.metadata, card, fresh_id, applied=facts.applied)
     return GatewayWorker(
         work=GatewayWork(
             confirm_cluster=lambda: _confirm_cluster(stand, cluster, metrics),
@@ -222,8 +224,8 @@ def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None
     note_host_acls(cluster, metrics)
 
 
-def _heartbeat(config: Config, tier: _Tier, stand: Stand, http_address: HostPort) -> Heartbeat:
-    card = ProcessCard(
+def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
+    return ProcessCard(
         process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
         broker_id=stand.broker_id,
@@ -231,7 +233,4 @@ def _heartbeat(config: Config, tier: _Tier, stand: Stand, http_address: HostPort
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         gateway_address=str(stand.address),
-    )
-    return Heartbeat(
-        tier.metadata, card, fresh_id, applied=lambda: tier.metadata.metrics().positions
     )

@@ -46,12 +46,14 @@ class Given:
     def __init__(self) -> None:
         self.world = GatewayWorld()
         self.cluster = Cluster()
+        self.positions = {0: 1}
         context = self.world.context()
         self.front = BrokerFront(Place(node_id=1, own=OWN))
         self.facts = LiveFacts(
             self.front,
             cluster=self.cluster,
             metadata=context.metadata,
+            positions=lambda: self.positions,
             timestamps=context.timestamps,
             new_id=context.new_id,
             clock=self.world.remote.clock,
@@ -90,6 +92,18 @@ def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> No
     assert given.front.upstreams() == (BROKER,)
     assert context.topics.partition(TIP.topic, TIP.partition) == TIP
     assert context.topology.address_of(1) == OWN
+
+
+def test_applied_when_metadata_was_applied_since_the_refresh_then_does_not_count_it() -> None:
+    """R15: a trim waits for what sessions know, not for what their process knows."""
+    given = Given()
+    assert given.facts.applied() == {}
+    given.facts.refresh()
+    given.tier()
+    given.positions[0] = 2
+    assert given.facts.applied() == {0: 1}
+    given.facts.refresh()
+    assert given.facts.applied() == {0: 2}
 
 
 def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None:
