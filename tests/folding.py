@@ -73,3 +73,10 @@ def contents(store: OrderedStore) -> dict[Table, dict[bytes, bytes]]:
             skip = _SPAN_KEY_BYTES.get(table)
             found[table] = {key: value for key, value in rows if len(key) != skip}
     return found
+
+
+def fold_contents(log: MemoryLog) -> dict[Table, dict[bytes, bytes]]:
+    """What a fold of the log holds."""
+    store = MemoryStore()
+    fold_log(log, store)
+    return contents(store)

@@ -105,6 +105,12 @@ class MemoryLog:
                 or (last[r.key] == r.offset and not (drop_tombstones and r.value is None))
             ]
 
+    def hold(self, partition: int, records: Sequence[TopicRecord]) -> None:
+        """Hold just these records, as they stand in another log: with its offsets and times."""
+        with self.changed:
+            self._records[partition] = [each._replace(partition=partition) for each in records]
+            self._ends[partition] = records[-1].offset + 1 if records else 0
+
     def records(self, partition: int) -> tuple[TopicRecord, ...]:
         """All records that are left."""
         with self.changed:

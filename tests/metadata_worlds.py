@@ -1,0 +1,222 @@
+"""Random logs of metadata events: written as leaders, zombies and repair jobs may write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from rlmm.codec import encode
+from rlmm.events import Event
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import (
+    RecordKey,
+    RecordKind,
+    partition_key,
+    policy_key,
+    registration_key,
+    segment_subject,
+)
+from rlmm.topic.memory import MemoryLog
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer
+from tests.folding import append, folded
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    DELETED,
+    DELETING,
+    FINISHED,
+    MARKED,
+    ORDERS,
+    STARTED,
+    claim,
+    dead_lettered,
+    log_start,
+    log_start_request,
+    partition_delete,
+    policy,
+    read_lease,
+    registration,
+    segment_metadata,
+    step,
+    trim,
+    writer,
+)
+
+TIMEOUT_MS = 50
+GRACE_MS = 100
+WRITERS = [writer(0), writer(1), writer(1, incarnation=0xB2), writer(2, broker_id=2)]
+SEGMENTS = [
+    segment_metadata(number, start, start + 60, epochs=((0, start), (number, start + 20)))
+    for number, start in enumerate((0, 30, 60, 60), start=1)
+]
+
+
+@dataclass
+class World:
+    """Writes a log as leaders, zombies and repair jobs may; tombstones only as owners do."""
+
+    draw: st.DrawFn
+    clock: ManualClock = field(default_factory=lambda: ManualClock(now_ms=1_000))
+    deadlines_ms: dict[int, int] = field(default_factory=dict)
+    retired: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.log = MemoryLog(self.clock)
+        self.write(claim(WRITERS[0]))
+
+    def act(self) -> None:
+        self.clock.now_ms += self.draw(st.sampled_from([0, 1, 10, TIMEOUT_MS, GRACE_MS * 2]))
+        often: list[Callable[[], None]] = [self.copy, self.delete, self.retire]
+        seldom: list[Callable[[], None]] = [
+            self.own,
+            self.move_offset,
+            self.request,
+            self.last_writer,
+            self.lease,
+            self.newer,
+            self.delete_partition,
+        ]
+        actions = [*often, *often, *seldom]
+        actions[self.draw(st.integers(0, len(actions) - 1))]()
+
+    def copy(self) -> None:
+        number, metadata = self.segment()
+        if number not in self.retired and self.draw(st.booleans()):
+            self.deadlines_ms.setdefault(number, self.clock.now_ms + TIMEOUT_MS)
+            self.write(step(metadata, STARTED, copy_timeout_ms=TIMEOUT_MS))
+        else:
+            deadline_ms = self.deadlines_ms.setdefault(number, self.clock.now_ms + TIMEOUT_MS)
+            self.write(step(metadata, FINISHED, copy_deadline_ms=deadline_ms))
+
+    def delete(self) -> None:
+        _, metadata = self.segment()
+        record = folded(self.log).segment(metadata.segment_id)
+        expected = record.metadata.state if record and self.likely() else None
+        by = self.owner() if self.likely() else self.draw(st.sampled_from(WRITERS))
+        self.write(step(metadata, DELETE_STARTED, by=by, expected_state=expected))
+        if not self.likely():
+            self.write(dead_lettered(metadata))
+        if self.likely():
+            self.write(step(metadata, DELETE_FINISHED))
+
+    def own(self) -> None:
+        by = self.draw(st.sampled_from(WRITERS))
+        self.write(claim(by, lineage=Lineage.of((0, 0), (by.leader_epoch + 1, 10))))
+
+    def move_offset(self) -> None:
+        by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
+        offset = self.draw(st.integers(0, 5))
+        before = folded(self.log).partition_state(ORDERS)
+        if self.draw(st.booleans()):
+            kind, current = RecordKind.TRIM, before.trimmed_offset
+            written = append(self.log, trim(offset, by=by))
+        else:
+            kind, current = RecordKind.LOG_START, before.log_start_offset
+            written = append(self.log, log_start(offset, by=by))
+        accepted = before.owner == by and (current is None or offset >= current)
+        if accepted and self.draw(st.booleans()):
+            cache = folded(self.log)
+            kinds = [kind]
+            met = cache.partition_state(ORDERS).log_start_requested_offset is None
+            if kind is RecordKind.LOG_START and met:
+                kinds.append(RecordKind.LOG_START_REQUEST)
+            for superseded in kinds:
+                for key in cache.superseded_keys(ORDERS, superseded, written.offset):
+                    self.log.append(0, key.to_bytes(), None)
+
+    def request(self) -> None:
+        self.write(log_start_request(self.draw(st.integers(0, 5))))
+
+    def last_writer(self) -> None:
+        events: list[Event] = [policy(), registration(1), registration(2)]
+        self.write(self.draw(st.sampled_from(events)))
+        if self.draw(st.booleans()):
+            self.log.append(0, encode(registration(1)).key, None)
+
+    def lease(self) -> None:
+        number = self.draw(st.integers(1, 3))
+        if self.likely():
+            self.write(read_lease(number, 10 * number, 50))
+        else:
+            key = partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=number))
+            self.log.append(0, key, None)
+
+    def newer(self) -> None:
+        """A record that this version must not fold; of a kind that has one key per subject."""
+        keys = [policy_key(UUID(int=9)), registration_key(UUID(int=9)), b"\x7f a newer kind"]
+        key = self.draw(st.sampled_from(keys))
+        needs = pb.MetadataEvent(min_fold_version=99).SerializeToString()
+        self.log.append(0, key, self.draw(st.sampled_from([needs, None])))
+
+    def delete_partition(self) -> None:
+        """Often wrongly, one step of it; seldom as it should be, to the end."""
+        if self.draw(st.integers(0, 3)):
+            self.write(partition_delete(self.draw(st.sampled_from([MARKED, MARKED, DELETING]))))
+            return
+        self.write(partition_delete(MARKED))
+        self.write(partition_delete(DELETING))
+        for number, metadata in enumerate(SEGMENTS):
+            self.end_segment(number, metadata)
+        self.write(partition_delete(DELETED))
+        if self.likely():
+            self.retire_partition()
+
+    def end_segment(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
+        record = folded(self.log).segment(metadata.segment_id)
+        state = record.metadata.state if record else None
+        if state in {STARTED, FINISHED}:
+            self.write(step(metadata, DELETE_STARTED, by=self.owner(), expected_state=state))
+        if state is not DELETE_FINISHED:
+            self.write(step(metadata, DELETE_FINISHED))
+        self.remove_records(number, metadata)
+
+    def retire_partition(self) -> None:
+        kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
+        for kind in (*kinds, RecordKind.READ_LEASE, RecordKind.CLAIM):
+            for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
+                self.log.append(0, key.to_bytes(), None)
+
+    def retire(self) -> None:
+        """As the manager does it: only a deleted segment of which nothing late can be accepted."""
+        number, metadata = self.segment()
+        entry = folded(self.log).segment_entry(metadata.segment_id)
+        if entry is not None and entry.state is DELETE_FINISHED:
+            self.remove_records(number, metadata)
+
+    def remove_records(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
+        entry = folded(self.log).segment_entry(metadata.segment_id)
+        if entry is None:
+            return
+        last_ms = max(entry.changed_ms, self.deadlines_ms.get(number, 0))
+        self.clock.now_ms = max(self.clock.now_ms, last_ms + GRACE_MS)
+        self.retired.add(number)
+        subject = segment_subject(metadata.segment_id)
+        for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):
+            key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
+            self.log.append(0, key.to_bytes(), None)
+
+    def likely(self) -> bool:
+        return self.draw(st.integers(0, 9)) < 8
+
+    def segment(self) -> tuple[int, RemoteLogSegmentMetadata]:
+        number: int = self.draw(st.integers(0, len(SEGMENTS) - 1))
+        return number, SEGMENTS[number]
+
+    def owner(self) -> Writer:
+        return folded(self.log).partition_state(ORDERS).owner or WRITERS[0]
+
+    def write(self, event: Event) -> None:
+        append(self.log, event)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    world = World(draw)
+    for _ in range(draw(st.integers(5, 40))):
+        world.act()
+    return world
