@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rlm.gateway.actions import RewriteExchange, ToClient
 from rlm.gateway.close_reason import CloseReason
@@ -37,7 +36,7 @@ from rlm.wire.error_codes import ErrorCode
 from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frame_heads import read_correlation_id
 from rlm.wire.frames import SIZE_BYTES, read_response, response_parts
-from rlm.wire.schema import Api, Message
+from rlm.wire.schema import Buffer, Message
 from rsm.segment.errors import CorruptError
 
 _MAX_FRAME_BYTES = 0x7FFF_FFFF
@@ -68,7 +67,14 @@ class BrokerAnswers:
         """Take what the rewrite made."""
         waiting = self._take_waiting()
         assert isinstance(waiting, RewrittenExchange)
-        self._give(waiting.rewrite.api, waiting.version, response, waiting.correlation_id)
+        parts = response_parts(
+            waiting.rewrite.api,
+            waiting.version,
+            response,
+            correlation_id=waiting.correlation_id,
+            header_tags=waiting.header_tags,
+        )
+        self._give(parts)
 
     def _take_waiting(self) -> GatheredFetch | RewrittenExchange | None:
         waiting, self._waiting = self._waiting, None
@@ -132,10 +138,8 @@ class BrokerAnswers:
         self._state.pending.popleft()
         self._state.give_own_answers()
 
-    def _give(
-        self, api: Api[Any, Any], version: int, response: Message, correlation_id: int
-    ) -> None:
-        self._state.answer(response_parts(api, version, response, correlation_id=correlation_id))
+    def _give(self, parts: list[Buffer]) -> None:
+        self._state.answer(parts)
         self._ended()
 
     def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
@@ -143,16 +147,23 @@ class BrokerAnswers:
         if api.key == API_VERSIONS.key and _is_refused(frame):
             self._pass_on(frame)
             return
-        _, response = read_response(api, version, frame)
+        header, response = read_response(api, version, frame)
         changed = pending.rewrite.response(response, self._parts.context())
-        self._give(api, version, changed, pending.correlation_id)
+        parts = response_parts(
+            api,
+            version,
+            changed,
+            correlation_id=header.correlation_id,
+            header_tags=header.unknown_tags,
+        )
+        self._give(parts)
 
     def _pass_on(self, frame: memoryview) -> None:
-        self._state.answer([len(frame).to_bytes(SIZE_BYTES, "big"), frame])
-        self._ended()
+        self._give([len(frame).to_bytes(SIZE_BYTES, "big"), frame])
 
     def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
-        _, response = read_response(pending.rewrite.api, pending.version, frame)
+        header, response = read_response(pending.rewrite.api, pending.version, frame)
+        pending = replace(pending, header_tags=header.unknown_tags)
         exchange = Exchange(version=pending.version, request=pending.request, response=response)
         if any(pending.rewrite.names(pending.request)):
             # It stays owed, behind the question that was sent for its sake.
@@ -204,7 +215,8 @@ class BrokerAnswers:
             self._read_remote(fetch)
 
     def _fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
-        _, response = read_response(FETCH, pending.version, frame)
+        header, response = read_response(FETCH, pending.version, frame)
+        pending = replace(pending, header_tags=header.unknown_tags)
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
         # The Fetch stays owed, behind what is asked for its sake.
@@ -225,7 +237,13 @@ class BrokerAnswers:
 
     def _finish_fetch(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
         response = fetch.exchange.merged(outcomes)
-        parts = response_parts(FETCH, fetch.version, response, correlation_id=fetch.correlation_id)
+        parts = response_parts(
+            FETCH,
+            fetch.version,
+            response,
+            correlation_id=fetch.correlation_id,
+            header_tags=fetch.header_tags,
+        )
         self._state.answer(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
         self._ended()

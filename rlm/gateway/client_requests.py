@@ -10,9 +10,8 @@ from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayErro
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_plan import (
     FIRST_VERSION_WITH_TOPIC_IDS,
-    NO_SESSION_EPOCH,
-    NO_SESSION_ID,
     FetchPlan,
+    goes_on_with_session,
     plan_fetch,
 )
 from rlm.gateway.fetch_stream import FetchPatches
@@ -62,7 +61,7 @@ class ClientRequests:
         if way is Route.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
         if way is Route.FETCH:
-            return self._gathered(frame_bytes, self._fetch)
+            return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
         if way is Route.REWRITE_EXCHANGE:
             return self._gathered(frame_bytes, lambda frame: self._exchange(head, frame))
         answered = has_answer(head, data, frame_bytes=frame_bytes)
@@ -118,18 +117,19 @@ class ClientRequests:
                     sent,
                     correlation_id=header.correlation_id,
                     client_id=header.client_id,
+                    header_tags=header.unknown_tags,
                 )
             )
         if names := tuple(rewrite.names(request)):
             ask_names(self._state, names)
 
-    def _fetch(self, frame: memoryview) -> None:
-        version = int.from_bytes(frame[2:4], "big")
+    def _fetch(self, head: RequestHead, frame: memoryview) -> None:
+        version = head.api_version
         header, asked = read_request(FETCH, version, frame)
         _refuse_replicas(asked)
         max_bytes = min(asked.max_bytes, self._parts.limits.fetch_max_bytes)
         request = replace(asked, max_bytes=max_bytes)
-        if request.session_id != NO_SESSION_ID and request.session_epoch != NO_SESSION_EPOCH:
+        if goes_on_with_session(request):
             self._refuse_session(header, version)
             return
         plan = plan_fetch(
@@ -140,7 +140,7 @@ class ClientRequests:
             local_starts=self._parts.local_starts,
         )
         if plan.remote:
-            self._gather(plan, header, version)
+            self._gather(plan, head)
         else:
             patches = FetchPatches(plan, self._parts.local_starts)
             self._owe(
@@ -155,20 +155,22 @@ class ClientRequests:
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
 
-    def _gather(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
+    def _gather(self, plan: FetchPlan, head: RequestHead) -> None:
         exchange = FetchExchange(
             plan,
-            version,
+            head.api_version,
             known_ends=self._state.known_ends,
             local_starts=self._parts.local_starts,
             remote_wait_ms=self._parts.limits.remote_wait_ms,
-            client_id=header.client_id or "",
+            client_id=head.client_id or "",
         )
         question = exchange.foreseen_question(self._parts.clock.monotonic_ms())
         if question is not None:
             ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
         self._owe(
-            GatheredFetch(correlation_id=header.correlation_id, version=version, exchange=exchange)
+            GatheredFetch(
+                correlation_id=head.correlation_id, version=head.api_version, exchange=exchange
+            )
         )
         self._state.is_gathering = True
         self.stream.stopped = True
@@ -181,11 +183,12 @@ class ClientRequests:
                 plan.sent,
                 correlation_id=header.correlation_id,
                 client_id=header.client_id,
+                header_tags=header.unknown_tags,
             )
         )
 
     def _refuse_session(self, header: RequestHeader, version: int) -> None:
-        """A session that the client has with the broker itself, from another connection."""
+        """A session that the client has with the broker itself, from another connection, if any."""
         refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
         self._owe(OwnAnswer(parts))

@@ -13,7 +13,7 @@ from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_stream import FetchPatches
 from rlm.gateway.log_ends import LogEnd, LogEndsQuestion
 from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
-from rlm.wire.schema import Buffer, Message
+from rlm.wire.schema import Buffer, Message, UnknownTags
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,16 @@ class RewrittenAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenExchange:
-    """Is changed by what was asked, which may take a while."""
+    """Is changed by what was asked, which may take a while.
+
+    `header_tags` are those of the broker's answer, once that came.
+    """
 
     correlation_id: int
     version: int
     rewrite: ExchangeRewrite[Any, Any]
     request: Message
+    header_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,12 @@ class StreamedFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredFetch:
-    """Is put together with what the store has."""
+    """Is put together with what the store has; `header_tags` as of RewrittenExchange."""
 
     correlation_id: int
     version: int
     exchange: FetchExchange
+    header_tags: UnknownTags = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

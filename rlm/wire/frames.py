@@ -12,7 +12,16 @@ import struct
 from dataclasses import dataclass
 
 from rlm.wire.codec import decode, decode_prefix, encode, encode_parts
-from rlm.wire.schema import Api, Buffer, Message, RequestT, ResponseT, WireType, wire
+from rlm.wire.schema import (
+    Api,
+    Buffer,
+    Message,
+    RequestT,
+    ResponseT,
+    UnknownTags,
+    WireType,
+    wire,
+)
 from rsm.segment.errors import CorruptError
 
 SIZE_BYTES = 4
@@ -23,7 +32,10 @@ _FLEXIBLE_RESPONSE_HEADER = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHeader(Message):
-    """What precedes each request: which API, which version, and what its answer is known by."""
+    """What precedes each request: which API, which version, and what its answer is known by.
+
+    A client id that isn't UTF-8 is kept as it is, by lone surrogates: for sending, not for showing.
+    """
 
     request_api_key: int = wire(WireType.INT16, "0+")
     request_api_version: int = wire(WireType.INT16, "0+")
@@ -45,14 +57,19 @@ def request_frame(
     *,
     correlation_id: int,
     client_id: str | None,
+    header_tags: UnknownTags = (),
 ) -> bytes:
-    """A whole request, its size first. Raises as `codec.encode`."""
+    """A whole request, its size first. Raises as `codec.encode`.
+
+    `header_tags` are the header's unknown tagged fields; versions without tags have none.
+    """
     header_version = api.request_header_version(version)
     header = RequestHeader(
         request_api_key=api.key,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
+        unknown_tags=header_tags,
     )
     head = encode(header, header_version, flexible=header_version >= _FLEXIBLE_REQUEST_HEADER)
     body = encode(message, version, flexible=version in api.flexible)
@@ -84,14 +101,20 @@ def read_request(
 
 
 def response_parts(
-    api: Api[RequestT, ResponseT], version: int, message: ResponseT, *, correlation_id: int
+    api: Api[RequestT, ResponseT],
+    version: int,
+    message: ResponseT,
+    *,
+    correlation_id: int,
+    header_tags: UnknownTags = (),
 ) -> list[Buffer]:
     """A whole response in parts that follow each other, its size first.
 
-    Records in `message` are parts as they are, never copied. Raises as `codec.encode`.
+    Records in `message` are parts as they are, never copied. `header_tags` and what is raised are
+    as of `request_frame`.
     """
     header_version = api.response_header_version(version)
-    header = ResponseHeader(correlation_id=correlation_id)
+    header = ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags)
     head = encode(header, header_version, flexible=header_version >= _FLEXIBLE_RESPONSE_HEADER)
     body = encode_parts(message, version, flexible=version in api.flexible)
     size_bytes = len(head) + sum(map(len, body))

@@ -19,7 +19,11 @@ STRUCT_CODES = {
     WireType.INT64: "q",
 }
 # What the readers and writers of a primitive are called after; strings, if not said here.
-KINDS = {WireType.BYTES: "bytes", WireType.RECORDS: "records"}
+KINDS = {
+    WireType.BYTES: "bytes",
+    WireType.RECORDS: "records",
+    WireType.HEADER_STRING: "header_string",
+}
 _UUID_BYTES = 16
 
 

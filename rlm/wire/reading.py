@@ -63,6 +63,18 @@ def read_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
     return (None, pos + 2) if length == -1 else _text(data, pos + 2, length)
 
 
+def read_header_string(data: Buffer, pos: int) -> tuple[str, int]:
+    """As `read_string`; bytes that aren't UTF-8 are kept, as lone surrogates."""
+    raw, pos = _short_bytes(data, pos)
+    return raw.decode(errors="surrogateescape"), pos
+
+
+def read_nullable_header_string(data: Buffer, pos: int) -> tuple[str | None, int]:
+    """As `read_header_string`, None for null."""
+    (length,) = _INT16.unpack_from(data, pos)
+    return (None, pos + 2) if length == -1 else read_header_string(data, pos)
+
+
 def read_compact_string(data: Buffer, pos: int) -> tuple[str, int]:
     """As `read_string`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
@@ -161,6 +173,11 @@ def read_tags(data: Buffer, pos: int) -> tuple[UnknownTags, int]:
         body, pos = _slice(data, pos, size)
         tags.append((tag, body))
     return tuple(tags), pos
+
+
+def _short_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
+    (length,) = _INT16.unpack_from(data, pos)
+    return _slice(data, pos + 2, length)
 
 
 def _text(data: Buffer, pos: int, length: int) -> tuple[str, int]:

@@ -68,6 +68,21 @@ def write_nullable_string(out: bytearray, value: str | None) -> None:
         write_string(out, value)
 
 
+def write_header_string(out: bytearray, value: str | None) -> None:
+    """As `write_string`; lone surrogates are the bytes that they were read from."""
+    raw = not_null(value).encode(errors="surrogateescape")
+    out += _INT16.pack(len(raw))
+    out += raw
+
+
+def write_nullable_header_string(out: bytearray, value: str | None) -> None:
+    """As `write_header_string`, None as null."""
+    if value is None:
+        out += b"\xff\xff"
+    else:
+        write_header_string(out, value)
+
+
 def write_compact_string(out: bytearray, value: str | None) -> None:
     """As `write_string`, in the compact form."""
     write_compact_bytes(out, not_null(value).encode())

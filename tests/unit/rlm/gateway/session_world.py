@@ -31,7 +31,7 @@ from rlm.gateway.tier_facts import TierFacts
 from rlm.gateway.tiered_topics import TieredTopics
 from rlm.gateway.topology import GatewayTopology
 from rlm.wire.frames import FrameBuffer, request_frame, response_parts
-from rlm.wire.schema import Api, Message
+from rlm.wire.schema import Api, Message, UnknownTags
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import ManualClock
 
@@ -150,14 +150,39 @@ class SessionWorld:
         self._client_frames.add(bytes(data))
 
 
-def request(api: Api[Any, Any], version: int, message: Message, correlation_id: int = 1) -> bytes:
+def request(
+    api: Api[Any, Any],
+    version: int,
+    message: Message,
+    correlation_id: int = 1,
+    *,
+    client_id: str | None = "client",
+    header_tags: UnknownTags = (),
+) -> bytes:
     """A request as a client sends it."""
-    return request_frame(api, version, message, correlation_id=correlation_id, client_id="client")
+    return request_frame(
+        api,
+        version,
+        message,
+        correlation_id=correlation_id,
+        client_id=client_id,
+        header_tags=header_tags,
+    )
 
 
-def response(api: Api[Any, Any], version: int, message: Message, correlation_id: int = 1) -> bytes:
+def response(
+    api: Api[Any, Any],
+    version: int,
+    message: Message,
+    correlation_id: int = 1,
+    *,
+    header_tags: UnknownTags = (),
+) -> bytes:
     """A response as a broker sends it."""
-    return b"".join(response_parts(api, version, message, correlation_id=correlation_id))
+    parts = response_parts(
+        api, version, message, correlation_id=correlation_id, header_tags=header_tags
+    )
+    return b"".join(parts)
 
 
 def _frames(buffer: FrameBuffer) -> Iterable[bytes]:

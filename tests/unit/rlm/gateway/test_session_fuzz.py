@@ -32,7 +32,7 @@ from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.metadata import METADATA
 from rlm.wire.api.produce import PRODUCE
 from rlm.wire.error_codes import ErrorCode
-from rlm.wire.schema import Api
+from rlm.wire.schema import Api, UnknownTags
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 from tests.unit.rlm.wire.message_strategies import messages
 
@@ -41,6 +41,8 @@ _APIS: dict[int, Api[Any, Any]] = {
     **{key: rewrite.api for key, rewrite in REWRITES.items()},
 }
 _OPAQUE_KEY, _OPAQUE_VERSION = 12, 3  # Heartbeat
+_FLEXIBLE_REQUEST_HEADER = 2
+_HEADER_TAGS: tuple[UnknownTags, ...] = ((), ((100, b"new"),))
 _LIMITS = SessionLimits(
     request_bytes=20_000, gathered_request_bytes=10_000, gathered_answer_bytes=10_000
 )
@@ -113,7 +115,9 @@ class _Fuzz:
         message = self._message(api, version, api.request)
         if key != PRODUCE.key or message.acks != 0:
             self.owed.append(correlation_id)
-        self._give(self.world.client_sends, request(api, version, message, correlation_id))
+        tags = self._tags(api.request_header_version(version) >= _FLEXIBLE_REQUEST_HEADER)
+        sent = request(api, version, message, correlation_id, header_tags=tags)
+        self._give(self.world.client_sends, sent)
 
     def broker_takes(self) -> None:
         for frame in self.world.at_broker():
@@ -132,7 +136,8 @@ class _Fuzz:
             answer = struct.pack(">ii", 4 + len(body), head.correlation_id) + body
         else:
             message = self._message(api, head.version, api.response)
-            answer = response(api, head.version, message, head.correlation_id)
+            tags = self._tags(api.response_header_version(head.version) > 0)
+            answer = response(api, head.version, message, head.correlation_id, header_tags=tags)
         self._give(self.world.broker_sends, answer)
 
     def work_is_done(self) -> None:
@@ -161,6 +166,9 @@ class _Fuzz:
     def _message(self, api: Api[Any, Any], version: int, kind: Any) -> Any:
         flexible = version in api.flexible
         return self.data.draw(messages(kind, version, flexible=flexible, special=_SPECIAL))
+
+    def _tags(self, is_flexible: bool) -> UnknownTags:
+        return self.data.draw(st.sampled_from(_HEADER_TAGS)) if is_flexible else ()
 
     def _give(self, give: Any, sent: bytes) -> None:
         chunks = self.data.draw(st.lists(st.integers(1, max(len(sent), 1)), max_size=3))
