@@ -10,7 +10,7 @@ when its successor came back accepted, those of a deleted segment by `retire`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event as StopFlag
 from threading import Thread
@@ -41,6 +41,7 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
+from rlmm.shared_ends import SharedEnds
 from rlmm.spi import (
     PublishResult,
     Readiness,
@@ -100,6 +101,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             topic, cache, self._progress, clock, self._settings.follower, self._assignment
         )
         super().__init__(cache, self._follower)
+        self._ends = SharedEnds(topic.end_offsets)
         self._stop = StopFlag()
         self._thread: Thread | None = None
         self._closed = False
@@ -149,7 +151,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._progress.expect(event_id)
         try:
             written = self._topic.publish(partition, record.key, record.value)
-            self._wait_applied(lambda: self._progress.result(event_id) is not None)
+            self._wait_applied(
+                lambda: self._progress.result(event_id) is not None,
+                self._settings.consume_wait_ms,
+            )
             result = self._progress.result(event_id)
         finally:
             self._progress.forget(event_id)
@@ -202,19 +207,26 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
         self._topic.publish(partition, key, None)
 
-    def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
+    def those_caught_up(
+        self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
+    ) -> frozenset[TopicIdPartition]:
+        if timeout_ms is None:
+            timeout_ms = self._settings.consume_wait_ms
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
         try:
-            count = self._partition_count()
-            partition = metadata_partition(topic_id_partition, count)
-            if partition not in self._assignment.wanted(count, self._progress.positions):
-                return False
-            ends = self._topic.end_offsets([partition])
+            placed = self._followed(partitions)
+            ends = self._ends_of(frozenset(placed.values()), timeout_ms)
         except RetriableError as error:
             logger.info("end of the metadata topic can't be asked error=%s", error)
-            return False
-        return self._wait_applied(
-            lambda: partition in self._follower.caught_up and self._progress.reached(ends)
-        )
+            return frozenset()
+
+        def reached(partition: int) -> bool:
+            end = {partition: ends[partition]}
+            return partition in self._follower.caught_up and self._progress.reached(end)
+
+        left_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
+        self._wait_applied(lambda: all(map(reached, set(placed.values()))), left_ms)
+        return frozenset(tip for tip, partition in placed.items() if reached(partition))
 
     def broker_time_ms(self) -> int:
         return self._progress.broker_time_ms
@@ -227,6 +239,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._progress.notify()
         if self._thread is not None:
             self._thread.join(_CLOSE_TIMEOUT_S)
+        self._ends.close()
         self._topic.close()
         self._cache.close()
 
@@ -236,6 +249,21 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if not readiness.ready or identity is None:
             raise RetriableError("the metadata is not ready", reason=readiness.reason)
         return identity.partition_count
+
+    def _followed(self, partitions: Iterable[TopicIdPartition]) -> dict[TopicIdPartition, int]:
+        """Those whose metadata is followed here, each with its metadata partition."""
+        count = self._partition_count()
+        wanted = self._assignment.wanted(count, self._progress.positions)
+        placed = {tip: metadata_partition(tip, count) for tip in partitions}
+        return {tip: partition for tip, partition in placed.items() if partition in wanted}
+
+    def _ends_of(self, partitions: frozenset[int], timeout_ms: int) -> Mapping[int, int]:
+        """The topic's ends as of now or later. Without a thread to follow it nobody shares."""
+        if not partitions:
+            return {}
+        if self._thread is None:
+            return self._topic.end_offsets(sorted(partitions))
+        return self._ends.of(partitions, timeout_ms)
 
     def _writable(self, topic_id_partition: TopicIdPartition) -> int:
         """The metadata partition to write to. RetriableError unless caught up with."""
@@ -290,12 +318,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if len(others) >= READ_LEASES_MAX_COUNT:
             raise RetriableError("too many read leases", partition=event.topic_id_partition)
 
-    def _wait_applied(self, predicate: Callable[[], bool]) -> bool:
+    def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
         """False if not in time, or if nothing can be applied any more for now."""
-        self._wait(
-            lambda: predicate() or not self._follower.readiness.ready,
-            self._settings.consume_wait_ms,
-        )
+        self._wait(lambda: predicate() or not self._follower.readiness.ready, timeout_ms)
         return predicate()
 
     def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:

@@ -201,9 +201,20 @@ class RemoteLogMetadataManager(ABC):
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         """End a lease of one's own before it expires; nothing happens if it is not known."""
 
+    def caught_up(
+        self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
+    ) -> bool:
+        """Ask the topic for its end now, wait until it is applied; False if not in time.
+
+        Waits for `timeout_ms` at most, or as long as the manager waits for what it published.
+        """
+        return bool(self.those_caught_up((topic_id_partition,), timeout_ms=timeout_ms))
+
     @abstractmethod
-    def caught_up(self, topic_id_partition: TopicIdPartition) -> bool:
-        """Ask the topic for its end now, wait until it is applied; False if not in time."""
+    def those_caught_up(
+        self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
+    ) -> frozenset[TopicIdPartition]:
+        """As `caught_up` for many with one question: those for which it holds in time."""
 
     @abstractmethod
     def broker_time_ms(self) -> int:

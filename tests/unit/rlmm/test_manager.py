@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import pytest
 
 from rlmm.cache.memory import MemoryStore
@@ -42,6 +45,18 @@ class FailingTombstones(MemoryTopic):
                 raise RetriableError("no broker")
             self.left_count -= 1
         return super().publish(partition, key, value)
+
+
+class AskedTopic(MemoryTopic):
+    """Counts how often it is asked for its ends; they are farther than what can be read."""
+
+    asked_count = 0
+    unread_count = 0
+
+    def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        self.asked_count += 1
+        ends = super().end_offsets(partitions)
+        return {number: end + self.unread_count for number, end in ends.items()}
 
 
 def open_manager(
@@ -149,3 +164,27 @@ def test_manager_when_closed_then_nobody_waits_any_longer() -> None:
 
     with pytest.raises(RetriableError):
         manager.publish(step(SEGMENT, FINISHED))
+
+
+def test_caught_up_when_asked_of_many_then_the_topic_is_asked_once() -> None:
+    topic = AskedTopic(MemoryLog(ManualClock()))
+    manager = open_manager(topic)
+    manager.wait_ready(1_000)
+    before_count = topic.asked_count
+    many = [replace(ORDERS, partition=number) for number in range(50)]
+
+    assert manager.those_caught_up(many) == frozenset(many)
+    assert topic.asked_count == before_count + 1
+
+
+def test_caught_up_when_the_end_is_not_read_in_time_then_says_no_after_that_time() -> None:
+    """However long the manager waits for what it publishes."""
+    topic = AskedTopic(MemoryLog(ManualClock()))
+    manager = open_manager(topic, consume_wait_ms=600_000)
+    manager.start()
+    manager.wait_ready(10_000)
+    topic.unread_count = 1
+
+    assert not manager.caught_up(ORDERS, timeout_ms=20)
+
+    manager.close()
