@@ -164,7 +164,12 @@ class BrokerAnswers:
     def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
         header, response = read_response(pending.rewrite.api, pending.version, frame)
         pending = replace(pending, header_tags=header.unknown_tags)
-        exchange = Exchange(version=pending.version, request=pending.request, response=response)
+        exchange = Exchange(
+            version=pending.version,
+            request=pending.request,
+            response=response,
+            sent=pending.sent,
+        )
         if any(pending.rewrite.names(pending.request)):
             # It stays owed, behind the question that was sent for its sake.
             self._state.pending.popleft()

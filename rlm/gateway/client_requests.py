@@ -98,18 +98,19 @@ class ClientRequests:
             self._owe(PassedOn(head.correlation_id))
             self._send_frame(frame)
             return
+        sent = None if rewrite.request is None else rewrite.request(request, context)
         self._owe(
             RewrittenExchange(
                 correlation_id=head.correlation_id,
                 version=head.api_version,
                 rewrite=rewrite,
                 request=request,
+                sent=sent,
             )
         )
-        if rewrite.request is None:
+        if sent is None:
             self._send_frame(frame)
         else:
-            sent = rewrite.request(request, context)
             self._send(
                 request_frame(
                     rewrite.api,

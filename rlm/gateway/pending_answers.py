@@ -36,13 +36,15 @@ class RewrittenAnswer:
 class RewrittenExchange:
     """Is changed by what was asked, which may take a while.
 
-    `header_tags` are those of the broker's answer, once that came.
+    `sent` is what the broker was asked instead, if anything else. `header_tags` are those of its
+    answer, once that came.
     """
 
     correlation_id: int
     version: int
     rewrite: ExchangeRewrite[Any, Any]
     request: Message
+    sent: Message | None = None
     header_tags: UnknownTags = ()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, Protocol
 
 from rlm.gateway.context import GatewayContext
-from rlm.wire.schema import Api, RequestT, ResponseT, Versions
+from rlm.wire.schema import Api, Buffer, RequestT, ResponseT, Versions
 
 _ALL_VERSIONS = Versions.parse("0+")
 
@@ -26,11 +26,15 @@ class AnswerRewrite(Generic[RequestT, ResponseT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[RequestT, ResponseT]):
-    """A request as the client sent it, and the broker's response to what was sent on."""
+    """A request as the client sent it, and the broker's response to what was sent on.
+
+    `sent` is what that was; None: the request as it came.
+    """
 
     version: int
     request: RequestT
     response: ResponseT
+    sent: RequestT | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,42 +49,90 @@ def change(
         (change("retention.ms", "1000", resource_type=BROKER), False),
     ],
 )
-def test_change_when_it_would_let_the_broker_delete_then_is_refused(
+def test_change_when_it_would_let_the_broker_delete_then_is_not_sent(
     changed: single.AlterConfigsResource, *, refused: bool
 ) -> None:
     """R9: AlterConfigs of retention.* on a tiered topic through a gateway."""
     request = single.IncrementalAlterConfigsRequest(resources=(changed,))
 
     assert retention_configs_concern(request, CONTEXT) == refused
-    assert pass_incremental_alter_configs(request, CONTEXT).resources == (
-        () if refused else (changed,)
-    )
+    (sent,) = pass_incremental_alter_configs(request, CONTEXT).resources
+    if refused:
+        (config,) = sent.configs
+        assert (config.name, config.config_operation) == ("retention.ms", SET)
+        assert config.value is not None
+        assert not config.value.lstrip("-").isdigit()
+    else:
+        assert sent == changed
 
 
-def test_change_when_refused_then_others_in_the_request_are_answered_by_the_broker() -> None:
-    """R9."""
-    request = single.IncrementalAlterConfigsRequest(
-        resources=(change("retention.ms", "1"), change("retention.ms", "1", resource="other"))
-    )
+def answered(
+    resources: tuple[single.AlterConfigsResource, ...], *codes: int
+) -> list[tuple[str, int, str | None]]:
+    """What the client gets if the broker answers the resources, as sent on, with these errors."""
+    request = single.IncrementalAlterConfigsRequest(resources=resources)
     sent = pass_incremental_alter_configs(request, CONTEXT)
     response = single.IncrementalAlterConfigsResponse(
         responses=tuple(
             single.AlterConfigsResourceResponse(
-                resource_type=r.resource_type, resource_name=r.resource_name, error_message=None
+                resource_type=r.resource_type,
+                resource_name=r.resource_name,
+                error_code=code,
+                error_message=None,
             )
-            for r in sent.resources
+            for r, code in zip(sent.resources, codes, strict=True)
+        )
+    )
+    exchange = Exchange(version=1, request=request, response=response, sent=sent)
+    found = answer_incremental_alter_configs(exchange, CONTEXT).responses
+    return [(r.resource_name, r.error_code, r.error_message) for r in found]
+
+
+def test_change_when_refused_then_others_in_the_request_are_answered_by_the_broker() -> None:
+    """R9."""
+    resources = (change("retention.ms", "1"), change("retention.ms", "1", resource="other"))
+
+    (name, code, message), other = answered(resources, ErrorCode.INVALID_CONFIG, 0)
+
+    assert other == ("other", 0, None)
+    assert (name, code) == (TIP.topic, ErrorCode.POLICY_VIOLATION)
+    assert "rlm topic set" in (message or "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 41],
+)
+def test_change_when_the_broker_has_another_error_then_that_is_the_answer(code: int) -> None:
+    """Who may not change a topic does not learn that it is tiered."""
+    assert answered((change("retention.ms", "1"),), code) == [(TIP.topic, code, None)]
+
+
+def test_change_when_named_twice_then_the_brokers_word_stands() -> None:
+    """It says so before it looks at who asks."""
+    twice = (change("retention.ms", "1"),) * 2
+
+    found = answered(twice, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST)
+
+    assert [code for _, code, _ in found] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_change_when_the_topic_was_not_tiered_as_it_was_sent_then_is_not_called_refused() -> None:
+    request = single.IncrementalAlterConfigsRequest(resources=(change("retention.ms", "x"),))
+    response = single.IncrementalAlterConfigsResponse(
+        responses=(
+            single.AlterConfigsResourceResponse(
+                resource_type=TOPIC,
+                resource_name=TIP.topic,
+                error_code=ErrorCode.INVALID_CONFIG,
+                error_message="no number",
+            ),
         )
     )
 
-    answered = answer_incremental_alter_configs(
-        Exchange(version=1, request=request, response=response), CONTEXT
-    )
+    exchange = Exchange(version=1, request=request, response=response, sent=request)
 
-    found = {r.resource_name: (r.error_code, r.error_message) for r in answered.responses}
-    assert found["other"] == (0, None)
-    code, message = found[TIP.topic]
-    assert code == ErrorCode.POLICY_VIOLATION
-    assert "rlm topic set" in (message or "")
+    assert answer_incremental_alter_configs(exchange, CONTEXT) == response
 
 
 @pytest.mark.parametrize(
@@ -107,9 +155,20 @@ def test_replacement_when_it_resets_retention_then_is_refused(
     )
     request = whole.AlterConfigsRequest(resources=(resource,))
     sent = pass_alter_configs(request, CONTEXT)
-    exchange = Exchange(version=2, request=request, response=whole.AlterConfigsResponse())
+    response = whole.AlterConfigsResponse(
+        responses=(
+            whole.AlterConfigsResourceResponse(
+                resource_type=TOPIC,
+                resource_name=TIP.topic,
+                error_code=ErrorCode.INVALID_CONFIG,
+                error_message=None,
+            ),
+        )
+    )
+    exchange = Exchange(version=2, request=request, response=response, sent=sent)
 
     assert retention_configs_concern(request, CONTEXT) == refused
-    assert bool(sent.resources) is not refused
+    assert (sent != request) == refused
     (answer,) = answer_alter_configs(exchange, CONTEXT).responses
-    assert answer.error_code == ErrorCode.POLICY_VIOLATION
+    expected = ErrorCode.POLICY_VIOLATION if refused else ErrorCode.INVALID_CONFIG
+    assert answer.error_code == expected
