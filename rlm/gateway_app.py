@@ -15,6 +15,7 @@ from rlm.config.load import Config
 from rlm.config.sections import StorageConfig
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
+from rlm.gateway.context import Answering
 from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.server import GatewayParts
@@ -53,6 +54,7 @@ from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
 
 _END_CONNECTIONS_MS = 6_000
+_REWRITES_AT_ONCE = 32
 
 
 def build_gateway(
@@ -92,6 +94,11 @@ def build_gateway(
         metadata=tier.metadata,
         positions=lambda: tier.metadata.metrics().positions,
         timestamps=tier.timestamps(),
+        answering=Answering(
+            pool=tier.answer_pool,
+            clock=tier.clock,
+            timeout_ms=config.gateway_limits.list_offsets_timeout_ms,
+        ),
         new_id=fresh_id,
         clock=tier.clock,
     )
@@ -120,7 +127,12 @@ def build_gateway(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tier:
-    """What is stored, and what reads it. `store_pool` reads the store and does nothing else."""
+    """What is stored, and what reads it.
+
+    `store_pool` reads the store and does nothing else, `ask_pool` begins fetches. Rewrites run in
+    `rewrite_pool`, where they mostly wait for the answers that `answer_pool` finds: none of them
+    keeps a fetch waiting.
+    """
 
     clock: Clock
     topic: EventTopic
@@ -128,6 +140,8 @@ class _Tier:
     storage: RemoteStorageManager
     store_pool: ThreadPoolExecutor
     ask_pool: ThreadPoolExecutor
+    rewrite_pool: ThreadPoolExecutor
+    answer_pool: ThreadPoolExecutor
     resources: ExitStack
 
     def timestamps(self) -> RemoteTimestamps:
@@ -157,11 +171,13 @@ def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: in
         ),
         store_pool=ThreadPoolExecutor(thread_count, "store-reader"),
         ask_pool=ThreadPoolExecutor(thread_count, "tier-asker"),
+        rewrite_pool=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
+        answer_pool=ThreadPoolExecutor(thread_count, "rewrite-asker"),
         resources=ExitStack(),
     )
     tier.resources.callback(tier.storage.close)
     tier.resources.callback(tier.metadata.close)
-    for pool in (tier.store_pool, tier.ask_pool):
+    for pool in (tier.store_pool, tier.ask_pool, tier.rewrite_pool, tier.answer_pool):
         tier.resources.callback(pool.shutdown, wait=False, cancel_futures=True)
     return tier
 
@@ -201,6 +217,7 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
         ),
         tier=TierReader(tier.metadata, fetcher),
         pool=tier.ask_pool,
+        rewrite_pool=tier.rewrite_pool,
         turns=read_turns(config, tier.clock),
         is_pressed=lambda: cache.state().waiting_count > 0,
         client_tls=tls.towards_clients,

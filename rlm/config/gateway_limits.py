@@ -44,6 +44,14 @@ class GatewayLimitsConfig(Section):
         validation_alias="fetch.max.bytes",
         description="The most that one fetch is given, but for a first batch that is larger.",
     )
+    list_offsets_timeout_ms: IntervalMs = Field(
+        default=8_000,
+        validation_alias="remote.list.offsets.request.timeout.ms",
+        description="How long a ListOffsets, OffsetForLeaderEpoch or DeleteRecords waits for the "
+        "metadata topic and the store, unless its client gives it less time. Partitions without "
+        "an answer by then get REQUEST_TIMED_OUT; clients ask again. Less than clients wait for "
+        "an answer, 30 s mostly and 10 s some: else they begin anew, and get no partition's.",
+    )
     connections_of_address: Count = Field(
         default=2**31 - 1,
         validation_alias="max.connections.per.ip",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -11,6 +12,7 @@ from rlm.gateway.tiered_topics import TieredTopics
 from rlm.gateway.topology import GatewayTopology
 from rlm.remote_read.timestamps import FoundRecord
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
 from rsm.segment.ids import TopicIdPartition
 
 
@@ -33,6 +35,18 @@ class TimestampLookup(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """How rewrites answer what has to be waited for: `pool` bounds how many at once.
+
+    It must not be the one that rewrites run in. `timeout_ms` bounds a request's rewrite.
+    """
+
+    pool: Executor
+    clock: Clock
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayContext:
     """One moment's view: take a new one for each request. All that it leads to is thread-safe.
 
@@ -44,4 +58,5 @@ class GatewayContext:
     topics: TieredTopics
     metadata: RemoteLogMetadataManager
     timestamps: TimestampLookup
+    answering: Answering
     new_id: Callable[[], UUID]

@@ -13,7 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from rlm.broker.cluster import ClusterView
-from rlm.gateway.context import GatewayContext, TimestampLookup
+from rlm.gateway.context import Answering, GatewayContext, TimestampLookup
 from rlm.gateway.front import Front
 from rlm.gateway.tiered_topics import tiered_topics
 from rlmm.spi import RemoteLogMetadataManager
@@ -46,6 +46,7 @@ class LiveFacts:
         metadata: RemoteLogMetadataManager,
         positions: Callable[[], Mapping[int, int]],
         timestamps: TimestampLookup,
+        answering: Answering,
         new_id: Callable[[], UUID],
         clock: Clock,
     ) -> None:
@@ -54,6 +55,7 @@ class LiveFacts:
         self._metadata = metadata
         self._positions = positions
         self._timestamps = timestamps
+        self._answering = answering
         self._new_id = new_id
         self._clock = clock
         self._topic_ids: Mapping[str, UUID] = {}
@@ -74,6 +76,7 @@ class LiveFacts:
             topics=tiered_topics(policies, self._topic_ids),
             metadata=self._metadata,
             timestamps=self._timestamps,
+            answering=self._answering,
             new_id=self._new_id,
         )
         self._applied = positions

@@ -71,7 +71,9 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayParts:
-    """`pool` runs what may block, for at most as many clients at once as it has threads.
+    """`pool` runs what of reads may block, for at most as many clients at once as it has threads.
+
+    `rewrite_pool` runs rewrites, which mostly wait: what they wait for must not run there.
 
     `is_pressed`: clients wait for memory that unsent answers hold.
     `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
@@ -81,6 +83,7 @@ class GatewayParts:
     session: SessionParts
     tier: TierReader
     pool: Executor
+    rewrite_pool: Executor
     turns: ReadTurns
     is_pressed: Callable[[], bool] = lambda: False
     client_tls: Callable[[], ssl.SSLContext] | None = None
@@ -192,7 +195,7 @@ class GatewayServer:
         relay = Relay(
             Session(parts.session),
             reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
-            pool=parts.pool,
+            pool=parts.rewrite_pool,
             context=parts.session.context,
             client=client,
             pipes=self._pipes,

@@ -2,7 +2,8 @@
 
 The broker deletes what it has and says nothing of what is stored. So when it has accepted a
 request, that is recorded in the metadata, and the leader's process makes it the log start. The
-request is answered when the record is accepted: from then on it can't be lost.
+request is answered when the record is accepted: from then on it can't be lost. A client that is
+told REQUEST_TIMED_OUT doesn't know, and asks again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.rewriting.stored_log import answer_or_error
+from rlm.gateway.rewriting.stored_log import StoredQuestion
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -42,27 +43,28 @@ def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> Dele
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, result: _recorded(tip, result, asked.offset, context),
+        lambda tip, asked, result: _question(tip, result, asked.offset, context),
+        timeout_ms=exchange.request.timeout_ms,
     )
     return replace(exchange.response, topics=topics)
 
 
-def _recorded(
+def _question(
     tip: TopicIdPartition,
     result: DeleteRecordsPartitionResult,
     before_offset: int,
     context: GatewayContext,
-) -> DeleteRecordsPartitionResult:
+) -> StoredQuestion[DeleteRecordsPartitionResult] | None:
     offset = _accepted_offset(result, before_offset)
     if offset is None:
-        return result
-    return answer_or_error(
-        context,
-        tip,
-        lambda: _request(tip, result, offset, context),
-        lambda code: DeleteRecordsPartitionResult(
+        return None
+    return StoredQuestion(
+        topic_id_partition=tip,
+        ask=lambda: _request(tip, result, offset, context),
+        failed=lambda code: DeleteRecordsPartitionResult(
             partition_index=result.partition_index, error_code=code
         ),
+        waits=True,
     )
 
 

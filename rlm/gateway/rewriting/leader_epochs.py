@@ -13,7 +13,7 @@ from dataclasses import replace
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.rewriting.stored_log import answer_or_error
+from rlm.gateway.rewriting.stored_log import StoredQuestion
 from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -44,21 +44,20 @@ def rewrite_leader_epochs(
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, answer: _answer(tip, answer, asked.leader_epoch, context),
+        lambda tip, asked, answer: _question(tip, answer, asked.leader_epoch, context),
     )
     return replace(exchange.response, topics=topics)
 
 
-def _answer(
+def _question(
     tip: TopicIdPartition, answer: EpochEndOffset, epoch: int, context: GatewayContext
-) -> EpochEndOffset:
+) -> StoredQuestion[EpochEndOffset] | None:
     if answer.error_code != ErrorCode.NONE:
-        return answer
-    return answer_or_error(
-        context,
-        tip,
-        lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, answer),
-        lambda code: EpochEndOffset(partition=answer.partition, error_code=code),
+        return None
+    return StoredQuestion(
+        topic_id_partition=tip,
+        ask=lambda: end_of_epoch(context.metadata.partition_state(tip), epoch, answer),
+        failed=lambda code: EpochEndOffset(partition=answer.partition, error_code=code),
     )
 
 

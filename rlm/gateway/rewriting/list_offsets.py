@@ -10,7 +10,8 @@
 | a time | the lower offset of both tiers |
 
 The broker is asked the same question first: it authorizes, checks the leader epoch and refuses
-versions; its errors stay. (Source: KIP-405, KIP-1005, KIP-1023; Kafka's UnifiedLog.)
+versions; its errors stay. Times are looked up in the store, several partitions at once, for as
+long as the client waits. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075; Kafka's UnifiedLog.)
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import replace
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.rewriting.stored_log import answer_or_error
+from rlm.gateway.rewriting.stored_log import StoredQuestion
 from rlm.policy.coverage import stored_end, stored_ranges
 from rlm.remote_read.locate import log_start_offset
 from rlm.remote_read.timestamps import FoundRecord
@@ -59,33 +60,38 @@ def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) 
 
 def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
     """Answer over both tiers. Blocks on the metadata topic, for times on the store too."""
-    has_epochs = exchange.version >= _FIRST_VERSION_WITH_EPOCHS
-
-    def change(
-        tip: TopicIdPartition, asked: ListOffsetsPartition, answer: ListOffsetsPartitionResponse
-    ) -> ListOffsetsPartitionResponse:
-        changed = _partition(tip, answer, asked.timestamp, context)
-        return changed if has_epochs else replace(changed, leader_epoch=_UNKNOWN)
-
-    topics = _WALK.changed(exchange.request.topics, exchange.response.topics, context, change)
+    topics = _WALK.changed(
+        exchange.request.topics,
+        exchange.response.topics,
+        context,
+        lambda tip, asked, answer: _question(tip, answer, asked.timestamp, exchange, context),
+        timeout_ms=exchange.request.timeout_ms,
+    )
     return replace(exchange.response, topics=topics)
 
 
-def _partition(
+def _question(
     tip: TopicIdPartition,
     answer: ListOffsetsPartitionResponse,
     question: int,
+    exchange: _Exchange,
     context: GatewayContext,
-) -> ListOffsetsPartitionResponse:
+) -> StoredQuestion[ListOffsetsPartitionResponse] | None:
     if answer.error_code != ErrorCode.NONE or not _is_remote_question(question):
-        return answer
-    return answer_or_error(
-        context,
-        tip,
-        lambda: _over_both_tiers(tip, answer, question, context),
-        lambda code: ListOffsetsPartitionResponse(
+        return None
+
+    def ask() -> ListOffsetsPartitionResponse:
+        found = _over_both_tiers(tip, answer, question, context)
+        has_epochs = exchange.version >= _FIRST_VERSION_WITH_EPOCHS
+        return found if has_epochs else replace(found, leader_epoch=_UNKNOWN)
+
+    return StoredQuestion(
+        topic_id_partition=tip,
+        ask=ask,
+        failed=lambda code: ListOffsetsPartitionResponse(
             partition_index=answer.partition_index, error_code=code
         ),
+        waits=question >= 0 or question == MAX_TIMESTAMP,
     )
 
 

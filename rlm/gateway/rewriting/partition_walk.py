@@ -1,15 +1,16 @@
-"""The partitions of a request and of its answer, side by side: for APIs that name topics. Pure.
+"""The partitions of a request and of its answer, side by side: for APIs that name topics.
 
 Each API spells a topic's name and a partition's number in its own way; the walk is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from rlm.gateway.context import GatewayContext
+from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
 from rsm.segment.ids import TopicIdPartition
 
 AskedT = TypeVar("AskedT")
@@ -35,27 +36,39 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
     def changed(
         self,
         asked_topics: Iterable[Any],
-        answered_topics: Iterable[_TopicT],
+        answered_topics: Sequence[_TopicT],
         context: GatewayContext,
-        change: Callable[[TopicIdPartition, AskedT, AnswerT], AnswerT],
+        question: Callable[[TopicIdPartition, AskedT, AnswerT], StoredQuestion[AnswerT] | None],
+        *,
+        timeout_ms: int = 0,
     ) -> tuple[_TopicT, ...]:
-        """An answer's topics, with what `change` makes of the row of each tiered partition."""
+        """An answer's topics, with the answers to what `question` makes of tiered partitions.
+
+        None: the row stays. `timeout_ms` as of `answer_all`, which answers.
+        """
         asked = self._by_place(asked_topics)
 
-        def row(topic: str, answer: AnswerT) -> AnswerT:
+        def question_of(topic: str, answer: AnswerT) -> StoredQuestion[AnswerT] | None:
             number = self.number_of(answer)
             partition = context.topics.partition(topic, number)
-            question = asked.get((topic, number))
-            if partition is None or question is None:
-                return answer
-            return change(partition, question, answer)
+            row = asked.get((topic, number))
+            return None if partition is None or row is None else question(partition, row, answer)
 
+        questions = [
+            [question_of(self.topic_of(topic), row) for row in topic.partitions]
+            for topic in answered_topics
+        ]
+        put = [each for rows in questions for each in rows if each is not None]
+        answers = iter(answer_all(context, put, timeout_ms=timeout_ms) if put else ())
         return tuple(
             replace(
                 topic,
-                partitions=tuple(row(self.topic_of(topic), each) for each in topic.partitions),
+                partitions=tuple(
+                    row if each is None else next(answers)
+                    for row, each in zip(topic.partitions, rows, strict=True)
+                ),
             )
-            for topic in answered_topics
+            for topic, rows in zip(answered_topics, questions, strict=True)
         )
 
     def _by_place(self, topics: Iterable[Any]) -> dict[tuple[str, int], AskedT]:

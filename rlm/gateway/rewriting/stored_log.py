@@ -1,41 +1,105 @@
-"""The remote part of one tiered partition, as rewrites ask of it, and what keeps them from asking.
+"""The remote part of tiered partitions, as rewrites ask of it, and what keeps them from asking.
 
 Nothing is said of what is stored before the metadata has been followed to its end as asked after
 the broker's answer: a client that is told less than the truth skips data. What can't be said now
-is KAFKA_STORAGE_ERROR, which clients retry.
+is KAFKA_STORAGE_ERROR, what can't be said in time REQUEST_TIMED_OUT; clients retry both, and find
+what was read meanwhile in memory.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rlm.gateway.context import GatewayContext
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 _AnswerT = TypeVar("_AnswerT")
 
 
-def answer_or_error(
-    context: GatewayContext,
-    topic_id_partition: TopicIdPartition,
-    ask: Callable[[], _AnswerT],
-    failed: Callable[[ErrorCode], _AnswerT],
-) -> _AnswerT:
-    """What `ask` says once the metadata is complete, else `failed` with the error for clients."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredQuestion(Generic[_AnswerT]):
+    """What is to be said of one partition: what `ask` says, or `failed` with the error for clients.
+
+    `waits`: for the store, or for the metadata topic; several of these are asked at once.
+    """
+
+    topic_id_partition: TopicIdPartition
+    ask: Callable[[], _AnswerT]
+    failed: Callable[[ErrorCode], _AnswerT]
+    waits: bool = False
+
+
+def answer_all(
+    context: GatewayContext, questions: Sequence[StoredQuestion[_AnswerT]], *, timeout_ms: int = 0
+) -> list[_AnswerT]:
+    """An answer to each question, in order, after so long at the latest.
+
+    `timeout_ms` is the client's, 0 if it gave none; the gateway's own holds too. What has begun
+    goes on after it.
+    """
+    answering = context.answering
+    wait_ms = min(timeout_ms, answering.timeout_ms) if timeout_ms > 0 else answering.timeout_ms
+    deadline_ms = answering.clock.monotonic_ms() + wait_ms
+    complete = _complete(context, questions, wait_ms)
+
+    def left_ms() -> int:
+        return max(deadline_ms - answering.clock.monotonic_ms(), 0)
+
+    unknown = ErrorCode.KAFKA_STORAGE_ERROR if left_ms() else ErrorCode.REQUEST_TIMED_OUT
+    begun: list[_AnswerT | Future[_AnswerT]] = []
+    for each in questions:
+        if each.topic_id_partition not in complete:
+            begun.append(each.failed(unknown))
+        elif each.waits:
+            begun.append(answering.pool.submit(_answer, each))
+        else:
+            begun.append(_answer(each))
+    wait([each for each in begun if isinstance(each, Future)], timeout=left_ms() / 1000)
+    return [_ended(question, each) for question, each in zip(questions, begun, strict=True)]
+
+
+def _complete(
+    context: GatewayContext, questions: Sequence[StoredQuestion[_AnswerT]], timeout_ms: int
+) -> frozenset[TopicIdPartition]:
+    """The partitions of which all is known."""
+    asked = {each.topic_id_partition for each in questions}
+    confirmed = {tip for tip in asked if tip.topic not in context.topics.unconfirmed}
+    if not confirmed:
+        complete: frozenset[TopicIdPartition] = frozenset()
+    else:
+        complete = context.metadata.those_caught_up(confirmed, timeout_ms=timeout_ms)
+    if complete != asked:
+        _log.warning(
+            "what is stored can't be told: the metadata topic can't be followed to its end, or the "
+            "broker does not tell which topic it is partitions=%d first=%s",
+            len(asked - complete),
+            min(asked - complete, key=str),
+        )
+    return complete
+
+
+def _answer(question: StoredQuestion[_AnswerT]) -> _AnswerT:
     try:
-        if topic_id_partition.topic in context.topics.unconfirmed:
-            raise RetriableError("the broker does not tell which topic this is")
-        if not context.metadata.caught_up(topic_id_partition):
-            raise RetriableError("the metadata topic can't be followed to its end")
-        return ask()
+        return question.ask()
     except TieredStorageError as error:
         _log.warning(
             "a partition's stored part can't be told",
-            extra={"topic_partition": topic_id_partition, "error": error},
+            extra={"topic_partition": question.topic_id_partition, "error": error},
         )
-        return failed(ErrorCode.KAFKA_STORAGE_ERROR)
+        return question.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+def _ended(question: StoredQuestion[_AnswerT], answer: _AnswerT | Future[_AnswerT]) -> _AnswerT:
+    if not isinstance(answer, Future):
+        return answer
+    if answer.done():
+        return answer.result()
+    answer.cancel()
+    return question.failed(ErrorCode.REQUEST_TIMED_OUT)

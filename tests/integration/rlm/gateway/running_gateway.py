@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from rlm.config.values import HostPort
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.context import Answering, GatewayContext
 from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
 from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
@@ -77,6 +77,7 @@ def running_gateway(
     server_limits: ServerLimits | None = None,
     quota: FetchQuotaSettings | None = None,
     place_count: int = 110,
+    list_offsets_timeout_ms: int = 8_000,
     cache_bytes: int = 256 << 20,
     upstream_host: str = "127.0.0.1",
     upstream_port: int | None = None,
@@ -91,13 +92,20 @@ def running_gateway(
     broker = broker or host.cluster.broker
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
-    with host.metadata() as metadata, ThreadPoolExecutor(8) as pool, ThreadPoolExecutor(8) as reads:
+    with (
+        host.metadata() as metadata,
+        ThreadPoolExecutor(8) as pool,
+        ThreadPoolExecutor(8) as reads,
+        ThreadPoolExecutor(8) as rewrites,
+        ThreadPoolExecutor(8) as asks,
+    ):
+        answering = Answering(pool=asks, clock=SystemClock(), timeout_ms=list_offsets_timeout_ms)
         manager = storage_manager(host.config.storage, storage)
         tier = _tier(metadata, manager, reads, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
         session = SessionParts(
-            context=lambda: _context(broker.node_id, address, metadata, tier.timestamps),
+            context=lambda: _context(broker.node_id, address, metadata, tier, answering),
             view=MetadataTierView(metadata, SystemClock()),
             local_starts=LocalStarts(),
             clock=SystemClock(),
@@ -107,6 +115,7 @@ def running_gateway(
             session=session,
             tier=TierReader(metadata, tier.fetcher),
             pool=pool,
+            rewrite_pool=rewrites,
             turns=_turns(quota or FetchQuotaSettings(), place_count),
             is_pressed=lambda: tier.cache.state().waiting_count > 0,
             client_tls=tls.towards_clients,
@@ -169,13 +178,15 @@ def _context(
     node_id: int,
     address: HostPort,
     metadata: RemoteLogMetadataManager,
-    timestamps: RemoteTimestamps,
+    tier: _Tier,
+    answering: Answering,
 ) -> GatewayContext:
     return GatewayContext(
         topology=GatewayTopology(live={node_id: address}),
         topics=tiered_topics(metadata.topic_policies(), {}),
         metadata=metadata,
-        timestamps=timestamps,
+        timestamps=tier.timestamps,
+        answering=answering,
         new_id=uuid4,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from rlm.config.values import HostPort
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.context import Answering, GatewayContext
 from rlm.gateway.tiered_topics import TieredTopics
 from rlm.gateway.topology import GatewayTopology
 from rlm.remote_read.reader import RemoteLogReader
@@ -20,7 +20,7 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.segment_builder import BuiltSegment, build_batch, build_segment, record
-from tests.unit.rlm.remote_read.remote_world import TIP, WRITER, RemoteWorld
+from tests.unit.rlm.remote_read.remote_world import TIP, WRITER, InlineExecutor, RemoteWorld
 
 OWN = HostPort(host="gw-1.example", port=19092)
 OTHER = HostPort(host="gw-2.example", port=19092)
@@ -67,6 +67,7 @@ class GatewayWorld:
             topics=self.topics,
             metadata=self.metadata,
             timestamps=RemoteTimestamps(self.metadata, remote.storage, reader),
+            answering=Answering(pool=InlineExecutor(), clock=remote.clock, timeout_ms=8_000),
             new_id=remote._id,
         )
 

@@ -112,6 +112,7 @@ def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
         session=SessionWorld().parts,
         tier=cast(TierReader, NothingStored()),
         pool=pool,
+        rewrite_pool=pool,
         turns=ReadTurns(
             quota=FetchQuota(FetchQuotaSettings(), clock.monotonic_ms()),
             place_count=1,

@@ -55,6 +55,7 @@ class Given:
             metadata=context.metadata,
             positions=lambda: self.positions,
             timestamps=context.timestamps,
+            answering=context.answering,
             new_id=context.new_id,
             clock=self.world.remote.clock,
         )

@@ -1,0 +1,125 @@
+"""Many partitions of one request: asked together, answered at once, and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier, Event
+
+from rlm.gateway.context import Answering, GatewayContext
+from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
+from rlm.system_clock import SystemClock
+from rlm.wire.error_codes import ErrorCode
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ids import TopicIdPartition
+from tests.unit.rlm.gateway.gateway_world import GatewayWorld
+from tests.unit.rlm.remote_read.remote_world import TIP, InlineExecutor
+
+_DEADLINE_S = 10.0
+
+
+class _Asked(TopicBasedRemoteLogMetadataManager):
+    """Notes of what it was asked to catch up, and with what patience."""
+
+    def __init__(self, *, complete: bool = True) -> None:
+        self.asked: list[tuple[frozenset[TopicIdPartition], int | None]] = []
+        self._complete = complete
+
+    def those_caught_up(
+        self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
+    ) -> frozenset[TopicIdPartition]:
+        found = frozenset(partitions)
+        self.asked.append((found, timeout_ms))
+        return found if self._complete else frozenset()
+
+
+def _context(
+    metadata: _Asked, *, pool: Executor | None = None, timeout_ms: int = 10_000
+) -> GatewayContext:
+    answering = Answering(pool=pool or InlineExecutor(), clock=SystemClock(), timeout_ms=timeout_ms)
+    return replace(GatewayWorld().context(), metadata=metadata, answering=answering)
+
+
+def _question(
+    number: int, ask: Callable[[], object], *, waits: bool = True
+) -> StoredQuestion[object]:
+    return StoredQuestion(
+        topic_id_partition=replace(TIP, partition=number),
+        ask=ask,
+        failed=lambda code: code,
+        waits=waits,
+    )
+
+
+def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all() -> None:
+    metadata = _Asked()
+    questions = [_question(number, lambda: "found") for number in range(300)]
+
+    answers = answer_all(_context(metadata), questions, timeout_ms=500)
+
+    assert answers == ["found"] * 300
+    assert metadata.asked == [(frozenset(each.topic_id_partition for each in questions), 500)]
+
+
+def test_answers_when_each_waits_then_are_found_at_once() -> None:
+    """No partition waits for the store behind another one: all are there together, or none is."""
+    together = Barrier(4)
+
+    def ask() -> object:
+        together.wait(_DEADLINE_S)
+        return "found"
+
+    with ThreadPoolExecutor(4) as pool:
+        questions = [_question(number, ask) for number in range(4)]
+        answers = answer_all(_context(_Asked(), pool=pool), questions)
+
+    assert answers == ["found"] * 4
+
+
+def test_answers_when_some_take_too_long_then_these_are_timed_out_and_the_others_there() -> None:
+    """KIP-1075: by the client's time, where that is the shorter."""
+    go_on = Event()
+
+    def slow() -> object:
+        go_on.wait(_DEADLINE_S)
+        return "late"
+
+    with ThreadPoolExecutor(2) as pool:
+        questions = [
+            _question(0, slow),
+            _question(1, lambda: "found"),
+            _question(2, lambda: "known", waits=False),
+        ]
+        answers = answer_all(_context(_Asked(), pool=pool), questions, timeout_ms=200)
+        go_on.set()
+
+    assert answers == [ErrorCode.REQUEST_TIMED_OUT, "found", "known"]
+
+
+def test_answers_when_the_client_would_wait_longer_then_the_gateways_own_time_holds() -> None:
+    metadata = _Asked()
+
+    answer_all(_context(metadata, timeout_ms=70), [_question(0, lambda: 0)], timeout_ms=30_000)
+    answer_all(_context(metadata, timeout_ms=70), [_question(0, lambda: 0)], timeout_ms=0)
+
+    assert [timeout_ms for _, timeout_ms in metadata.asked] == [70, 70]
+
+
+def test_answers_when_the_metadata_is_not_complete_then_nothing_is_asked() -> None:
+    """R15."""
+    asked: list[int] = []
+
+    answers = answer_all(_context(_Asked(complete=False)), [_question(0, lambda: asked.append(0))])
+
+    assert (answers, asked) == ([ErrorCode.KAFKA_STORAGE_ERROR], [])
+
+
+def test_answers_when_one_fails_then_the_others_are_there() -> None:
+    def fail() -> object:
+        raise NotFoundError("an object is missing")
+
+    questions = [_question(0, fail), _question(1, lambda: "found")]
+
+    assert answer_all(_context(_Asked()), questions) == [ErrorCode.KAFKA_STORAGE_ERROR, "found"]
