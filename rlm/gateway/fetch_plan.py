@@ -120,8 +120,6 @@ def topic_key(topic: FetchTopic, version: int) -> str | UUID:
 def _tiered_partition(
     topic: FetchTopic, asked: FetchPartition, version: int, topics: TieredTopics
 ) -> TopicIdPartition | None:
-    if asked.partition < 0:
-        return None
     if version >= FIRST_VERSION_WITH_TOPIC_IDS:
         return topics.partition_by_id(topic.topic_id, asked.partition)
     return topics.partition(topic.topic, asked.partition)

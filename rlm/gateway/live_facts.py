@@ -59,6 +59,7 @@ class LiveFacts:
         self._new_id = new_id
         self._clock = clock
         self._topic_ids: Mapping[str, UUID] = {}
+        self._partition_counts: Mapping[UUID, int] = {}
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
         self._context: GatewayContext | None = None
@@ -73,7 +74,7 @@ class LiveFacts:
             topology=self._front.topology(
                 self._metadata.registrations(), self._metadata.broker_time_ms()
             ),
-            topics=tiered_topics(policies, self._topic_ids),
+            topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
             metadata=self._metadata,
             timestamps=self._timestamps,
             answering=self._answering,
@@ -110,4 +111,7 @@ class LiveFacts:
             _log.warning("cluster can't be asked", extra={"error": error})
             return
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}
+        self._partition_counts = {
+            topic.topic_id: len(topic.partitions) for topic in view.topics.values()
+        }
         self._asked_ms, self._asked_topics = now_ms, topics

@@ -14,6 +14,10 @@ from uuid import UUID
 from rlmm.events import PolicyState, TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 
+# So many partitions a topic may have got since its count was heard, and still all are known.
+_UNHEARD_COUNT = 1_000
+_NO_LIMIT = 1 << 31
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredTopics:
@@ -21,17 +25,20 @@ class TieredTopics:
 
     `managed` are the names of those whose own retention is kept off: all but the disabled.
     `unconfirmed`: names of which the broker did not say which topics they are.
+    `partition_counts`: how many partitions the cluster said that a topic has, where it was heard; a
+    partition far beyond is nobody's, so that clients can't have any number looked up.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
     name_by_id: Mapping[UUID, str] = field(default_factory=dict)
     managed: frozenset[str] = frozenset()
     unconfirmed: frozenset[str] = frozenset()
+    partition_counts: Mapping[UUID, int] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
-        """The partition of a topic by name, None if the topic is not tiered."""
+        """The partition of a topic by name, None if the topic is not tiered or has no such."""
         topic_id = self.id_by_name.get(topic)
-        return None if topic_id is None else _partition(topic_id, topic, partition)
+        return None if topic_id is None else self._partition(topic_id, topic, partition)
 
     def confirmed(self, names: Iterable[str], topic_ids: Mapping[str, UUID]) -> TieredTopics:
         """As the broker has just told the ids of `names`; where it told none, unconfirmed."""
@@ -46,13 +53,23 @@ class TieredTopics:
         return replace(self, id_by_name=id_by_name, unconfirmed=unconfirmed)
 
     def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
-        """The partition of a topic by id, None if the topic is not tiered."""
+        """The partition of a topic by id, None if the topic is not tiered or has no such."""
         topic = self.name_by_id.get(topic_id)
-        return None if topic is None else _partition(topic_id, topic, partition)
+        return None if topic is None else self._partition(topic_id, topic, partition)
+
+    def _partition(self, topic_id: UUID, topic: str, partition: int) -> TopicIdPartition | None:
+        limit = self.partition_counts.get(topic_id, _NO_LIMIT) + _UNHEARD_COUNT
+        if not 0 <= partition < limit:
+            return None
+        return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
 
 
-def tiered_topics(policies: Iterable[TopicPolicy], topic_ids: Mapping[str, UUID]) -> TieredTopics:
-    """Put together what the policies say and `topic_ids`, what the cluster said last."""
+def tiered_topics(
+    policies: Iterable[TopicPolicy],
+    topic_ids: Mapping[str, UUID],
+    partition_counts: Mapping[UUID, int] | None = None,
+) -> TieredTopics:
+    """Put together what the policies say, and what the cluster said last of ids and partitions."""
     policy_by_id = {policy.topic_id: policy for policy in policies}
     name_by_id = {topic_id: policy.topic for topic_id, policy in policy_by_id.items()}
     ids_of: dict[str, list[UUID]] = {}
@@ -70,8 +87,9 @@ def tiered_topics(policies: Iterable[TopicPolicy], topic_ids: Mapping[str, UUID]
         for topic, topic_id in id_by_name.items()
         if policy_by_id[topic_id].state is not PolicyState.DISABLED
     )
-    return TieredTopics(id_by_name=id_by_name, name_by_id=name_by_id, managed=managed)
-
-
-def _partition(topic_id: UUID, topic: str, partition: int) -> TopicIdPartition:
-    return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
+    return TieredTopics(
+        id_by_name=id_by_name,
+        name_by_id=name_by_id,
+        managed=managed,
+        partition_counts=partition_counts or {},
+    )

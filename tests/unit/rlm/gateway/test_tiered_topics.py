@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
+
 from rlm.gateway.tiered_topics import tiered_topics
 from rlmm.events import PolicyState, TopicPolicy
 
@@ -48,6 +50,19 @@ def test_topic_when_disabled_then_is_read_but_not_managed() -> None:
 
     assert topics.partition("orders", 0) is not None
     assert not topics.managed
+
+
+@pytest.mark.parametrize(
+    ("partition", "tiered"), [(-1, False), (5, True), (1_004, True), (1_005, False)]
+)
+def test_partition_when_far_beyond_the_topics_count_then_is_nobodys(
+    partition: int, *, tiered: bool
+) -> None:
+    """A count may be some seconds old, so what may have been added since is looked up."""
+    topics = tiered_topics([POLICY], {"orders": OLD}, {OLD: 5})
+
+    assert (topics.partition("orders", partition) is not None) == tiered
+    assert (topics.partition_by_id(OLD, partition) is not None) == tiered
 
 
 def test_topic_when_its_id_is_confirmed_then_is_what_the_broker_says() -> None:
