@@ -15,6 +15,7 @@ from importlib.metadata import version
 from threading import Event
 from uuid import uuid5
 
+from rlm.broker.cluster_share_groups import ClusterShareGroups
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.config.load import Config
@@ -55,6 +56,9 @@ from rsm.storage.observed import ObservedChunkStorage
 
 _log = logging.getLogger(__name__)
 
+# A question that trims wait for.
+_SHARE_GROUPS_TIMEOUT_MS = 2_000
+
 
 def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
     """The manager beside the broker whose log dirs the configuration names.
@@ -88,6 +92,9 @@ def compose(
         ),
         metadata=metadata,
         dead_letters=outside.dead_letters,
+        share_groups=ClusterShareGroups(
+            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS), clock
+        ),
         clock=clock,
         new_id=fresh_id,
     )

@@ -39,6 +39,7 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker does not take the setting"),
     # Rights may be granted while we run, so these are worth asking again.
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the topic"),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the group"),
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the cluster"),
 }
 

@@ -41,7 +41,7 @@ class TrimDecision:
 def decide_trim(view: PartitionView) -> TrimDecision:
     """Say how far the local log may be trimmed now, and what keeps the rest."""
     over_retention = _over_local_retention(view)
-    expired_to = _expired_to(view)
+    expired_to = expired_end(view)
     if not over_retention and expired_to is None:
         return TrimDecision()
     if (blocked := _blocked(view)) is not None:
@@ -73,7 +73,8 @@ def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
     return segments[: len(found)]
 
 
-def _expired_to(view: PartitionView) -> int | None:
+def expired_end(view: PartitionView) -> int | None:
+    """The end of local data below the log start; None if there is none."""
     log_start = view.state.log_start_offset
     if log_start is None or log_start <= view.local_start_offset:
         return None

@@ -2,7 +2,7 @@
 
     what the broker leads and hosts → metadata of it is followed → claims
     → offsets, disk and remote metadata → views → plans
-    → copies and deletions into their lanes → trims, all in one request
+    → copies and deletions into their lanes → trims that no share group needs, in one request
 
 A cycle decides; lanes do what takes long. Nothing is decided before the metadata is caught up.
 """
@@ -18,6 +18,8 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import Plan, plan
+from rlm.policy.share_groups import hold_for_share_groups
+from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
@@ -31,6 +33,7 @@ from rlm.tasks.report import (
     leader_report,
     waiting_report,
 )
+from rlm.tasks.share_group_watch import ShareGroupWatch
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -74,6 +77,7 @@ class LeaderCycle:
         self._copies = copies
         self._expiries = expiries
         self._trimmer = trimmer
+        self._share_groups = ShareGroupWatch(ports.share_groups, ports.clock)
         self._clock = ports.clock
         self._limits = limits
 
@@ -123,17 +127,25 @@ class LeaderCycle:
             decided = plan(view)
             if outlook.store_reachable:
                 self._start(lead, view, decided)
-            if decided.trim.offset is not None:
+            trim = self._within_share_groups(view, decided.trim)
+            if trim.offset is not None:
                 trims[tip] = TrimPlan(
                     writer=lead.writer,
-                    offset=decided.trim.offset,
+                    offset=trim.offset,
                     lineage=view.lineage,
-                    rule=decided.trim.rule,
+                    rule=trim.rule,
                     planned_at_ms=planned_at_ms,
                 )
-            reports.append(leader_report(view, decided.trim, decided.expiry_held))
+            reports.append(leader_report(view, trim, decided.expiry_held))
         self._trim(trims)
         return reports
+
+    def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
+        """Asked for only when something is to be trimmed, so that the answer is fresh."""
+        if decision.offset is None:
+            return decision
+        start = self._share_groups.start_of(view.topic_id_partition)
+        return hold_for_share_groups(view, decision, start)
 
     def _trim(self, trims: Mapping[TopicIdPartition, TrimPlan]) -> None:
         """A trim that could not be carried out is planned anew; what was seen is still reported."""

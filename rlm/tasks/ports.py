@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlm.broker.dead_letters import DeadLetterTopic
+from rlm.broker.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.source.log_source import LogSource
 from rlmm.spi import RemoteLogMetadataManager
@@ -16,12 +17,16 @@ from rsm.spi import RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The broker, its disk, the store, the metadata, the dead letters; time and fresh ids."""
+    """The broker, its disk, the store, the metadata, the dead letters; time and fresh ids.
+
+    `share_groups` are those of the whole cluster.
+    """
 
     broker: Broker
     source: LogSource
     storage: RemoteStorageManager
     metadata: RemoteLogMetadataManager
     dead_letters: DeadLetterTopic
+    share_groups: ShareGroups
     clock: Clock
     new_id: Callable[[], UUID]

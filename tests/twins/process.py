@@ -10,6 +10,7 @@ from uuid import UUID
 from prometheus_client import CollectorRegistry
 
 from rlm.broker.dead_letters import DeadLetterTopic
+from rlm.broker.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.metrics import Metrics
 from rlm.policy.view import PolicyLimits
@@ -61,6 +62,7 @@ class Outside:
     objects: ChunkStorage
     topic: MemoryLog
     dead_letters: DeadLetterTopic
+    share_groups: ShareGroups
     cache: OrderedStore
     clock: Clock
     new_id: Callable[[], UUID]
@@ -172,6 +174,7 @@ class Process:
             ),
             metadata=self.make_metadata(outside),
             dead_letters=SeamDeadLetters(outside.dead_letters, self.effects),
+            share_groups=outside.share_groups,
             clock=outside.clock,
             new_id=outside.new_id,
         )

@@ -30,6 +30,7 @@ from tests.twins.log_source import MemoryLogSource
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
 from tests.twins.replica import Replica
+from tests.twins.share_groups import MemoryShareGroups
 
 TOPIC_ID = UUID(int=0x7091C)
 TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
@@ -76,6 +77,7 @@ class World:
         self.topic = MemoryLog(self.clock)
         self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
         self.dead_letters = MemoryDeadLetters()
+        self.share_groups = MemoryShareGroups()
         self.settings = settings or ProcessSettings()
         self.process_type = process_type
         self.tips = tuple(replace(TIP, partition=number) for number in range(partitions))
@@ -155,6 +157,7 @@ class World:
             objects=self.objects,
             topic=self.topic,
             dead_letters=self.dead_letters,
+            share_groups=self.share_groups,
             cache=host.cache if not self.running(node_id) else MemoryStore(),
             clock=self.clock,
             new_id=self.new_id,

@@ -14,9 +14,11 @@ from rlm.wire.api.delete_records import DELETE_RECORDS
 from rlm.wire.api.describe_acls import DESCRIBE_ACLS
 from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER
 from rlm.wire.api.describe_configs import DESCRIBE_CONFIGS
+from rlm.wire.api.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.find_coordinator import FIND_COORDINATOR
 from rlm.wire.api.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from rlm.wire.api.list_groups import LIST_GROUPS
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA
 from rlm.wire.api.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
@@ -35,10 +37,12 @@ ALL_APIS: tuple[Api[Any, Any], ...] = (
     DESCRIBE_ACLS,
     DESCRIBE_CLUSTER,
     DESCRIBE_CONFIGS,
+    DESCRIBE_SHARE_GROUP_OFFSETS,
     DESCRIBE_TOPIC_PARTITIONS,
     FETCH,
     FIND_COORDINATOR,
     INCREMENTAL_ALTER_CONFIGS,
+    LIST_GROUPS,
     LIST_OFFSETS,
     METADATA,
     OFFSET_FOR_LEADER_EPOCH,

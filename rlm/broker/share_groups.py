@@ -1,0 +1,32 @@
+"""ShareGroups: how far the cluster's share groups (KIP-932) have come in their partitions.
+
+A broker moves a share group up to its own log start, without a word. So whoever trims must know.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from rlm.broker.partition_results import PartitionResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGroupStart:
+    """What a group has not done with begins at `offset`."""
+
+    group: str
+    offset: int
+
+
+class ShareGroups(ABC):
+    """The share groups of one cluster. Not thread-safe."""
+
+    @abstractmethod
+    def starts(self) -> PartitionResults[ShareGroupStart]:
+        """Of each partition that groups have begun to read, the group that starts lowest.
+
+        A partition fails if any group's start in it can't be told. Raises RetriableError if
+        brokers can't be asked now or a right is missing, UnsupportedError if they list share groups
+        and can't describe them; brokers that have no share groups at all are no error.
+        """

@@ -1,0 +1,43 @@
+"""What share groups (KIP-932) have not done with is not trimmed.
+
+A broker moves a share group up to its log start without a word, and no gateway stands between: a
+group would skip what was trimmed. Expiry is no trim: what is below the log start goes, as it would
+from a broker that is not tiered.
+"""
+
+from __future__ import annotations
+
+from rlm.broker.share_groups import ShareGroupStart
+from rlm.policy.trim_gate import TrimDecision, TrimHeld, expired_end
+from rlm.policy.view import PartitionView
+from rsm.segment.errors import TieredStorageError
+
+
+def hold_for_share_groups(
+    view: PartitionView,
+    decision: TrimDecision,
+    start: ShareGroupStart | TieredStorageError | None,
+) -> TrimDecision:
+    """Cut a trim down to the last segment base at or below the lowest group's start.
+
+    `start` None says that no group has begun to read the partition, an error that nobody knows.
+    """
+    expired = expired_end(view) or 0
+    if start is None or decision.offset is None or decision.offset <= expired:
+        return decision
+    if isinstance(start, ShareGroupStart):
+        if start.offset >= decision.offset:
+            return decision
+        limit_offset = start.offset
+        values: dict[str, int | str] = {"group": start.group, "group_start_offset": start.offset}
+        held = TrimHeld(reason="share_group", values=values)
+    else:
+        limit_offset = view.local_start_offset
+        held = TrimHeld(reason="share_groups_unknown", values={"problem": str(start)})
+    ends = (segment.offsets.end_offset for segment in view.local.rolled)
+    below = max((end for end in ends if view.local_start_offset < end <= limit_offset), default=0)
+    if below == expired == 0:
+        return TrimDecision(held=held)
+    if below <= expired:
+        return TrimDecision(offset=expired, rule="below log start", held=held)
+    return TrimDecision(offset=below, rule=decision.rule, held=held)

@@ -1,0 +1,47 @@
+"""ListGroups (KIP-518, KIP-848): the groups that one broker coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
+
+SHARE = "share"
+"""The type of a share group (KIP-932)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroupsRequest(Message):
+    """Filters; an empty one lets everything through."""
+
+    states_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "4+")
+    types_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "5+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGroup(Message):
+    """One group."""
+
+    group_id: str = wire(WireType.STRING, "0+")
+    protocol_type: str = wire(WireType.STRING, "0+")
+    group_state: str = wire(WireType.STRING, "4+")
+    group_type: str = wire(WireType.STRING, "5+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroupsResponse(Message):
+    """The groups that the asker may see; whoever may see none gets no error."""
+
+    throttle_time_ms: int = wire(WireType.INT32, "1+")
+    error_code: int = wire(WireType.INT16, "0+")
+    groups: tuple[ListedGroup, ...] = wire(ArrayOf(ListedGroup), "0+")
+
+
+LIST_GROUPS = Api(
+    key=16,
+    name="ListGroups",
+    versions=Versions.parse("0-5"),
+    flexible=Versions.parse("3+"),
+    request=ListGroupsRequest,
+    response=ListGroupsResponse,
+)

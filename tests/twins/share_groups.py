@@ -1,0 +1,23 @@
+"""Share groups in memory: none, until a test says where one has come to."""
+
+from __future__ import annotations
+
+from rlm.broker.partition_results import PartitionResults
+from rlm.broker.share_groups import ShareGroups, ShareGroupStart
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+
+class MemoryShareGroups(ShareGroups):
+    """What a test sets: where groups start, or the `problem` with which every question ends."""
+
+    def __init__(self) -> None:
+        self.begun: dict[TopicIdPartition, ShareGroupStart] = {}
+        self.problem: TieredStorageError | None = None
+        self.asked_count = 0
+
+    def starts(self) -> PartitionResults[ShareGroupStart]:
+        self.asked_count += 1
+        if self.problem is not None:
+            raise self.problem
+        return PartitionResults(succeeded=dict(self.begun), failed={})

@@ -1,0 +1,216 @@
+"""Every coordinator is asked for its share groups, and what it can't tell is not taken for none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster_share_groups import ClusterShareGroups
+from rlm.broker.share_groups import ShareGroupStart
+from rlm.wire.api.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from rlm.wire.api.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from rlm.wire.api.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.schema import Message
+from rsm.segment.errors import RetriableError, UnsupportedError
+from tests.twins.clock import FakeClock
+from tests.unit.rlm.broker.scripted_broker import (
+    TOPIC_ID,
+    ScriptedBroker,
+    ScriptedDialler,
+    metadata,
+    partition,
+)
+
+_Row = DescribeShareGroupOffsetsResponsePartition
+_Groups = Mapping[str, tuple[_Row, ...] | int]
+
+
+def _groups_topic(*leaders: int) -> MetadataResponse:
+    told = metadata(*leaders)
+    topic = replace(told.topics[0], name="__consumer_offsets", topic_id=UUID(int=9))
+    return replace(told, topics=(topic,))
+
+
+def _refused(error_code: int) -> MetadataResponse:
+    topic = MetadataResponseTopic(name="__consumer_offsets", error_code=error_code)
+    return replace(metadata(), topics=(topic,))
+
+
+def _row(start: int, *, number: int = 0, error_code: int = 0) -> _Row:
+    return _Row(partition_index=number, start_offset=start, error_code=error_code)
+
+
+class _Coordinator(ScriptedBroker):
+    """A broker with share groups, each with its rows of the topic or an error of its own."""
+
+    def __init__(self, groups: _Groups, told: Iterator[MetadataResponse] | None = None) -> None:
+        self._groups = groups
+        script: dict[str, Callable[[Any], Message]] = {
+            "ListGroups": self._list,
+            "DescribeShareGroupOffsets": self._describe,
+        }
+        if told is not None:
+            script["Metadata"] = lambda request: self._tell(request, told)
+        super().__init__(script)
+
+    @staticmethod
+    def _tell(request: MetadataRequest, told: Iterator[MetadataResponse]) -> MetadataResponse:
+        assert not request.allow_auto_topic_creation
+        return next(told)
+
+    def _list(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        assert request.types_filter == ("share",)
+        classic = ListedGroup(group_id="other", group_type="classic")
+        shares = (ListedGroup(group_id=each, group_type="share") for each in self._groups)
+        return ListGroupsResponse(groups=(classic, *shares))
+
+    def _describe(
+        self, request: DescribeShareGroupOffsetsRequest
+    ) -> DescribeShareGroupOffsetsResponse:
+        assert all(each.topics is None for each in request.groups)
+        return DescribeShareGroupOffsetsResponse(
+            groups=tuple(self._described(each.group_id) for each in request.groups)
+        )
+
+    def _described(self, group: str) -> DescribeShareGroupOffsetsResponseGroup:
+        rows = self._groups[group]
+        if isinstance(rows, int):
+            return DescribeShareGroupOffsetsResponseGroup(group_id=group, error_code=rows)
+        topic = DescribeShareGroupOffsetsResponseTopic(
+            topic_name="orders", topic_id=TOPIC_ID, partitions=rows
+        )
+        return DescribeShareGroupOffsetsResponseGroup(group_id=group, topics=(topic,))
+
+
+def _share_groups(
+    first: _Groups, second: _Groups | None = None, *, told: tuple[MetadataResponse, ...] = ()
+) -> tuple[ClusterShareGroups, Mapping[int, ScriptedBroker]]:
+    """Brokers 1 and 2 (away if None); what the first tells of the coordinators, in turn."""
+    answers = iter(told or (_groups_topic(1, 2), _groups_topic(1, 2)))
+    brokers: dict[int, ScriptedBroker] = {9001: _Coordinator(first, answers)}
+    if second is not None:
+        brokers[9002] = _Coordinator(second)
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    return ClusterShareGroups(bootstrap, FakeClock()), brokers
+
+
+def test_starts_when_groups_are_with_two_coordinators_then_the_lowest_of_each_partition() -> None:
+    """R8."""
+    groups, _ = _share_groups(
+        {"a": (_row(70), _row(5, number=1))}, {"b": (_row(30),), "c": (_row(50),)}
+    )
+    found = groups.starts()
+    assert found.failed == {}
+    assert found.succeeded == {
+        partition(0): ShareGroupStart(group="b", offset=30),
+        partition(1): ShareGroupStart(group="a", offset=5),
+    }
+
+
+def test_starts_when_there_are_no_share_groups_then_nobody_is_asked_for_offsets() -> None:
+    groups, brokers = _share_groups({}, {})
+    assert groups.starts().succeeded == {}
+    asked = [name for broker in brokers.values() for name, _ in broker.asked]
+    assert asked == ["Metadata", "ListGroups", "Metadata", "ListGroups"]
+
+
+def test_starts_when_there_was_never_a_group_then_no_coordinator_is_asked() -> None:
+    missing = _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    groups, brokers = _share_groups({}, told=(missing, missing))
+    assert groups.starts().succeeded == {}
+    assert [name for name, _ in brokers[9001].asked] == ["Metadata", "Metadata"]
+
+
+def test_starts_when_coordinators_may_not_be_seen_then_every_broker_is_asked() -> None:
+    hidden = _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    groups, _ = _share_groups({}, {"b": (_row(30),)}, told=(hidden, hidden))
+    assert set(groups.starts().succeeded) == {partition(0)}
+
+
+def test_starts_when_a_group_has_not_begun_or_is_gone_then_left_out() -> None:
+    groups, _ = _share_groups(
+        {
+            "unbegun": (_row(-1),),
+            "of a deleted topic": (_row(0, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),),
+            "deleted": ErrorCode.GROUP_ID_NOT_FOUND,
+        },
+        {},
+    )
+    found = groups.starts()
+    assert (found.succeeded, found.failed) == ({}, {})
+
+
+def test_starts_when_a_partition_of_a_group_can_not_be_told_then_that_one_fails() -> None:
+    """R8: though another group's start in it is known."""
+    late = _row(0, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    groups, _ = _share_groups({"a": (late, _row(5, number=1))}, {"b": (_row(30),)})
+    found = groups.starts()
+    assert set(found.succeeded) == {partition(1)}
+    assert set(found.failed) == {partition(0)}
+
+
+@pytest.mark.parametrize("code", [ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NOT_COORDINATOR])
+def test_starts_when_a_group_may_not_be_described_then_raises(code: int) -> None:
+    """R8."""
+    groups, _ = _share_groups({"a": code}, {})
+    with pytest.raises(RetriableError):
+        groups.starts()
+
+
+def test_starts_when_a_coordinator_is_away_then_raises() -> None:
+    """R8."""
+    groups, _ = _share_groups({})
+    with pytest.raises(RetriableError):
+        groups.starts()
+
+
+def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
+    groups, _ = _share_groups({}, {}, told=(_groups_topic(1, -1),))
+    with pytest.raises(RetriableError):
+        groups.starts()
+
+
+def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
+    """R8: the one asked first may have got the groups of the one asked last."""
+    groups, _ = _share_groups({}, {}, told=(_groups_topic(1, 2), _groups_topic(1, 1)))
+    with pytest.raises(RetriableError):
+        groups.starts()
+
+
+def _unsupported(_: object) -> Message:
+    raise UnsupportedError("broker and client share no version of an API")
+
+
+def test_starts_when_brokers_have_no_types_of_groups_then_there_are_no_share_groups() -> None:
+    told = iter((_groups_topic(1), _groups_topic(1)))
+    old = ScriptedBroker({"Metadata": lambda _: next(told), "ListGroups": _unsupported})
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: old}))
+    assert ClusterShareGroups(bootstrap, FakeClock()).starts().succeeded == {}
+
+
+def test_starts_when_listed_groups_can_not_be_described_then_raises() -> None:
+    """R8: the early share groups of Kafka 4.0."""
+    told = iter((_groups_topic(1),))
+    listed = ListGroupsResponse(groups=(ListedGroup(group_id="a", group_type="share"),))
+    early = ScriptedBroker(
+        {
+            "Metadata": lambda _: next(told),
+            "ListGroups": lambda _: listed,
+            "DescribeShareGroupOffsets": _unsupported,
+        }
+    )
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: early}))
+    with pytest.raises(UnsupportedError):
+        ClusterShareGroups(bootstrap, FakeClock()).starts()

@@ -1,0 +1,89 @@
+"""What share groups have not done with is not trimmed (R8)."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.broker.share_groups import ShareGroupStart
+from rlm.policy.share_groups import hold_for_share_groups
+from rlm.policy.trim_gate import TrimDecision, decide_trim
+from rsm.segment.errors import RetriableError, TieredStorageError
+from tests.unit.rlm.policy.views import Given, stored_up_to
+
+ALL_STORED = Given(segments=stored_up_to(1000))
+
+
+def _decide(start: int | TieredStorageError | None, given: Given = ALL_STORED) -> TrimDecision:
+    view = given.view()
+    known = ShareGroupStart(group="sharers", offset=start) if isinstance(start, int) else start
+    return hold_for_share_groups(view, decide_trim(view), known)
+
+
+def _reason(decision: TrimDecision) -> str | None:
+    return None if decision.held is None else decision.held.reason
+
+
+def test_trim_when_no_group_reads_then_as_decided() -> None:
+    assert _decide(None) == decide_trim(ALL_STORED.view())
+
+
+def test_trim_when_a_group_starts_at_its_end_then_as_decided() -> None:
+    """R8."""
+    assert _decide(900) == decide_trim(ALL_STORED.view())
+
+
+def test_trim_when_a_group_starts_inside_a_segment_then_that_segment_stays() -> None:
+    """R8, R3: what is trimmed ends at a segment's base."""
+    decision = _decide(550)
+    assert decision.offset == 500
+    assert decision.held is not None
+    assert decision.held.reason == "share_group"
+    assert decision.held.values == {"group": "sharers", "group_start_offset": 550}
+
+
+def test_trim_when_a_group_starts_inside_the_first_segment_then_nothing() -> None:
+    """R8."""
+    decision = _decide(99)
+    assert (decision.offset, _reason(decision)) == (None, "share_group")
+
+
+def test_trim_when_a_group_starts_below_the_local_start_then_nothing() -> None:
+    """R8: somebody else moved the local start."""
+    decision = _decide(50, Given(segments=stored_up_to(1000), local_start=200))
+    assert (decision.offset, _reason(decision)) == (None, "share_group")
+
+
+def test_trim_when_groups_are_not_known_then_nothing() -> None:
+    """R8: a question that can't be answered loses no records."""
+    decision = _decide(RetriableError("missing rights on the group"))
+    assert (decision.offset, _reason(decision)) == (None, "share_groups_unknown")
+    assert decision.held is not None
+    assert decision.held.values == {"problem": "missing rights on the group"}
+
+
+def test_trim_when_data_has_expired_then_it_goes_whoever_reads() -> None:
+    """R8: expiry is no trim."""
+    expired = Given(segments=stored_up_to(1000), log_start=350)
+    decision = _decide(120, expired)
+    assert (decision.offset, decision.rule, _reason(decision)) == (
+        350,
+        "below log start",
+        "share_group",
+    )
+    unknown = _decide(RetriableError("away"), expired)
+    assert (unknown.offset, _reason(unknown)) == (350, "share_groups_unknown")
+
+
+@given(start=st.integers(0, 1100), local_start=st.integers(0, 9), log_start=st.integers(0, 1000))
+def test_trim_when_a_group_starts_anywhere_then_never_past_it_and_at_a_base(
+    start: int, local_start: int, log_start: int
+) -> None:
+    """R8, R3."""
+    given = Given(segments=stored_up_to(1000), local_start=local_start * 100, log_start=log_start)
+    free, decision = decide_trim(given.view()).offset, _decide(start, given)
+    if decision.offset is None or decision.offset == log_start:
+        return
+    assert free is not None
+    assert local_start * 100 < decision.offset <= min(free, start)
+    assert decision.offset % 100 == 0
