@@ -9,7 +9,7 @@ from rlm.gateway.actions import RewriteExchange, ToClient
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
-from rlm.gateway.frame_sinks import Forwarded, Gathered, Scanned
+from rlm.gateway.frame_sinks import Forwarded, Gathered, Resized, Scanned
 from rlm.gateway.frame_stream import FrameSink, FrameStream
 from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd
 from rlm.gateway.own_questions import ask_log_ends
@@ -20,6 +20,7 @@ from rlm.gateway.pending_answers import (
     Pending,
     RewrittenAnswer,
     RewrittenExchange,
+    StreamedAnswer,
     StreamedFetch,
     TopicIdsQuestion,
 )
@@ -104,6 +105,9 @@ class BrokerAnswers:
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
             return Scanned(lambda: self._state.actions, scanner, self._ended)
+        if isinstance(pending, StreamedAnswer):
+            answer = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
+            return Resized(lambda: self._state.actions, answer, self._ended)
         handle = self._handler(pending)
         if handle is not None:
             return self._gathered(frame_bytes, handle)

@@ -25,11 +25,12 @@ from rlm.gateway.pending_answers import (
     Pending,
     RewrittenAnswer,
     RewrittenExchange,
+    StreamedAnswer,
     StreamedFetch,
 )
 from rlm.gateway.rewrites import REWRITES
 from rlm.gateway.rewriting.api_versions import REFUSED_VERSION
-from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
+from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
 from rlm.gateway.routing import Route, has_answer, route
 from rlm.gateway.session_parts import SessionParts, SessionState
 from rlm.wire.api.api_versions import API_VERSIONS
@@ -206,6 +207,10 @@ def _answer_of(head: RequestHead, way: Route) -> Pending:
     rewrite = REWRITES.get(head.api_key)
     if way is Route.REWRITE_ANSWER and isinstance(rewrite, AnswerRewrite):
         return RewrittenAnswer(
+            correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
+        )
+    if way is Route.REWRITE_ANSWER and isinstance(rewrite, StreamRewrite):
+        return StreamedAnswer(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
         )
     return PassedOn(head.correlation_id)

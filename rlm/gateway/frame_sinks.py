@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from rlm.gateway.actions import Action, ToBroker, ToClient
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.rewriting.rewrite import AnswerScanner
 from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frames import SIZE_BYTES
 
@@ -95,6 +96,42 @@ class Scanned:
             # Nothing is held yet, so the first part lies right behind: one packet, not two.
             behind_bytes = len(parts.pop(0)) if parts else 0
             parts.insert(0, data[: size_part_bytes + behind_bytes])
+        self._actions().extend(map(ToClient, parts))
+
+    def end(self) -> None:
+        self._ended()
+
+
+class Resized:
+    """A response that is changed while it passes, and its size with it."""
+
+    def __init__(
+        self,
+        actions: Callable[[], list[Action]],
+        scanner: AnswerScanner,
+        ended: Callable[[], None],
+    ) -> None:
+        self._actions = actions
+        self._scanner = scanner
+        self._ended = ended
+        self._size_left_bytes = SIZE_BYTES
+        self._is_begun = False
+
+    @property
+    def passing_bytes(self) -> int:
+        return self._scanner.passing_bytes if self._is_begun else 0
+
+    def passed(self, count: int) -> None:
+        self._scanner.passed(count)
+
+    def take(self, data: memoryview) -> None:
+        size_part_bytes = min(self._size_left_bytes, len(data))
+        self._size_left_bytes -= size_part_bytes
+        parts = self._scanner.feed(data[size_part_bytes:])
+        frame_bytes = self._scanner.frame_bytes
+        if parts and not self._is_begun and frame_bytes is not None:
+            self._is_begun = True
+            self._actions().append(ToClient(frame_bytes.to_bytes(SIZE_BYTES, "big")))
         self._actions().extend(map(ToClient, parts))
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_stream import FetchPatches
 from rlm.gateway.log_ends import LogEnd, LogEndsQuestion
-from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
+from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
 from rlm.wire.schema import Buffer, Message, UnknownTags
 
 
@@ -30,6 +30,15 @@ class RewrittenAnswer:
     correlation_id: int
     version: int
     rewrite: AnswerRewrite[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedAnswer:
+    """Is changed while it passes, whatever was asked."""
+
+    correlation_id: int
+    version: int
+    rewrite: StreamRewrite[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +104,7 @@ class OwnAnswer:
 Pending = (
     PassedOn
     | RewrittenAnswer
+    | StreamedAnswer
     | RewrittenExchange
     | StreamedFetch
     | GatheredFetch

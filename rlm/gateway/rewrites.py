@@ -14,7 +14,7 @@ from rlm.gateway.rewriting.addresses import (
     rewrite_describe_cluster,
     rewrite_find_coordinator,
     rewrite_leader_endpoints,
-    rewrite_metadata,
+    scan_metadata,
 )
 from rlm.gateway.rewriting.api_versions import rewrite_api_versions
 from rlm.gateway.rewriting.delete_records import delete_records_concerns, rewrite_delete_records
@@ -27,7 +27,7 @@ from rlm.gateway.rewriting.retention_configs import (
     pass_incremental_alter_configs,
     retention_configs_concern,
 )
-from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite
+from rlm.gateway.rewriting.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
 from rlm.wire.api.alter_configs import ALTER_CONFIGS
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.delete_records import DELETE_RECORDS
@@ -42,11 +42,11 @@ from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
 from rlm.wire.api.share_fetch import SHARE_FETCH
 from rlm.wire.schema import Versions
 
-Rewrite = AnswerRewrite[Any, Any] | ExchangeRewrite[Any, Any]
+Rewrite = AnswerRewrite[Any, Any] | StreamRewrite[Any, Any] | ExchangeRewrite[Any, Any]
 
 _ALL: tuple[Rewrite, ...] = (
     AnswerRewrite(api=API_VERSIONS, response=rewrite_api_versions),
-    AnswerRewrite(api=METADATA, response=rewrite_metadata),
+    StreamRewrite(api=METADATA, scanner=scan_metadata),
     AnswerRewrite(api=FIND_COORDINATOR, response=rewrite_find_coordinator),
     AnswerRewrite(api=DESCRIBE_CLUSTER, response=rewrite_describe_cluster),
     AnswerRewrite(api=PRODUCE, response=rewrite_leader_endpoints, versions=Versions.parse("10+")),

@@ -14,10 +14,10 @@ from rlm.gateway.topology import GatewayTopology
 from rlm.wire.api.describe_cluster import DescribeClusterResponse
 from rlm.wire.api.fetch import FetchResponse
 from rlm.wire.api.find_coordinator import FindCoordinatorResponse
-from rlm.wire.api.metadata import MetadataResponse
 from rlm.wire.api.produce import ProduceResponse
 from rlm.wire.api.share_acknowledge import ShareAcknowledgeResponse
 from rlm.wire.api.share_fetch import ShareFetchResponse
+from rlm.wire.metadata_scanner import MetadataScanner
 
 _BROKERS = 1  # DescribeCluster's endpoint_type
 
@@ -39,9 +39,11 @@ _LedT = TypeVar(
 )
 
 
-def rewrite_metadata(response: MetadataResponse, context: GatewayContext) -> MetadataResponse:
+def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
     """Metadata: the brokers' addresses."""
-    return replace(response, brokers=_all_placed(response.brokers, context.topology))
+    return MetadataScanner(
+        version, frame_bytes=frame_bytes, place=lambda broker: _placed(broker, context.topology)
+    )
 
 
 def rewrite_find_coordinator(

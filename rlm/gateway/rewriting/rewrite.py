@@ -24,6 +24,36 @@ class AnswerRewrite(Generic[RequestT, ResponseT]):
     versions: Versions = _ALL_VERSIONS
 
 
+class AnswerScanner(Protocol):
+    """One response on its way. Its functions raise CorruptError for what is no such response."""
+
+    @property
+    def frame_bytes(self) -> int | None:
+        """The size of what is passed on; None until it is known, and then nothing is passed on."""
+
+    def feed(self, chunk: memoryview, /) -> Sequence[Buffer]:
+        """Take the next bytes behind the size field; returns what may be passed on."""
+
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go by unseen."""
+
+    def passed(self, count: int, /) -> None:
+        """So many of them did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamRewrite(Generic[RequestT, ResponseT]):
+    """As AnswerRewrite, of a response that may be large: it is changed while it passes.
+
+    `scanner` is given the version and the size of the frame.
+    """
+
+    api: Api[RequestT, ResponseT]
+    scanner: Callable[[int, int, GatewayContext], AnswerScanner]
+    versions: Versions = _ALL_VERSIONS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[RequestT, ResponseT]):
     """A request as the client sent it, and the broker's response to what was sent on.

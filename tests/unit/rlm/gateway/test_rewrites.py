@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlm.gateway.rewrites import REWRITES
-from rlm.gateway.rewriting.rewrite import AnswerRewrite
+from rlm.gateway.rewriting.rewrite import ExchangeRewrite
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.broker_apis import BROKER_APIS
 from tests.broker_addresses import REWRITTEN
@@ -18,6 +18,6 @@ def test_rewrites_when_a_version_is_offered_then_it_can_be_decoded() -> None:
     """R16: what is capped, is capped to what the tables know; passed versions carry no address."""
     for key, row in REWRITES.items():
         offered = BROKER_APIS[key].versions
-        first = max(offered.first, row.versions.first) if isinstance(row, AnswerRewrite) else 0
+        first = 0 if isinstance(row, ExchangeRewrite) else max(offered.first, row.versions.first)
         assert offered.last <= row.api.versions.last
         assert max(first, offered.first) >= row.api.versions.first

@@ -76,17 +76,23 @@ def test_opaque_frame_when_only_its_beginning_has_come_then_that_is_passed_on() 
     assert world.sent_to_client == _opaque_answer(1, b"x" * 100)[:60]
 
 
-@given(chunks=st.lists(st.integers(min_value=1, max_value=400), max_size=30))
+@given(chunks=st.lists(st.integers(min_value=1, max_value=400), max_size=30), unread=st.booleans())
 def test_metadata_when_answered_then_leads_to_gateways_wherever_it_is_cut(
-    chunks: list[int],
+    chunks: list[int], unread: bool
 ) -> None:
+    """And the answer behind it comes whole, though its own size has changed."""
     world = SessionWorld()
     world.client_sends(request(METADATA, 12, MetadataRequest(topics=None)), chunks=chunks)
     brokers = (MetadataResponseBroker(node_id=1, host="broker", port=9092),)
-    world.broker_sends(response(METADATA, 12, MetadataResponse(brokers=brokers)), chunks=chunks)
-    (frame,) = world.at_client()
+    topics = tuple(MetadataResponseTopic(name=f"t-{each}") for each in range(9))
+    found = response(METADATA, 12, MetadataResponse(brokers=brokers, topics=topics))
+    world.client_sends(_opaque_request(2, b""))
+    world.broker_sends(found + _opaque_answer(2, b"x"), chunks=chunks, unread=unread)
+    frame, behind = world.at_client()
     _, answer = read_response(METADATA, 12, frame)
     assert [(each.host, each.port) for each in answer.brokers] == [(GATEWAY.host, GATEWAY.port)]
+    assert answer.topics == topics
+    assert behind == _opaque_answer(2, b"x")[4:]
 
 
 def test_answers_when_requests_are_pipelined_then_leave_in_order() -> None:

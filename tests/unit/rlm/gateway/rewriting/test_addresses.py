@@ -10,14 +10,22 @@ from rlm.gateway.rewriting.addresses import (
     rewrite_describe_cluster,
     rewrite_find_coordinator,
     rewrite_leader_endpoints,
-    rewrite_metadata,
+    scan_metadata,
 )
 from rlm.gateway.topology import GatewayTopology
 from rlm.wire.api import fetch, produce, share_acknowledge, share_fetch
 from rlm.wire.api.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from rlm.wire.api.find_coordinator import Coordinator, FindCoordinatorResponse
-from rlm.wire.api.metadata import MetadataResponse, MetadataResponseBroker
+from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseBroker
+from rlm.wire.frames import read_response, response_parts
 from tests.unit.rlm.gateway.gateway_world import OTHER, OWN, GatewayWorld
+
+
+def _through_scanner(response: MetadataResponse, world: GatewayWorld) -> MetadataResponse:
+    frame = b"".join(response_parts(METADATA, 12, response, correlation_id=1))[4:]
+    scanner = scan_metadata(12, len(frame), world.context())
+    _, read = read_response(METADATA, 12, b"".join(scanner.feed(memoryview(frame))))
+    return read
 
 
 def test_metadata_when_rewritten_then_names_gateways_and_keeps_all_else() -> None:
@@ -25,7 +33,7 @@ def test_metadata_when_rewritten_then_names_gateways_and_keeps_all_else() -> Non
     broker = MetadataResponseBroker(node_id=2, host="broker", port=9092, rack="a")
     response = MetadataResponse(brokers=(broker,), cluster_id="c", unknown_tags=((9, b"x"),))
 
-    rewritten = rewrite_metadata(response, GatewayWorld().context())
+    rewritten = _through_scanner(response, GatewayWorld())
 
     (found,) = rewritten.brokers
     assert (found.node_id, found.host, found.port, found.rack) == (2, OTHER.host, OTHER.port, "a")
@@ -95,4 +103,4 @@ def test_broker_when_led_to_directly_then_keeps_its_address() -> None:
     broker = MetadataResponseBroker(node_id=7, host="broker", port=9092)
     response = MetadataResponse(brokers=(broker,))
 
-    assert rewrite_metadata(response, world.context()) == response
+    assert _through_scanner(response, world) == response
