@@ -75,6 +75,9 @@ class Audit:
             self._add(f"trims {tip} to {offset} without the newest claim")
         if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
             self._add(f"trims {tip} to {offset}, which is not recorded")
+        group = self._world.share_groups.begun.get(tip)
+        if group is not None and max(group.offset, state.log_start_offset or 0) < offset:
+            self._add(f"trims {tip} to {offset}, a share group has come to {group.offset}")
         replica = self._world.hosts[process.ports.broker.node_id].replicas[tip]
         start_offset = max(replica.log_start_offset, state.log_start_offset or 0)
         if start_offset < offset:

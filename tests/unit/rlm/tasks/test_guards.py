@@ -12,8 +12,10 @@ from uuid import UUID
 
 import pytest
 
+from rlm.broker.share_groups import ShareGroupStart
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
 from rlm.tasks.copier import Copier, CopyOrder
+from rlm.tasks.ports import Ports
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import Event, SegmentEvent
 from rlmm.spi import PublishResult, SegmentRecord
@@ -27,6 +29,7 @@ from tests.segment_builder import build_batch, records
 from tests.twins.invariants import violations
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process
+from tests.twins.share_groups import MemoryShareGroups
 from tests.twins.world import TIP, World
 
 STARTED = SegmentState.COPY_SEGMENT_STARTED
@@ -173,6 +176,13 @@ class WithoutVerification(Process):
         return UnverifiedSource(outside.source)
 
 
+class WithoutShareGroups(Process):
+    """Without the question where share groups start."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
+
+
 def finished_is_never_known(world: World) -> None:
     """Objects are written, and the event that says so is not."""
     world.segments(2)
@@ -258,6 +268,14 @@ def cut_and_grown_after_the_last_byte(world: World) -> None:
     world.settle()
 
 
+def share_group_is_behind(world: World) -> None:
+    """A share group is slower than tiering."""
+    world.share_groups.begun[TIP] = ShareGroupStart(group="sharers", offset=13)
+    world.segments(3)
+    world.start()
+    world.settle()
+
+
 Story = Callable[[World], None]
 
 GUARDS: tuple[tuple[type[Process], Story, str], ...] = (
@@ -267,6 +285,7 @@ GUARDS: tuple[tuple[type[Process], Story, str], ...] = (
     (WithoutConfirmation, claimed_before_the_cut, "without the newest claim"),
     (WithoutTrimOnRecord, trimmed_once, "which is not recorded"),
     (WithoutVerification, cut_and_grown_after_the_last_byte, "with other bytes"),
+    (WithoutShareGroups, share_group_is_behind, "a share group has come to 13"),
 )
 
 
@@ -274,7 +293,7 @@ GUARDS: tuple[tuple[type[Process], Story, str], ...] = (
 def test_variant_when_its_guard_is_missing_then_an_invariant_breaks(
     variant: type[Process], story: Story, broken: str
 ) -> None:
-    """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R21."""
+    """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R8, R21."""
     world = World(process_type=variant)
 
     story(world)
@@ -284,7 +303,7 @@ def test_variant_when_its_guard_is_missing_then_an_invariant_breaks(
 
 @pytest.mark.parametrize("story", [story for _, story, _ in GUARDS])
 def test_product_when_it_meets_the_same_story_then_all_invariants_hold(story: Story) -> None:
-    """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R21."""
+    """Scenarios 14, 79, 80, 100, 105; R1, R2, R7, R8, R21."""
     world = World()
 
     story(world)
