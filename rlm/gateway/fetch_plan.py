@@ -22,6 +22,7 @@ NO_SESSION_ID = 0
 NO_SESSION_EPOCH = -1
 _FIRST_SESSION_EPOCH = 0
 _NO_EPOCH = -1
+_MAX_LOCAL_SHARE_BYTES = 1 << 20
 
 # A topic as this version of Fetch spells it, and a partition's number.
 FetchKey = tuple[str | UUID, int]
@@ -175,7 +176,10 @@ def _sent(asked: FetchPartition, tiered: TieredFetch | None) -> FetchPartition:
 
 
 def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:
-    """Of the byte budget what the remote partitions don't take, and at least an even share."""
+    """Of the byte budget what the remote partitions don't take, and at least an even share.
+
+    But little: the broker's part of such an answer is held whole.
+    """
     if not remote:
         return request.max_bytes
     remote_bytes = count = 0
@@ -185,4 +189,5 @@ def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[Fe
             if (topic_key(topic, version), each.partition) in remote:
                 remote_bytes += max(each.partition_max_bytes, 0)
     even_bytes = request.max_bytes * (count - len(remote)) // count
-    return min(request.max_bytes, max(request.max_bytes - remote_bytes, even_bytes, 1))
+    share_bytes = max(request.max_bytes - remote_bytes, even_bytes, 1)
+    return min(request.max_bytes, share_bytes, _MAX_LOCAL_SHARE_BYTES)

@@ -106,6 +106,15 @@ def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle
     assert local.records == b"local"
 
 
+def test_fetch_when_a_part_is_remote_then_the_broker_is_asked_for_little_of_the_others() -> None:
+    """Its part is held whole until the store was read, beside the budget of what is read of it."""
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(_fetch(8, max_bytes=50 << 20))
+    *_, sent = world.at_broker()
+    _, message = read_request(FETCH, _VERSION, sent)
+    assert message.max_bytes == 1 << 20
+
+
 def test_fetch_when_it_asks_for_more_than_a_fetch_may_get_then_asks_for_that() -> None:
     world = SessionWorld(facts={TIERED: _TRIMMED}, limits=SessionLimits(fetch_max_bytes=10_000))
     world.client_sends(_fetch(1, max_bytes=1 << 30))
