@@ -4,57 +4,34 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
 from rlm.config.sections import StorageConfig
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
-from rlm.gateway.context import Answering
 from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.server import GatewayParts
 from rlm.gateway.server_thread import ServerThread
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_facts import MetadataTierView
-from rlm.gateway.tier_reader import TierReader
 from rlm.gateway_limits import read_turns, server_limits, session_limits
 from rlm.gateway_metrics import GatewayMetrics, GatewaySources
 from rlm.gateway_security import note_host_acls, open_tls
 from rlm.gateway_stand import Ground, Stand, identity_of_host, take_stand
+from rlm.gateway_tier import GatewayTier, open_tier
 from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
-from rlm.outside import (
-    open_bootstrap,
-    open_chunk_storage,
-    open_metadata_cache,
-    open_metadata_topic,
-    storage_manager,
-)
-from rlm.remote_read.anomalies import ReadAnomalies
-from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
-from rlm.remote_read.reader import RemoteLogReader
-from rlm.remote_read.segment_parts import SegmentPart
-from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.system_clock import SystemClock
+from rlm.outside import open_bootstrap, open_chunk_storage
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlmm.events import ProcessRole
-from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.topic.event_topic import EventTopic
-from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
-from rsm.segment.clock import Clock
-from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.observed import ObservedChunkStorage
 
 _END_CONNECTIONS_MS = 6_000
-_REWRITES_AT_ONCE = 32
 
 
 def build_gateway(
@@ -72,7 +49,7 @@ def build_gateway(
     files show at once. Nothing has been asked of the cluster.
     """
     identity = identity_of_host(config)
-    tier = _open_tier(config, metrics, open_store(config.storage), worker)
+    tier = open_tier(config, metrics, open_store(config.storage), worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     stand = take_stand(
@@ -88,20 +65,7 @@ def build_gateway(
             unserved=metrics.gateway_brokers_without_door.set,
         )
     )
-    facts = LiveFacts(
-        stand.front,
-        cluster=cluster,
-        metadata=tier.metadata,
-        positions=lambda: tier.metadata.metrics().positions,
-        timestamps=tier.timestamps(),
-        answering=Answering(
-            pool=tier.answer_pool,
-            clock=tier.clock,
-            timeout_ms=config.gateway_limits.list_offsets_timeout_ms,
-        ),
-        new_id=fresh_id,
-        clock=tier.clock,
-    )
+    facts = _facts(tier, stand, cluster)
     parts = _parts(config, tier, facts, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
@@ -125,88 +89,21 @@ def build_gateway(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tier:
-    """What is stored, and what reads it.
-
-    `store_pool` reads the store and does nothing else, `ask_pool` begins fetches. Rewrites run in
-    `rewrite_pool`, where they mostly wait for the answers that `answer_pool` finds: none of them
-    keeps a fetch waiting.
-    """
-
-    clock: Clock
-    topic: EventTopic
-    metadata: TopicBasedRemoteLogMetadataManager
-    storage: RemoteStorageManager
-    store_pool: ThreadPoolExecutor
-    ask_pool: ThreadPoolExecutor
-    rewrite_pool: ThreadPoolExecutor
-    answer_pool: ThreadPoolExecutor
-    resources: ExitStack
-
-    def timestamps(self) -> RemoteTimestamps:
-        reader = RemoteLogReader(self.metadata, self.storage, self.store_pool)
-        return RemoteTimestamps(self.metadata, self.storage, reader)
-
-
-def _open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> _Tier:
-    clock = SystemClock()
-    thread_count = config.gateway.reader_thread_count
-    topic = open_metadata_topic(config.cluster, config.metadata)
-    tier = _Tier(
-        clock=clock,
-        topic=topic,
-        metadata=TopicBasedRemoteLogMetadataManager(
-            topic,
-            open_metadata_cache(config.metadata, _cache_directory(config, worker)),
-            clock,
-            ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
-        ),
-        storage=storage_manager(
-            config.storage,
-            ObservedChunkStorage(
-                store,
-                lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
-            ),
-        ),
-        store_pool=ThreadPoolExecutor(thread_count, "store-reader"),
-        ask_pool=ThreadPoolExecutor(thread_count, "tier-asker"),
-        rewrite_pool=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
-        answer_pool=ThreadPoolExecutor(thread_count, "rewrite-asker"),
-        resources=ExitStack(),
-    )
-    tier.resources.callback(tier.storage.close)
-    tier.resources.callback(tier.metadata.close)
-    for pool in (tier.store_pool, tier.ask_pool, tier.rewrite_pool, tier.answer_pool):
-        tier.resources.callback(pool.shutdown, wait=False, cancel_futures=True)
-    return tier
-
-
-def _cache_directory(config: Config, worker: int) -> Path:
-    """Of its own for each process: a cache has one writer."""
-    name = "cache" if worker == 1 else f"cache-{worker}"
-    return config.host.state_dir / "gateway" / name
-
-
-def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> GatewayParts:
-    settings = config.gateway
-    tls = open_tls(config, tier.clock, metrics)
-    anomalies = ReadAnomalies()
-    cache = ChunkCache[SegmentPart](
-        executor=tier.store_pool,
-        clock=tier.clock,
-        settings=ChunkCacheSettings(
-            budget_bytes=settings.chunk_cache_bytes,
-            concurrent_reads=settings.reader_thread_count,
-        ),
-    )
-    fetcher = RemoteFetcher(
+def _facts(tier: GatewayTier, stand: Stand, cluster: Bootstrap) -> LiveFacts:
+    return LiveFacts(
+        stand.front,
+        cluster=cluster,
         metadata=tier.metadata,
-        storage=tier.storage,
-        cache=cache,
-        anomalies=anomalies,
-        settings=RemoteFetchSettings(chunk_bytes=settings.chunk_bytes),
+        positions=lambda: tier.metadata.metrics().positions,
+        timestamps=tier.timestamps,
+        answering=tier.answering,
+        new_id=fresh_id,
+        clock=tier.clock,
     )
+
+
+def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics) -> GatewayParts:
+    tls = open_tls(config, tier.clock, metrics)
     parts = GatewayParts(
         session=SessionParts(
             context=facts.context,
@@ -215,11 +112,11 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
             clock=tier.clock,
             limits=session_limits(config),
         ),
-        tier=TierReader(tier.metadata, fetcher),
-        pool=tier.ask_pool,
-        rewrite_pool=tier.rewrite_pool,
+        tier=tier.reader,
+        pool=tier.pools.asks,
+        rewrite_pool=tier.pools.rewrites,
         turns=read_turns(config, tier.clock),
-        is_pressed=lambda: cache.state().waiting_count > 0,
+        is_pressed=lambda: tier.cache.state().waiting_count > 0,
         client_tls=tls.towards_clients,
         upstream_tls=tls.towards_brokers,
         limits=server_limits(config),
@@ -227,9 +124,9 @@ def _parts(config: Config, tier: _Tier, facts: LiveFacts, metrics: Metrics) -> G
     sources = GatewaySources(
         counts=parts.counts,
         turns=parts.turns,
-        anomalies=anomalies.counts,
-        cache=cache.state,
-        cache_budget_bytes=settings.chunk_cache_bytes,
+        anomalies=tier.anomalies.counts,
+        cache=tier.cache.state,
+        cache_budget_bytes=config.gateway.chunk_cache_bytes,
     )
     metrics.registry.register(GatewayMetrics(sources))
     metrics.registry.register(MetadataCollector(tier.metadata.metrics))

@@ -140,7 +140,7 @@ def _remote_tier(session: Session, stack: ExitStack) -> RemoteTier | None:
     stack.callback(storage.close)
     executor = stack.enter_context(ThreadPoolExecutor(_FETCH_THREADS, "remote-fetch"))
     reader = RemoteLogReader(session.metadata, storage, executor, ReadSettings())
-    timestamps = RemoteTimestamps(session.metadata, storage, reader)
+    timestamps = RemoteTimestamps(session.metadata, reader)
     return RemoteTier(storage=storage, reader=reader, timestamps=timestamps)
 
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.segment_cursor import SegmentCursor, StoredBatches
-from rlm.remote_read.segment_parts import read_indexes, read_stored
+from rlm.remote_read.segment_parts import read_indexes, read_stored, read_time_index
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.indexes import OffsetIndexEntry
+from rsm.segment.indexes import OffsetIndexEntry, TimeIndex
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.spi import RemoteStorageManager
 
@@ -96,6 +97,10 @@ class RemoteLogReader:
         """Read from the batch that holds `from_offset` on; the last run may pass `end_offset`."""
         placed = self._placed(topic_id_partition, from_offset, end_offset)
         return RemoteScan(self._fetch_ahead(self._requests(placed)), from_offset, end_offset)
+
+    def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
+        """A segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
+        return read_time_index(self._storage, metadata)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
         """Read one segment to the end of its readable part."""

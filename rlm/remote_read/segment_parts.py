@@ -16,7 +16,7 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import id_to_text
-from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
+from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange, OffsetRange
@@ -50,7 +50,7 @@ class SegmentIndexes:
         )
 
 
-SegmentPart = SegmentChunk | SegmentIndexes
+SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
 
 class SegmentParts:
@@ -156,3 +156,9 @@ def read_indexes(
         offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
         aborted_transactions=storage.fetch_aborted_transactions(metadata),
     )
+
+
+def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
+    """A segment's time index, checked. Raises NotFoundError, CorruptError, RetriableError."""
+    data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
+    return TimeIndex.parse(data, offsets=metadata.offsets)

@@ -6,18 +6,19 @@ not looked into, and what lies outside the lineage or below the log start never 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import readable_ranges
-from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.segment_cursor import StoredBatches
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.batch import NO_TIMESTAMP, BatchHeader, scan_batches
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import TimeIndex
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.records import decode_records
-from rsm.spi import IndexType, RemoteStorageManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +30,21 @@ class FoundRecord:
     leader_epoch: int | None
 
 
-class RemoteTimestamps:
-    """Answers over stored segments. Thread-safe. All methods raise as `RemoteLogReader.scan`."""
+class SegmentReader(Protocol):
+    """Reads stored segments (RemoteLogReader, CachedSegments). Thread-safe, blocking."""
 
-    def __init__(
-        self,
-        metadata: RemoteLogMetadataManager,
-        storage: RemoteStorageManager,
-        reader: RemoteLogReader,
-    ) -> None:
+    def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
+        """A segment's whole time index, checked."""
+
+    def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterable[StoredBatches]:
+        """Runs of its batches, from the one that holds `from_offset` to what may be read last."""
+
+
+class RemoteTimestamps:
+    """Answers over stored segments. Thread-safe. All methods raise as the reader does."""
+
+    def __init__(self, metadata: RemoteLogMetadataManager, reader: SegmentReader) -> None:
         self._metadata = metadata
-        self._storage = storage
         self._reader = reader
 
     def offset_since(self, topic_id_partition: TopicIdPartition, timestamp_ms: int) -> int | None:
@@ -103,10 +108,7 @@ class RemoteTimestamps:
         return best
 
     def _in_segment(self, stored: StoredRange, timestamp_ms: int) -> FoundRecord | None:
-        offsets = stored.metadata.offsets
-        index = TimeIndex.parse(
-            self._storage.fetch_index(stored.metadata, IndexType.TIMESTAMP), offsets=offsets
-        )
+        index = self._reader.time_index(stored.metadata)
         from_offset = max(index.lookup(timestamp_ms).offset, stored.offsets.start_offset)
         if from_offset not in stored.offsets:
             return None

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -29,8 +29,8 @@ from rlm.gateway.topology import GatewayTopology
 from rlm.gateway_security import GatewayTls
 from rlm.outside import storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.cached_segments import CachedSegments
 from rlm.remote_read.fetcher import RemoteFetcher
-from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.system_clock import SystemClock
@@ -92,13 +92,7 @@ def running_gateway(
     broker = broker or host.cluster.broker
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
-    with (
-        host.metadata() as metadata,
-        ThreadPoolExecutor(8) as pool,
-        ThreadPoolExecutor(8) as reads,
-        ThreadPoolExecutor(8) as rewrites,
-        ThreadPoolExecutor(8) as asks,
-    ):
+    with host.metadata() as metadata, _pools(4) as (pool, reads, rewrites, asks):
         answering = Answering(pool=asks, clock=SystemClock(), timeout_ms=list_offsets_timeout_ms)
         manager = storage_manager(host.config.storage, storage)
         tier = _tier(metadata, manager, reads, cache_bytes)
@@ -122,21 +116,32 @@ def running_gateway(
             upstream_tls=tls.towards_brokers,
             limits=server_limits or ServerLimits(),
         )
-        port = upstream_port or broker.port
-        there = (HostPort(host=upstream_host, port=port),)
+        there = (HostPort(host=upstream_host, port=upstream_port or broker.port),)
         door = _door(listener, there, names, broker.node_id)
         with _serving(GatewayServer(parts), door):
-            yield RunningGateway(
-                bootstrap_servers=str(address),
-                counts=parts.counts,
-                turns=parts.turns,
-                local_starts=session.local_starts,
-                anomalies=tier.anomalies,
-                cache=tier.cache,
-                metadata=metadata,
-            )
+            yield _seen(str(address), parts, tier, metadata)
         if own:
             storage.close()
+
+
+def _seen(
+    address: str, parts: GatewayParts, tier: _Tier, metadata: RemoteLogMetadataManager
+) -> RunningGateway:
+    return RunningGateway(
+        bootstrap_servers=address,
+        counts=parts.counts,
+        turns=parts.turns,
+        local_starts=parts.session.local_starts,
+        anomalies=tier.anomalies,
+        cache=tier.cache,
+        metadata=metadata,
+    )
+
+
+@contextmanager
+def _pools(count: int) -> Iterator[list[ThreadPoolExecutor]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(ThreadPoolExecutor(8)) for _ in range(count)]
 
 
 def _door(
@@ -165,10 +170,11 @@ def _tier(
     cache = ChunkCache[SegmentPart](
         executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=cache_bytes)
     )
-    reader = RemoteLogReader(metadata, storage, reads)
+    fetcher = RemoteFetcher(metadata=metadata, storage=storage, cache=cache, anomalies=anomalies)
+    segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)
     return _Tier(
-        fetcher=RemoteFetcher(metadata=metadata, storage=storage, cache=cache, anomalies=anomalies),
-        timestamps=RemoteTimestamps(metadata, storage, reader),
+        fetcher=fetcher,
+        timestamps=RemoteTimestamps(metadata, segments),
         anomalies=anomalies,
         cache=cache,
     )

@@ -66,7 +66,7 @@ class GatewayWorld:
             topology=self.topology,
             topics=self.topics,
             metadata=self.metadata,
-            timestamps=RemoteTimestamps(self.metadata, remote.storage, reader),
+            timestamps=RemoteTimestamps(self.metadata, reader),
             answering=Answering(pool=InlineExecutor(), clock=remote.clock, timeout_ms=8_000),
             new_id=remote._id,
         )

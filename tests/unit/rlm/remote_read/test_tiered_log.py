@@ -61,7 +61,7 @@ def tiered(
     remote = RemoteTier(
         storage=world.storage,
         reader=reader,
-        timestamps=RemoteTimestamps(world.metadata, world.storage, reader),
+        timestamps=RemoteTimestamps(world.metadata, reader),
     )
     return TieredLog(
         TIP,

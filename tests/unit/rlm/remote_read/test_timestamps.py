@@ -21,7 +21,7 @@ BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecon
 
 
 def offset_since(world: RemoteWorld, timestamp_ms: int) -> int | None:
-    timestamps = RemoteTimestamps(world.metadata, world.storage, world.reader())
+    timestamps = RemoteTimestamps(world.metadata, world.reader())
     return timestamps.offset_since(TIP, timestamp_ms)
 
 

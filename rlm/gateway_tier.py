@@ -1,0 +1,139 @@
+"""What a gateway knows of the store and reads of it, put together from a configuration."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.config.load import Config
+from rlm.gateway.context import Answering
+from rlm.gateway.tier_reader import TierReader
+from rlm.metrics import Metrics
+from rlm.outside import open_metadata_cache, open_metadata_topic, storage_manager
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.cached_segments import CachedSegments
+from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
+from rlm.remote_read.segment_parts import SegmentPart
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rlm.system_clock import SystemClock
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic
+from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.segment.clock import Clock
+from rsm.spi import RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.observed import ObservedChunkStorage
+
+_REWRITES_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pools:
+    """Threads. `store` reads the store and does nothing else, `asks` begins fetches.
+
+    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds: neither keeps a
+    fetch waiting.
+    """
+
+    store: ThreadPoolExecutor
+    asks: ThreadPoolExecutor
+    rewrites: ThreadPoolExecutor
+    answers: ThreadPoolExecutor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTier:
+    """All of it that outlives a connection; `resources` ends it."""
+
+    clock: Clock
+    topic: EventTopic
+    metadata: TopicBasedRemoteLogMetadataManager
+    pools: _Pools
+    cache: ChunkCache[SegmentPart]
+    anomalies: ReadAnomalies
+    reader: TierReader
+    timestamps: RemoteTimestamps
+    answering: Answering
+    resources: ExitStack
+
+
+def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> GatewayTier:
+    """Takes over the store. `worker` tells the processes of one gateway apart, from 1 on."""
+    clock = SystemClock()
+    topic = open_metadata_topic(config.cluster, config.metadata)
+    metadata = TopicBasedRemoteLogMetadataManager(
+        topic,
+        open_metadata_cache(config.metadata, _cache_directory(config, worker)),
+        clock,
+        ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
+    )
+    storage = _observed(config, metrics, store)
+    pools = _pools(config.gateway.reader_thread_count)
+    cache = _chunk_cache(config, pools.store, clock)
+    anomalies = ReadAnomalies()
+    fetcher = RemoteFetcher(
+        metadata=metadata,
+        storage=storage,
+        cache=cache,
+        anomalies=anomalies,
+        settings=RemoteFetchSettings(chunk_bytes=config.gateway.chunk_bytes),
+    )
+    segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)
+    timeout_ms = config.gateway_limits.list_offsets_timeout_ms
+    resources = ExitStack()
+    resources.callback(storage.close)
+    resources.callback(metadata.close)
+    for pool in (pools.store, pools.asks, pools.rewrites, pools.answers):
+        resources.callback(pool.shutdown, wait=False, cancel_futures=True)
+    return GatewayTier(
+        clock=clock,
+        topic=topic,
+        metadata=metadata,
+        pools=pools,
+        cache=cache,
+        anomalies=anomalies,
+        reader=TierReader(metadata, fetcher),
+        timestamps=RemoteTimestamps(metadata, segments),
+        answering=Answering(pool=pools.answers, clock=clock, timeout_ms=timeout_ms),
+        resources=resources,
+    )
+
+
+def _pools(thread_count: int) -> _Pools:
+    return _Pools(
+        store=ThreadPoolExecutor(thread_count, "store-reader"),
+        asks=ThreadPoolExecutor(thread_count, "tier-asker"),
+        rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
+        answers=ThreadPoolExecutor(thread_count, "rewrite-asker"),
+    )
+
+
+def _observed(config: Config, metrics: Metrics, store: ChunkStorage) -> RemoteStorageManager:
+    return storage_manager(
+        config.storage,
+        ObservedChunkStorage(
+            store,
+            lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
+        ),
+    )
+
+
+def _chunk_cache(
+    config: Config, executor: ThreadPoolExecutor, clock: Clock
+) -> ChunkCache[SegmentPart]:
+    return ChunkCache[SegmentPart](
+        executor=executor,
+        clock=clock,
+        settings=ChunkCacheSettings(
+            budget_bytes=config.gateway.chunk_cache_bytes,
+            concurrent_reads=config.gateway.reader_thread_count,
+        ),
+    )
+
+
+def _cache_directory(config: Config, worker: int) -> Path:
+    """Of its own for each process: a cache has one writer."""
+    name = "cache" if worker == 1 else f"cache-{worker}"
+    return config.host.state_dir / "gateway" / name
