@@ -16,6 +16,7 @@ from rlmm.events import TopicPolicy
 from rlmm.follower import Follower
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.spi import (
+    ChangedPartitions,
     NewerRecord,
     PartitionState,
     Readiness,
@@ -40,6 +41,9 @@ class CachedAnswers(RemoteLogMetadataManager):
 
     def readiness(self) -> Readiness:
         return self._follower.readiness
+
+    def changed_partitions(self, since_count: int) -> ChangedPartitions:
+        return self._cache.changes.since(since_count)
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         return self._answer(

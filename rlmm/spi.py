@@ -120,6 +120,21 @@ class Registration:
     heartbeat_ms: int
 
 
+class PartitionPlace(NamedTuple):
+    """A partition by its topic's id alone."""
+
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPartitions:
+    """The partitions of which anything changed up to `count`; None: it may be any."""
+
+    count: int
+    places: frozenset[PartitionPlace] | None
+
+
 class NotReady(Enum):
     """What keeps the metadata from being ready; the value is its name in metrics."""
 
@@ -219,6 +234,13 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def broker_time_ms(self) -> int:
         """A lower bound of the broker's clock: the newest LogAppendTime applied. 0 if none."""
+
+    @abstractmethod
+    def changed_partitions(self, since_count: int) -> ChangedPartitions:
+        """What changed since an earlier answer's count, 0 for the first time; never waits.
+
+        What was looked up behind an answer of this, and is not in the next, is still so.
+        """
 
     @abstractmethod
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:

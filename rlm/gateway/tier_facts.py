@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rlm.remote_read.locate import log_start_of
-from rlmm.spi import RemoteLogMetadataManager
+from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.ids import TopicIdPartition
 
-_MAX_AGE_MS = 250
 _LIMIT_COUNT = 50_000
 
 
@@ -46,26 +45,42 @@ class TierView(Protocol):
 
 
 class MetadataTierView:
-    """From this process' copy of the metadata, each looked up a few times a second at most.
+    """From this process' copy of the metadata, each looked up again only when it has changed.
 
-    Used by one loop; not thread-safe. Memory: three numbers for each partition that is read.
+    A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
+    one loop; not thread-safe. Memory: three numbers for each partition that is read.
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
         self._metadata = metadata
         self._clock = clock
-        self._known: dict[TopicIdPartition, tuple[int, TierFacts]] = {}
+        self._known: dict[PartitionPlace, TierFacts] = {}
+        self._seen_count = 0
+        self._seen_ms = -1
 
     def facts(self, partition: TopicIdPartition) -> TierFacts:
-        now_ms = self._clock.monotonic_ms()
-        known = self._known.get(partition)
-        if known is not None and now_ms - known[0] <= _MAX_AGE_MS:
-            return known[1]
+        self._forget_changed()
+        place = PartitionPlace(partition.topic_id, partition.partition)
+        known = self._known.get(place)
+        if known is not None:
+            return known
         facts = self._look_up(partition)
         if len(self._known) >= _LIMIT_COUNT:
             self._known.clear()
-        self._known[partition] = (now_ms, facts)
+        self._known[place] = facts
         return facts
+
+    def _forget_changed(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms == self._seen_ms:
+            return
+        changed = self._metadata.changed_partitions(self._seen_count)
+        if changed.places is None:
+            self._known.clear()
+        else:
+            for place in changed.places:
+                self._known.pop(place, None)
+        self._seen_count, self._seen_ms = changed.count, now_ms
 
     def _look_up(self, partition: TopicIdPartition) -> TierFacts:
         state = self._metadata.partition_state(partition)

@@ -27,6 +27,7 @@ from rlmm.cache.keys import (
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
 from rlmm.cache.overlay import Overlay
+from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions
 from rlmm.cache.segment_index import (
     epoch_segments,
@@ -70,6 +71,7 @@ class MetadataCache:
 
     def __init__(self, store: OrderedStore) -> None:
         self._store = store
+        self.changes = PartitionChanges()
 
     def identity(self) -> TopicIdentity | None:
         """Which topic this was folded from; None if new or of another schema."""
@@ -91,14 +93,18 @@ class MetadataCache:
         batch.clear_tables()
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
         self._store.write(batch)
+        self.changes.all_changed()
 
     def drop(self, metadata_partitions: Collection[int], partition_count: int) -> None:
         """Forget some metadata partitions of the topic, as if they had never been read; atomic."""
         drop_partitions(self._store, metadata_partitions, partition_count)
+        self.changes.all_changed()
 
     def set_aside(self, stored: TopicIdentity) -> str:
         """Forget everything, as if new. Returns where it is kept; empty if it is not kept."""
-        return self._store.set_aside(stored.topic_id)
+        kept = self._store.set_aside(stored.topic_id)
+        self.changes.all_changed()
+        return kept
 
     def size(self) -> StoreSize:
         """What the cache takes on disk and in memory, and how many rows it has."""
@@ -112,10 +118,11 @@ class MetadataCache:
         """Open the store again if it failed; what was written is kept. RetriableError."""
         if self._store.failure():
             self._store.reopen()
+            self.changes.all_changed()
 
     def overlay(self) -> Overlay:
         """A view for folding a batch of records into this cache."""
-        return Overlay(self._store)
+        return Overlay(self._store, self.changes)
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
         """What is kept of a segment, its records' ids included."""

@@ -25,6 +25,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
+from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.events import RemotePartitionDeleteState, TopicPolicyChanged
 from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
@@ -39,12 +40,15 @@ _NO_ROWS: _Rows = {}
 class Overlay:
     """A FoldState over a store. Memory: the segments and partitions of one batch."""
 
-    def __init__(self, store: OrderedStore) -> None:
+    def __init__(self, store: OrderedStore, changes: PartitionChanges) -> None:
+        """`changes` is told what a commit has changed."""
         self._store = store
+        self._changes = changes
         self._stored: dict[bytes, SegmentEntry | None] = {}
         self._segments: dict[bytes, SegmentEntry | None] = {}
         self._partitions: dict[bytes, PartitionState] = {}
         self._changed_partitions: set[bytes] = set()
+        self._touched: set[bytes] = set()
         self._deletions: dict[bytes, RemotePartitionDeleteState | None] = {}
         self._others: dict[tuple[Table, bytes], bytes | None] = {}
 
@@ -59,6 +63,7 @@ class Overlay:
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
         """`segment_entry` was asked for it before."""
         self._segments[subject] = entry
+        self._touched.add(subject[:PARTITION_SUBJECT_BYTES])
 
     def partition_state(self, subject: bytes) -> PartitionState:
         state = self._partitions.get(subject)
@@ -71,6 +76,7 @@ class Overlay:
     def put_partition(self, subject: bytes, state: PartitionState) -> None:
         self._partitions[subject] = state
         self._changed_partitions.add(subject)
+        self._touched.add(subject)
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
         # Asked once for each new segment: kept apart, a partition that lives costs next to nothing.
@@ -81,6 +87,7 @@ class Overlay:
 
     def put_partition_deletion(self, subject: bytes, deletion: RemotePartitionDeleteState) -> None:
         self._deletions[subject] = deletion
+        self._touched.add(subject)
         value = values.deletion_to_bytes(deletion)
         self._others[Table.PARTITIONS, deletion_key(subject)] = value
 
@@ -123,6 +130,7 @@ class Overlay:
             key = position_key(partition)
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
         self._store.write(batch)
+        self._changes.changed(self._touched)
 
     def _put_spans(self, batch: StoreBatch, table: Table, spans: dict[bytes, int]) -> None:
         for prefix, span in spans.items():

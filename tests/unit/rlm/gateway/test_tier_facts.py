@@ -31,3 +31,24 @@ def test_log_start_when_asked_for_by_either_then_is_one(
     assert facts.log_start(local_start) == expected
     if not is_stored:
         assert expected == max(local_start, recorded or 0)
+
+
+def test_facts_when_nothing_changed_then_are_not_looked_up_again() -> None:
+    """A fetch may name all partitions of a broker, twice a second."""
+    world = GatewayWorld()
+    world.remote.claim()
+    world.remote.advance_log_start(40)
+    assert world.metadata.caught_up(TIP)
+    view = MetadataTierView(world.metadata, world.remote.clock)
+
+    before = view.facts(TIP)
+    world.remote.clock.now_ms += 3_600_000
+    unchanged = view.facts(TIP)
+    world.remote.advance_log_start(200)
+    assert world.metadata.caught_up(TIP)
+    world.remote.clock.now_ms += 1
+    changed = view.facts(TIP)
+
+    assert before.recorded_start_offset == 40
+    assert unchanged is before
+    assert changed.recorded_start_offset == 200

@@ -1,0 +1,55 @@
+"""PartitionChanges: whose metadata changed lately, for who keeps what was made of it.
+
+Owns no metadata: whoever changes the cache tells it, after the change can be read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from threading import Lock
+from uuid import UUID
+
+from rlmm.spi import ChangedPartitions, PartitionPlace
+
+_REMEMBERED_COUNT = 10_000
+_ID_BYTES = 16
+
+
+class PartitionChanges:
+    """Thread-safe. Memory: the last `remembered_count` changes."""
+
+    def __init__(self, remembered_count: int = _REMEMBERED_COUNT) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._last: deque[bytes] = deque(maxlen=remembered_count)
+
+    def changed(self, subjects: Iterable[bytes]) -> None:
+        """These partitions' subjects (rlmm/record_keys.py) changed."""
+        with self._lock:
+            for subject in subjects:
+                self._last.append(subject)
+                self._count += 1
+
+    def all_changed(self) -> None:
+        """Anything may have changed."""
+        with self._lock:
+            self._last.clear()
+            self._count += 1
+
+    def since(self, count: int) -> ChangedPartitions:
+        """What changed since `count` was the answer's count."""
+        with self._lock:
+            new_count = self._count - count
+            if new_count > len(self._last):
+                return ChangedPartitions(count=self._count, places=None)
+            found = ChangedPartitions(count=self._count, places=frozenset())
+            subjects = list(islice(reversed(self._last), new_count))
+        return replace(found, places=frozenset(map(_place, subjects))) if subjects else found
+
+
+def _place(subject: bytes) -> PartitionPlace:
+    topic_id, partition = subject[:_ID_BYTES], subject[_ID_BYTES:]
+    return PartitionPlace(UUID(bytes=topic_id), int.from_bytes(partition, "big"))
