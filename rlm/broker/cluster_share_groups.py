@@ -137,12 +137,12 @@ def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
 def _start(
     group: str, row: DescribeShareGroupOffsetsResponsePartition
 ) -> ShareGroupStart | TieredStorageError | None:
-    """None for what is not there any more, or where the group has not begun."""
+    """None for what is not there any more."""
     if row.error_code in _GONE:
         return None
     if row.error_code != ErrorCode.NONE:
         return error_of(row.error_code, group=group, reason=row.error_message)
-    return ShareGroupStart(group=group, offset=row.start_offset) if row.start_offset >= 0 else None
+    return ShareGroupStart(group=group, offset=row.start_offset)
 
 
 def _lowest(rows: Iterable[_Row]) -> PartitionResults[ShareGroupStart]:

@@ -13,7 +13,11 @@ from rlm.broker.partition_results import PartitionResults
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupStart:
-    """What a group has not done with begins at `offset`."""
+    """What a group has not done with begins at `offset`.
+
+    -1 while that is not on record: until its first acknowledgement only the partition's leader
+    knows where a group began, though its members may hold records already.
+    """
 
     group: str
     offset: int
@@ -24,7 +28,7 @@ class ShareGroups(ABC):
 
     @abstractmethod
     def starts(self) -> PartitionResults[ShareGroupStart]:
-        """Of each partition that groups have begun to read, the group that starts lowest.
+        """Of each partition that groups read, the group that starts lowest.
 
         A partition fails if any group's start in it can't be told. Raises RetriableError if
         brokers can't be asked now or a right is missing, UnsupportedError if they list share groups

@@ -20,7 +20,7 @@ def hold_for_share_groups(
 ) -> TrimDecision:
     """Cut a trim down to the last segment base at or below the lowest group's start.
 
-    `start` None says that no group has begun to read the partition, an error that nobody knows.
+    `start` None says that no group reads the partition, an error that nobody knows.
     """
     expired = expired_end(view) or 0
     if start is None or decision.offset is None or decision.offset <= expired:

@@ -37,7 +37,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """`start_offset` is the first that is not done with, -1 if the group has not begun here."""
+    """`start_offset` is the first that is not done with, -1 before any was."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     start_offset: int = wire(WireType.INT64, "0+")

@@ -139,10 +139,15 @@ def test_starts_when_coordinators_may_not_be_seen_then_every_broker_is_asked() -
     assert set(groups.starts().succeeded) == {partition(0)}
 
 
-def test_starts_when_a_group_has_not_begun_or_is_gone_then_left_out() -> None:
+def test_starts_when_a_group_has_acknowledged_nothing_then_it_is_the_lowest() -> None:
+    """R8: it may hold records that its coordinator knows nothing of."""
+    groups, _ = _share_groups({"a": (_row(0),), "b": (_row(-1),)}, {})
+    assert groups.starts().succeeded == {partition(0): ShareGroupStart(group="b", offset=-1)}
+
+
+def test_starts_when_a_group_or_its_topic_is_gone_then_left_out() -> None:
     groups, _ = _share_groups(
         {
-            "unbegun": (_row(-1),),
             "of a deleted topic": (_row(0, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),),
             "deleted": ErrorCode.GROUP_ID_NOT_FOUND,
         },

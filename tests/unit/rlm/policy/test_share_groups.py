@@ -48,6 +48,12 @@ def test_trim_when_a_group_starts_inside_the_first_segment_then_nothing() -> Non
     assert (decision.offset, _reason(decision)) == (None, "share_group")
 
 
+def test_trim_when_a_group_has_acknowledged_nothing_then_nothing() -> None:
+    """R8."""
+    decision = _decide(-1)
+    assert (decision.offset, _reason(decision)) == (None, "share_group")
+
+
 def test_trim_when_a_group_starts_below_the_local_start_then_nothing() -> None:
     """R8: somebody else moved the local start."""
     decision = _decide(50, Given(segments=stored_up_to(1000), local_start=200))
@@ -75,7 +81,7 @@ def test_trim_when_data_has_expired_then_it_goes_whoever_reads() -> None:
     assert (unknown.offset, _reason(unknown)) == (350, "share_groups_unknown")
 
 
-@given(start=st.integers(0, 1100), local_start=st.integers(0, 9), log_start=st.integers(0, 1000))
+@given(start=st.integers(-1, 1100), local_start=st.integers(0, 9), log_start=st.integers(0, 1000))
 def test_trim_when_a_group_starts_anywhere_then_never_past_it_and_at_a_base(
     start: int, local_start: int, log_start: int
 ) -> None:
