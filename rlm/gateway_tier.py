@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rlm.config.load import Config
 from rlm.gateway.context import Answering
-from rlm.gateway.tier_reader import TierReader
+from rlm.gateway.tier_reader import LEAST_CATCH_UP_MS, TierReader
 from rlm.metrics import Metrics
 from rlm.outside import open_metadata_cache, open_metadata_topic, storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
@@ -81,6 +81,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         settings=RemoteFetchSettings(chunk_bytes=config.gateway.chunk_bytes),
     )
     segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)
+    catch_up_ms = max(config.gateway.fetch_max_wait_ms, LEAST_CATCH_UP_MS)
     timeout_ms = config.gateway_limits.list_offsets_timeout_ms
     resources = ExitStack()
     resources.callback(storage.close)
@@ -94,7 +95,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         pools=pools,
         cache=cache,
         anomalies=anomalies,
-        reader=TierReader(metadata, fetcher),
+        reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
         answering=Answering(pool=pools.answers, clock=clock, timeout_ms=timeout_ms),
         resources=resources,

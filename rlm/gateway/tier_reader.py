@@ -24,6 +24,9 @@ from rsm.segment.errors import RetriableError
 _STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
 _OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
 
+# Several times what it takes where all is well, so that a slow topic makes nobody fail for ever.
+LEAST_CATCH_UP_MS = 2_000
+
 
 class Fetcher(Protocol):
     """Reads the store (rlm.remote_read.fetcher.RemoteFetcher). Thread-safe."""
@@ -39,11 +42,21 @@ class Fetcher(Protocol):
 
 
 class TierReader:
-    """Thread-safe. `begin` and `absent` may block on the metadata topic, none on the store."""
+    """Thread-safe. `begin` and `absent` may block on the metadata topic, none on the store.
 
-    def __init__(self, metadata: RemoteLogMetadataManager, fetcher: Fetcher) -> None:
+    For `catch_up_ms` at most: fetches that need nothing of the topic use the same threads.
+    """
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        fetcher: Fetcher,
+        *,
+        catch_up_ms: int = LEAST_CATCH_UP_MS,
+    ) -> None:
         self._metadata = metadata
         self._fetcher = fetcher
+        self._catch_up_ms = catch_up_ms
 
     def begin(
         self, read: RemoteRead, *, read_committed: bool, client: Hashable
@@ -115,7 +128,7 @@ class TierReader:
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
 
     def _catch_up(self, read: RemoteRead) -> None:
-        if not self._metadata.caught_up(read.topic_id_partition):
+        if not self._metadata.caught_up(read.topic_id_partition, timeout_ms=self._catch_up_ms):
             raise RetriableError(
                 "metadata topic can't be followed to its end", partition=read.topic_id_partition
             )

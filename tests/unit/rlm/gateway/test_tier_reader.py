@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from concurrent.futures import Future
 
 import pytest
@@ -13,9 +13,11 @@ from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 from tests.unit.rlm.remote_read.remote_world import TIP, segment_of
 
@@ -270,3 +272,27 @@ def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
     assert TierReader(world.metadata, fetcher).ready(read, read_committed=True, client=1) is None
 
     assert fetcher.asked == []
+
+
+class _Behind(TopicBasedRemoteLogMetadataManager):
+    """Never catches up; notes how long it was given."""
+
+    def __init__(self) -> None:
+        self.timeouts_ms: list[int | None] = []
+
+    def those_caught_up(
+        self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
+    ) -> frozenset[TopicIdPartition]:
+        self.timeouts_ms.append(timeout_ms)
+        return frozenset()
+
+
+def test_begin_when_the_topic_is_not_followed_in_time_then_waits_no_longer() -> None:
+    """Who needs the end of the metadata topic does not keep others from their reads for long."""
+    metadata = _Behind()
+    reader = TierReader(metadata, _Fetcher(), catch_up_ms=300)
+
+    with pytest.raises(RetriableError, match="followed to its end"):
+        reader.begin(_read(200, above_end=True), read_committed=True, client=1)
+
+    assert metadata.timeouts_ms == [300]
