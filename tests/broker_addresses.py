@@ -20,7 +20,7 @@ from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
 from rlm.wire.api.share_fetch import SHARE_FETCH
 from rlm.wire.schema import Api
 
-# Their addresses must be replaced, by decoding; a streamed Fetch response loses them instead.
+# Their addresses must be replaced; streamed Fetch and ShareFetch responses lose them instead.
 REWRITTEN: Mapping[int, Api[Any, Any]] = MappingProxyType(
     {
         api.key: api

@@ -15,6 +15,7 @@ from rlm.gateway.rewriting.addresses import (
     rewrite_find_coordinator,
     rewrite_leader_endpoints,
     scan_metadata,
+    scan_share_fetch,
 )
 from rlm.gateway.rewriting.api_versions import rewrite_api_versions
 from rlm.gateway.rewriting.delete_records import delete_records_concerns, rewrite_delete_records
@@ -50,7 +51,7 @@ _ALL: tuple[Rewrite, ...] = (
     AnswerRewrite(api=FIND_COORDINATOR, response=rewrite_find_coordinator),
     AnswerRewrite(api=DESCRIBE_CLUSTER, response=rewrite_describe_cluster),
     AnswerRewrite(api=PRODUCE, response=rewrite_leader_endpoints, versions=Versions.parse("10+")),
-    AnswerRewrite(api=SHARE_FETCH, response=rewrite_leader_endpoints),
+    StreamRewrite(api=SHARE_FETCH, scanner=scan_share_fetch),
     AnswerRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
     ExchangeRewrite(
         api=LIST_OFFSETS,

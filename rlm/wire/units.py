@@ -73,6 +73,14 @@ def string_unit(data: Data, position: int, *, flexible: bool) -> tuple[str, int]
         raise CorruptError("string is not UTF-8") from error
 
 
+def compact_nullable_string_unit(data: Data, position: int) -> int:
+    """The position behind a string of at most 32,767 bytes in the compact form, or null."""
+    length, start = nullable_length_unit(data, position, flexible=True)
+    if length > _MAX_STRING_BYTES:
+        raise CorruptError("string of impossible length", length_bytes=length)
+    return fixed_unit(data, start, length)
+
+
 def _length(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:
     if flexible:
         length, end = varint_unit(data, position)

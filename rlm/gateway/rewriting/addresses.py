@@ -16,8 +16,8 @@ from rlm.wire.api.fetch import FetchResponse
 from rlm.wire.api.find_coordinator import FindCoordinatorResponse
 from rlm.wire.api.produce import ProduceResponse
 from rlm.wire.api.share_acknowledge import ShareAcknowledgeResponse
-from rlm.wire.api.share_fetch import ShareFetchResponse
 from rlm.wire.metadata_scanner import MetadataScanner
+from rlm.wire.share_fetch_scanner import ShareFetchScanner
 
 _BROKERS = 1  # DescribeCluster's endpoint_type
 
@@ -34,9 +34,7 @@ class _Placed(Protocol):
 
 
 _PlacedT = TypeVar("_PlacedT", bound=_Placed)
-_LedT = TypeVar(
-    "_LedT", FetchResponse, ProduceResponse, ShareFetchResponse, ShareAcknowledgeResponse
-)
+_LedT = TypeVar("_LedT", FetchResponse, ProduceResponse, ShareAcknowledgeResponse)
 
 
 def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
@@ -44,6 +42,11 @@ def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> Me
     return MetadataScanner(
         version, frame_bytes=frame_bytes, place=lambda broker: _placed(broker, context.topology)
     )
+
+
+def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -> ShareFetchScanner:
+    """ShareFetch: leader hints lose their addresses."""
+    return ShareFetchScanner(version, frame_bytes=frame_bytes)
 
 
 def rewrite_find_coordinator(
@@ -71,7 +74,7 @@ def rewrite_describe_cluster(
 
 
 def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
-    """Fetch, Produce, ShareFetch, ShareAcknowledge: where leader hints lead (KIP-951)."""
+    """Fetch, Produce, ShareAcknowledge: where leader hints lead (KIP-951)."""
     if not response.node_endpoints:
         return response
     endpoints = _all_placed(response.node_endpoints, context.topology)

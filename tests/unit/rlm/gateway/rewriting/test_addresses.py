@@ -13,7 +13,7 @@ from rlm.gateway.rewriting.addresses import (
     scan_metadata,
 )
 from rlm.gateway.topology import GatewayTopology
-from rlm.wire.api import fetch, produce, share_acknowledge, share_fetch
+from rlm.wire.api import fetch, produce, share_acknowledge
 from rlm.wire.api.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from rlm.wire.api.find_coordinator import Coordinator, FindCoordinatorResponse
 from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseBroker
@@ -83,16 +83,13 @@ def test_describe_cluster_when_of_controllers_then_stays() -> None:
         produce.ProduceResponse(
             node_endpoints=(produce.NodeEndpoint(node_id=2, host="b", port=9092),)
         ),
-        share_fetch.ShareFetchResponse(
-            node_endpoints=(share_fetch.NodeEndpoint(node_id=2, host="b", port=9092),)
-        ),
         share_acknowledge.ShareAcknowledgeResponse(
             node_endpoints=(share_acknowledge.NodeEndpoint(node_id=2, host="b", port=9092),)
         ),
     ],
 )
 def test_leader_hints_when_of_any_api_then_lead_to_gateways(response: Any) -> None:
-    """R16: Fetch, Produce, ShareFetch and ShareAcknowledge carry endpoints (KIP-951)."""
+    """R16: Fetch, Produce and ShareAcknowledge carry endpoints (KIP-951)."""
     (found,) = rewrite_leader_endpoints(response, GatewayWorld().context()).node_endpoints
 
     assert (found.node_id, found.host, found.port) == (2, OTHER.host, OTHER.port)
