@@ -22,7 +22,7 @@ from rlm.policy.coverage import StoredRange
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.future_steps import Steps, run_steps
-from rlm.remote_read.locate import NotStored, locate_in
+from rlm.remote_read.locate import NotStored, locate, locate_in
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentIndexes, SegmentPart, SegmentParts
@@ -157,11 +157,19 @@ class RemoteFetcher:
             try:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
+                if isinstance(error, NotFoundError) and not self._still_answers(wanted):
+                    continue  # it was deleted meanwhile, as it should be
                 self._anomalies.record(stored.metadata, error)
                 raise
             if found is not None:
                 return found
             offset = stored.offsets.end_offset
+
+    def _still_answers(self, wanted: _Wanted) -> bool:
+        """Whether it is the segment to read the offset from by what the metadata says now."""
+        found = locate(self._metadata, wanted.fetch.topic_id_partition, wanted.offset)
+        segment_id = wanted.stored.metadata.segment_id
+        return not isinstance(found, NotStored) and found.metadata.segment_id == segment_id
 
     def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""

@@ -271,6 +271,25 @@ def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_told_onc
     assert gone.objects[0].key in caplog.text
 
 
+def test_fetch_when_its_segment_expires_meanwhile_then_that_is_no_anomaly(
+    world: FetchWorld,
+) -> None:
+    """Scenario 63: what retention deletes under a reader is below the log start, not missing."""
+    expired = world.store(segment_of(0))
+    world.store(segment_of(100))
+    fetching = world.fetch(45)
+    world.advance_log_start(100)
+    for stored in expired.objects:
+        world.objects.delete(stored.key)
+    world.held.run_all()
+
+    found = fetching.result(0)
+
+    assert isinstance(found, NotStored)
+    assert found.absence is Absence.BELOW_LOG_START
+    assert world.anomalies.counts() == {}
+
+
 def test_fetch_when_a_bit_was_flipped_then_corrupt_until_the_store_is_right_again(
     world: FetchWorld,
 ) -> None:
