@@ -16,7 +16,7 @@ class SessionLimits:
     """
 
     request_bytes: int = 104_857_600
-    gathered_request_bytes: int = 4 << 20
+    gathered_request_bytes: int = 1 << 20
     gathered_answer_bytes: int = 104_857_600
     fetch_max_bytes: int = 57_671_680
     pipelined_count: int = 1_000

@@ -12,15 +12,19 @@ from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.server import ServerLimits
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
+from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.tiered_topic import TieredTopic
 from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.waiting import wait_until
 
 _FLOOD_BYTES = 256 << 20
 _BOUND_BYTES = 32 << 20
 _STALL_S = 0.5
+_MANY_PARTITIONS = 20_000
+_NAMES_VERSION = 11  # the last before topics have ids
 
 _REFUSED_API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x63\x00\x00\x00\x01\xff\xff"
 _API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
@@ -125,6 +129,25 @@ def test_gateway_when_a_request_is_oversized_then_ends_before_it_is_received(
         connection.sendall(bytes.fromhex(head.replace(" ", "")))
         _closed_by(gateway, reason, before + 1)
         bystander()
+
+
+def test_gateway_when_a_fetch_names_partitions_without_end_then_others_are_served_meanwhile(
+    gateway: RunningGateway, bystander: Callable[[], None], tiered: TieredTopic
+) -> None:
+    """Well-formed, of a tiered topic, and most of its partitions are invented."""
+    partitions = tuple(
+        FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1)
+        for number in range(_MANY_PARTITIONS)
+    )
+    topic = FetchTopic(topic=tiered.name, partitions=partitions)
+    fetch = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=(topic,))
+    with WireClient(gateway.bootstrap_servers) as client:
+        client.send(FETCH, _NAMES_VERSION, fetch)
+        bystander()
+        answer = client.answer(FETCH, _NAMES_VERSION)
+    codes = [each.error_code for each in answer.responses[0].partitions]
+    assert len(codes) == _MANY_PARTITIONS
+    assert codes[-1] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.remote_outcome import Throttled
+from rlm.gateway.session import Session
 from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import (
     FETCH,
@@ -24,6 +27,7 @@ from rlm.wire.api.list_offsets import (
 )
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
+from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 
 _VERSION = 13
@@ -92,6 +96,32 @@ def test_fetch_when_it_may_have_to_wait_for_a_turn_then_not_with_what_the_broker
     world = _reading(*others, limits=SessionLimits(remote_wait_ms=300))
     assert (world.reads[0].turn_wait_ms, world.reads[0].max_wait_ms) == (turn_wait_ms, 300)
     assert world.reads[0].client_id == "client"
+
+
+class _CountingView:
+    def __init__(self) -> None:
+        self.asked: set[int] = set()
+
+    def facts(self, partition: TopicIdPartition) -> TierFacts:
+        self.asked.add(partition.partition)
+        return TierFacts()
+
+
+def test_fetch_when_it_names_more_partitions_than_there_are_then_they_are_not_looked_up() -> None:
+    """The broker says that they are unknown; nobody has logged in yet."""
+    world, view = SessionWorld(), _CountingView()
+    context = world.parts.context()
+    topics = replace(context.topics, partition_counts={TOPIC_ID: 3})
+    parts = replace(world.parts, context=lambda: replace(context, topics=topics), view=view)
+    world.session = Session(parts)
+
+    world.client_sends(_fetch(10_000))
+
+    assert view.asked >= {0, 1, 2}
+    assert len(view.asked) < 2_000
+    (sent,) = world.at_broker()
+    _, message = read_request(FETCH, _VERSION, sent)
+    assert len(message.topics[0].partitions) == 10_000
 
 
 def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle_time() -> None:
