@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlm.wire.api.share_parts import AcknowledgementBatch, LeaderIdAndEpoch, NodeEndpoint
 from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgementBatch(Message):
-    """What became of a range of offsets; one type for all, or one for each."""
-
-    first_offset: int = wire(WireType.INT64, "0+")
-    last_offset: int = wire(WireType.INT64, "0+")
-    acknowledge_types: tuple[int, ...] = wire(ArrayOf(WireType.INT8), "0+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +39,6 @@ class ShareAcknowledgeRequest(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderIdAndEpoch(Message):
-    """The leader that the asked broker knows of."""
-
-    leader_id: int = wire(WireType.INT32, "0+")
-    leader_epoch: int = wire(WireType.INT32, "0+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
     """What came of the acknowledgements of one partition."""
 
@@ -70,16 +54,6 @@ class ShareAcknowledgeTopicResponse(Message):
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeEndpoint(Message):
-    """Where a leader hint leads."""
-
-    node_id: int = wire(WireType.INT32, "0+")
-    host: str = wire(WireType.STRING, "0+")
-    port: int = wire(WireType.INT32, "0+")
-    rack: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

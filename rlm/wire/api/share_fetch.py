@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlm.wire.api.share_parts import AcknowledgementBatch, LeaderIdAndEpoch, NodeEndpoint
 from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, wire
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgementBatch(Message):
-    """What became of a range of offsets; one type for all, or one for each."""
-
-    first_offset: int = wire(WireType.INT64, "0+")
-    last_offset: int = wire(WireType.INT64, "0+")
-    acknowledge_types: tuple[int, ...] = wire(ArrayOf(WireType.INT8), "0+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +55,6 @@ class ShareFetchRequest(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderIdAndEpoch(Message):
-    """The leader that the asked broker knows of."""
-
-    leader_id: int = wire(WireType.INT32, "0+")
-    leader_epoch: int = wire(WireType.INT32, "0+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AcquiredRecords(Message):
     """A range of offsets, both ends included, that the member now holds."""
 
@@ -99,16 +83,6 @@ class ShareFetchableTopicResponse(Message):
 
     topic_id: UUID = wire(WireType.UUID, "0+")
     partitions: tuple[PartitionData, ...] = wire(ArrayOf(PartitionData), "0+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeEndpoint(Message):
-    """Where a leader hint leads."""
-
-    node_id: int = wire(WireType.INT32, "0+")
-    host: str = wire(WireType.STRING, "0+")
-    port: int = wire(WireType.INT32, "0+")
-    rack: str | None = wire(WireType.STRING, "0+", nullable="0+", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from rlm.wire.api.share_fetch import (
     SHARE_FETCH,
-    NodeEndpoint,
     PartitionData,
     ShareFetchableTopicResponse,
     ShareFetchResponse,
 )
+from rlm.wire.api.share_parts import NodeEndpoint
 from rlm.wire.frames import read_response, response_parts
 from rlm.wire.share_fetch_scanner import UNKNOWN_TAG, ShareFetchScanner
 from rsm.segment.errors import CorruptError, UnsupportedError

@@ -13,7 +13,7 @@ from rlm.gateway.rewriting.addresses import (
     scan_metadata,
 )
 from rlm.gateway.topology import GatewayTopology
-from rlm.wire.api import fetch, produce, share_acknowledge
+from rlm.wire.api import fetch, produce, share_acknowledge, share_parts
 from rlm.wire.api.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from rlm.wire.api.find_coordinator import Coordinator, FindCoordinatorResponse
 from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseBroker
@@ -84,7 +84,7 @@ def test_describe_cluster_when_of_controllers_then_stays() -> None:
             node_endpoints=(produce.NodeEndpoint(node_id=2, host="b", port=9092),)
         ),
         share_acknowledge.ShareAcknowledgeResponse(
-            node_endpoints=(share_acknowledge.NodeEndpoint(node_id=2, host="b", port=9092),)
+            node_endpoints=(share_parts.NodeEndpoint(node_id=2, host="b", port=9092),)
         ),
     ],
 )
