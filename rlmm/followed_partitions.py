@@ -46,9 +46,16 @@ class FollowedPartitions:
         self._awaited = partitions if awaited else self._awaited & partitions
         self.numbers = partitions
 
-    def settle(self, positions: Mapping[int, ReadPosition]) -> bool:
-        """Whether partitions were just caught up with, as these positions show."""
-        reached = [p for p, end in self._missing_ends.items() if positions[p].offset >= end]
+    def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
+        """Whether partitions were just caught up with, as these positions show.
+
+        Those that have not answered have not confirmed what was read before.
+        """
+        reached = [
+            p
+            for p, end in self._missing_ends.items()
+            if p in answered and positions[p].offset >= end
+        ]
         if not reached:
             return False
         for partition in reached:

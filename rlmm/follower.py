@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 _START = ReadPosition(offset=0)
+_UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,12 +230,14 @@ class Follower:
 
     def _settle(self) -> None:
         """See what was caught up with by now."""
-        if self._followed.settle(self._progress.positions):
+        answered = self._topic.answered() if self._assigned else frozenset()
+        if self._followed.settle(self._progress.positions, answered):
             self._progress.notify()
         if not self.readiness.ready:
-            missing = self._progress.behind_count(self._followed.awaited_ends())
-            reason = f"{missing} metadata events are not applied yet" if missing else ""
-            self._set_readiness(reason, NotReady.CATCHING_UP)
+            ends = self._followed.awaited_ends()
+            missing = self._progress.behind_count(ends)
+            reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
+            self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
 
     def _disconnect(self, error: TieredStorageError) -> None:
         self._connected = False

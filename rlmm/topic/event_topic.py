@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
@@ -58,6 +58,13 @@ class EventTopic(ABC):
     @abstractmethod
     def positions(self) -> Mapping[int, int]:
         """For each assigned partition, the next offset to read, past gaps and control records."""
+
+    @abstractmethod
+    def answered(self) -> Collection[int]:
+        """The assigned partitions of which a record, or the end, was seen since they were assigned.
+
+        So their positions are in the partition, and what was read before is what it holds.
+        """
 
     @abstractmethod
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:

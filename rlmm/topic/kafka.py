@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -100,6 +100,9 @@ class KafkaTopic(EventTopic):
 
     def positions(self) -> Mapping[int, int]:
         return self._reader.positions()
+
+    def answered(self) -> Collection[int]:
+        return self._reader.answered()
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         return self._admin.end_offsets(partitions)

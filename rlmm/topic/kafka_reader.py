@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from confluent_kafka import (
@@ -20,6 +21,8 @@ from rlmm.topic.kafka_errors import kafka_error, map_error
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 
 _LEADERS_TIMEOUT_S = 1.0
+_START_TIMEOUT_S = 5.0
+_START_PAUSE_S = 0.005
 _CANT_READ = "the metadata topic can't be read"
 
 
@@ -36,6 +39,7 @@ class KafkaTopicReader:
             _consumer_config(client, topic), logger=logging.getLogger("librdkafka.consumer")
         )
         self._positions: dict[int, int] = {}
+        self._answered: set[int] = set()
         self._read_error: TieredStorageError | None = None
 
     def find_leaders(self) -> None:
@@ -75,12 +79,16 @@ class KafkaTopicReader:
         return ends
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        """See EventTopic.assign."""
+        """See EventTopic.assign. RetriableError if reading doesn't begin in time."""
         self._read_error = None
+        self._answered = set()
         self._positions = {partition: p.offset for partition, p in positions.items()}
-        self._consumer.assign(
-            [self._topic_partition(partition, p) for partition, p in positions.items()]
-        )
+        assigned = [self._topic_partition(partition, p) for partition, p in positions.items()]
+        self._consumer.assign(assigned)
+        give_up_s = time.monotonic() + _START_TIMEOUT_S
+        for each in assigned:
+            if each.leader_epoch is not None:
+                self._confirm(each, give_up_s)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
         """See EventTopic.poll."""
@@ -102,9 +110,34 @@ class KafkaTopicReader:
         """See EventTopic.positions."""
         return dict(self._positions)
 
+    def answered(self) -> Collection[int]:
+        """See EventTopic.answered."""
+        return self._answered
+
     def close(self) -> None:
         """Leave the cluster."""
         self._consumer.close()
+
+    def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
+        """Have the broker asked whether the partition still holds what was read before.
+
+        librdkafka asks where a seek gives a leader epoch, but not where an assignment does. A
+        partition is started by another thread; until then it can't be sought.
+        """
+        while True:
+            try:
+                self._consumer.seek(position)
+            except KafkaException as exception:
+                error = kafka_error(exception)
+                if error.code() != KafkaError._STATE:  # noqa: SLF001 - spelled so
+                    raise map_error(error, _CANT_READ, partition=position.partition) from exception
+                if time.monotonic() > give_up_s:
+                    raise RetriableError(
+                        "reading does not begin", partition=position.partition
+                    ) from exception
+            else:
+                return
+            time.sleep(_START_PAUSE_S)
 
     def _take(self, message: Message, records: list[TopicRecord]) -> None:
         """Take a record, the news that a partition's end is reached, or an error.
@@ -118,10 +151,12 @@ class KafkaTopicReader:
             return
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
+                self._answered.add(partition)
                 self._positions[partition] = max(self._positions.get(partition, 0), offset)
             else:
                 self._read_error = map_error(error, _CANT_READ, partition=partition)
             return
+        self._answered.add(partition)
         self._positions[partition] = offset + 1
         records.append(
             TopicRecord(

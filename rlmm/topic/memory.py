@@ -8,7 +8,7 @@ readers.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from threading import Condition
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
@@ -136,6 +136,7 @@ class MemoryTopic(EventTopic):
         self._log = log
         self._positions: dict[int, int] = {}
         self._epochs: dict[int, int] = {}
+        self._answered: set[int] = set()
 
     def ensure(self, *, create: bool) -> TopicIdentity:
         with self._log.changed:
@@ -151,6 +152,7 @@ class MemoryTopic(EventTopic):
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
         self._positions = {partition: p.offset for partition, p in positions.items()}
         self._epochs = {partition: p.leader_epoch for partition, p in positions.items()}
+        self._answered = set()
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
         with self._log.changed:
@@ -162,13 +164,18 @@ class MemoryTopic(EventTopic):
                 if found:
                     self._epochs[partition] = found[-1].leader_epoch
                 if len(records) < max_records:
+                    self._answered.add(partition)
                     self._positions[partition] = self._log.end_offset(partition)
                 elif found:
+                    self._answered.add(partition)
                     self._positions[partition] = found[-1].offset + 1
             return records
 
     def positions(self) -> Mapping[int, int]:
         return dict(self._positions)
+
+    def answered(self) -> Collection[int]:
+        return self._answered
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         return {partition: self._log.end_offset(partition) for partition in partitions}
@@ -179,7 +186,7 @@ class MemoryTopic(EventTopic):
     def _has_more(self) -> bool:
         if self._log.deleted:
             raise NotFoundError("the topic is not there")
-        more = False
+        more = len(self._answered) < len(self._positions)  # the end of each is news, once
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)
             epoch = self._epochs[partition]

@@ -12,7 +12,7 @@ import argparse
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -73,6 +73,9 @@ class CrashingTopic(EventTopic):
 
     def positions(self) -> Mapping[int, int]:
         return self._inner.positions()
+
+    def answered(self) -> Collection[int]:
+        return self._inner.answered()
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         return self._inner.end_offsets(partitions)

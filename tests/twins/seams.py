@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rlm.broker.dead_letters import DeadLetterTopic
 from rlm.broker.delete_records import RecordDeletion
@@ -91,6 +91,9 @@ class SeamTopic(EventTopic):
 
     def positions(self) -> Mapping[int, int]:
         return self._inner.positions()
+
+    def answered(self) -> Collection[int]:
+        return self._inner.answered()
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         return self._effects.ask("end_offsets", lambda: self._inner.end_offsets(partitions))

@@ -179,6 +179,54 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
     manager.close()
 
 
+def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: Path) -> None:
+    """Scenario 37, R12: of the same id and longer than before; the end of its epoch tells."""
+    cluster = KafkaCluster(tmp_path / "kafka")
+
+    def opened(process: str) -> TopicBasedRemoteLogMetadataManager:
+        manager = TopicBasedRemoteLogMetadataManager(
+            KafkaTopic(
+                {"bootstrap.servers": cluster.bootstrap_servers},
+                TopicSettings(partition_count=1, replication_factor=1),
+            ),
+            MetadataCache(RocksDbStore(tmp_path / process, SMALL)),
+            SystemClock(),
+            ManagerSettings(follower=FOLLOWER),
+        )
+        manager.start()
+        readiness = manager.wait_ready(30_000)
+        assert readiness.ready, readiness.reason
+        return manager
+
+    lost, other = segment_metadata(1), segment_metadata(2)
+    with cluster:
+        first = opened("one")
+        first.publish(step(lost, FINISHED))
+        first.close()
+        cluster.broker.stop()
+        lose_records(cluster.broker.log_dirs[0] / f"{TopicSettings().name}-0")
+        cluster.restart(cluster.broker)
+        writer = opened("another")
+        for event in (claim(), step(other, FINISHED), claim()):
+            writer.publish(event)
+        writer.close()
+
+        again = opened("one")
+
+        listed = [each.metadata.segment_id for each in again.list_remote_log_segments(ORDERS)]
+        assert listed == [other.segment_id]
+        assert again.metrics().rebuilds_count == 1
+        assert len(list(tmp_path.glob("one.*"))) == 1
+        again.close()
+
+
+def lose_records(partition_directory: Path) -> None:
+    """What a disk that was not flushed leaves of a partition: its name."""
+    for each in partition_directory.iterdir():
+        if each.name != "partition.metadata":
+            each.unlink()
+
+
 def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
     admin = admin_client(kafka.bootstrap_servers)
     admin.delete_topics([settings.name])[settings.name].result(30.0)

@@ -148,6 +148,21 @@ def test_topic_when_cut_and_written_anew_meanwhile_then_is_read_from_its_beginni
     assert world.cache.segments(ORDERS) == []
 
 
+def test_topic_when_cut_and_grown_to_the_same_length_then_nothing_old_is_ever_answered() -> None:
+    """Scenario 37, R12: a checkpoint at the very end is confirmed before it is trusted."""
+    world = following()
+    world.log.cut(0, 0)
+    world.write(registration())
+    world.restart()
+    seen = []
+
+    for _ in range(4):
+        world.step()
+        seen.append((world.ready, 0 in world.follower.caught_up, world.counts["rebuilds"]))
+
+    assert seen == [(False, False, 0), (False, False, 0), (False, False, 1), (True, True, 1)]
+
+
 def test_topic_when_it_loses_only_what_was_not_read_then_nothing_is_rebuilt() -> None:
     world = following()
     world.write(registration())
