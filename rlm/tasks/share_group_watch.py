@@ -12,7 +12,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
-_KEPT_MS = 5_000
+_KEPT_MS = 2_000
 
 
 class ShareGroupWatch:
