@@ -15,6 +15,7 @@ from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd
 from rlm.gateway.own_questions import ask_log_ends
 from rlm.gateway.pending_answers import (
     GatheredFetch,
+    LoginStep,
     OwnAnswer,
     OwnQuestion,
     Pending,
@@ -116,6 +117,8 @@ class BrokerAnswers:
     def _handler(self, pending: Pending) -> Callable[[memoryview], None] | None:
         """What takes the whole answer; None where that passes as it comes."""
         match pending:
+            case LoginStep():
+                return lambda frame: self._login_step(pending, frame)
             case RewrittenAnswer():
                 return lambda frame: self._rewrite(pending, frame)
             case RewrittenExchange():
@@ -145,6 +148,10 @@ class BrokerAnswers:
     def _give(self, parts: list[Buffer]) -> None:
         self._state.answer(parts)
         self._ended()
+
+    def _login_step(self, pending: LoginStep, frame: memoryview) -> None:
+        self._state.login.answered(pending.api_key, pending.version, frame)
+        self._pass_on(frame)
 
     def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
         api, version = pending.rewrite.api, pending.version

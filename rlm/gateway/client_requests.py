@@ -17,9 +17,11 @@ from rlm.gateway.fetch_plan import (
 from rlm.gateway.fetch_stream import FetchPatches
 from rlm.gateway.frame_sinks import Forwarded, Gathered
 from rlm.gateway.frame_stream import FrameSink, FrameStream
+from rlm.gateway.login import is_login_step
 from rlm.gateway.own_questions import ask_log_ends, ask_names
 from rlm.gateway.pending_answers import (
     GatheredFetch,
+    LoginStep,
     OwnAnswer,
     PassedOn,
     Pending,
@@ -45,6 +47,8 @@ from rlm.wire.frames import (
     response_parts,
 )
 
+_LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
+
 
 class ClientRequests:
     """`stream` takes the client's bytes; it raises what the session ends the connection for."""
@@ -61,6 +65,10 @@ class ClientRequests:
         way = route(head)
         if way is Route.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
+        if way in _LOOKED_INTO and self._state.login.is_missing:
+            raise ConnectionRefusedByGatewayError(
+                CloseReason.NOT_LOGGED_IN, f"api_key={head.api_key}"
+            )
         if way is Route.FETCH:
             return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
         if way is Route.REWRITE_EXCHANGE:
@@ -212,6 +220,10 @@ def _answer_of(head: RequestHead, way: Route) -> Pending:
     if way is Route.REWRITE_ANSWER and isinstance(rewrite, StreamRewrite):
         return StreamedAnswer(
             correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
+        )
+    if is_login_step(head):
+        return LoginStep(
+            correlation_id=head.correlation_id, api_key=head.api_key, version=head.api_version
         )
     return PassedOn(head.correlation_id)
 

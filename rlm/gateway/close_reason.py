@@ -15,6 +15,7 @@ class CloseReason(Enum):
     MALFORMED_ANSWER = "malformed_answer"
     UNKNOWN_API = "unknown_api"
     UNOFFERED_VERSION = "unoffered_version"
+    NOT_LOGGED_IN = "not_logged_in"
     REPLICA_FETCH = "replica_fetch"
     REQUEST_TOO_LARGE = "request_too_large"
     ANSWER_TOO_LARGE = "answer_too_large"

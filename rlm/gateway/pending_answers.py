@@ -24,6 +24,15 @@ class PassedOn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoginStep:
+    """Goes to the client as it came, and says how far the client's login is."""
+
+    correlation_id: int
+    api_key: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenAnswer:
     """Is changed, whatever was asked."""
 
@@ -103,6 +112,7 @@ class OwnAnswer:
 
 Pending = (
     PassedOn
+    | LoginStep
     | RewrittenAnswer
     | StreamedAnswer
     | RewrittenExchange

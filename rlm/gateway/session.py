@@ -27,6 +27,7 @@ from rlm.gateway.actions import Action, Close
 from rlm.gateway.broker_answers import BrokerAnswers
 from rlm.gateway.client_requests import ClientRequests
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.login import ClientLogin
 from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.session_parts import SessionParts, SessionState
 from rlm.wire.schema import Message
@@ -39,7 +40,7 @@ class Session:
     """The rules of one connection; states its owner's duties in the module's docstring."""
 
     def __init__(self, parts: SessionParts) -> None:
-        self._state = SessionState(parts.limits)
+        self._state = SessionState(parts.limits, ClientLogin(parts.logins))
         self._requests = ClientRequests(parts, self._state)
         self._answers = BrokerAnswers(parts, self._state)
         self._limit_count = parts.limits.pipelined_count

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rlm.gateway.actions import Action, AnswerToClient
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds
+from rlm.gateway.login import ClientLogin, ListenerLogins
 from rlm.gateway.pending_answers import OwnAnswer, Pending
 from rlm.gateway.tier_facts import TierView
 from rlm.wire.schema import Buffer
@@ -19,13 +20,17 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionParts:
-    """`context` gives the view of this moment; `local_starts` is shared by all sessions."""
+    """`context` gives the view of this moment.
+
+    `local_starts` is shared by all sessions, `logins` by those of a listener.
+    """
 
     context: Callable[[], GatewayContext]
     view: TierView
     local_starts: LocalStarts
     clock: Clock
     limits: SessionLimits
+    logins: ListenerLogins = field(default_factory=ListenerLogins)
 
 
 class SessionState:
@@ -35,7 +40,8 @@ class SessionState:
     of the broker waits for work outside of the session.
     """
 
-    def __init__(self, limits: SessionLimits) -> None:
+    def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
+        self.login = login
         self.pending: deque[Pending] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)

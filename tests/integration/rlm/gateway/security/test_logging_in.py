@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from rlm.gateway.close_reason import CloseReason
+from rlm.wire.api.fetch import FETCH, FetchRequest
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
@@ -19,6 +20,7 @@ from tests.integration.rlm.gateway.security.secured_broker import (
     login,
 )
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.waiting import wait_until
 
 _PROTOCOL = {"security.protocol": "SASL_PLAINTEXT"}
@@ -73,6 +75,17 @@ def test_consumer_when_it_did_not_log_in_then_it_gets_nothing(
 ) -> None:
     assert not _sees(gateway, secured_topic, {})
     assert gateway.counts.closed[CloseReason.BROKER_CLOSED] > 0
+
+
+def test_fetch_when_others_log_in_and_its_client_did_not_then_the_gateway_does_nothing_for_it(
+    gateway: RunningGateway, secured_topic: TieredTopic
+) -> None:
+    settings = {**_PROTOCOL, **login("PLAIN")}
+    wait_until(lambda: _sees(gateway, secured_topic, settings))
+
+    with WireClient(gateway.bootstrap_servers) as client:
+        client.send(FETCH, 11, FetchRequest(max_wait_ms=0, min_bytes=0))
+        wait_until(lambda: gateway.counts.closed[CloseReason.NOT_LOGGED_IN] == 1)
 
 
 def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logging_in_anew(
