@@ -9,8 +9,10 @@ import pytest
 
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.crafted_logs import every_kind_of_batch, older_formats, plain
+from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
 from tests.integration.rlm.gateway.tiered_topic import TieredTopic
 from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
+from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.kafka import KafkaCluster
 
 _AUTHORIZER = {
@@ -58,3 +60,24 @@ def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics
     with KafkaCluster(directory / "kafka", properties=_AUTHORIZER) as cluster:
         host = BrokerHost(directory / "host", cluster, metadata_topic="twins-metadata")
         yield make_twins(host, logs)
+
+
+@pytest.fixture(scope="module")
+def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
+    """Of the twins' broker, where a module has no gateway of its own."""
+    with running_gateway(twin_topics.host) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def client(gateway: RunningGateway) -> Iterator[WireClient]:
+    """At the module's gateway."""
+    with WireClient(gateway.bootstrap_servers) as client:
+        yield client
+
+
+@pytest.fixture
+def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
+    """At the twins' broker itself."""
+    with WireClient(twin_topics.host.cluster.broker.address) as client:
+        yield client

@@ -35,7 +35,7 @@ from tests.integration.rlm.gateway.raw_requests import (
     from_offset,
     list_offsets,
 )
-from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.running_gateway import RunningGateway
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
 from tests.integration.rlm.gateway.wire_client import WireClient
 
@@ -102,12 +102,6 @@ class Pair:
     ) -> tuple[EpochEndOffset, EpochEndOffset]:
         seen = epoch_end(self._gateway, twin.tiered.topic, version, asked)
         return seen, epoch_end(self._broker, twin.whole.topic, version, asked)
-
-
-@pytest.fixture(scope="module")
-def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
-    with running_gateway(twin_topics.host) as gateway:
-        yield gateway
 
 
 @pytest.fixture

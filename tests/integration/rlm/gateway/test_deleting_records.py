@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from rlm.wire.api.offset_for_leader_epoch import OffsetForLeaderPartition
 from rlm.wire.error_codes import ErrorCode
@@ -21,31 +18,13 @@ from tests.integration.rlm.gateway.raw_requests import (
     from_offset,
     list_offsets,
 )
-from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
+from tests.integration.rlm.gateway.running_gateway import RunningGateway
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
 from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.waiting import wait_until
 
 _HIGH_WATERMARK = -1
 _LATEST, _EARLIEST, _MAX_TIMESTAMP = -1, -2, -3
-
-
-@pytest.fixture(scope="module")
-def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
-    with running_gateway(twin_topics.host) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def client(gateway: RunningGateway) -> Iterator[WireClient]:
-    with WireClient(gateway.bootstrap_servers) as client:
-        yield client
-
-
-@pytest.fixture
-def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
-    with WireClient(twin_topics.host.cluster.broker.address) as client:
-        yield client
 
 
 def test_delete_records_when_below_the_local_start_then_the_log_starts_there_in_both_tiers(

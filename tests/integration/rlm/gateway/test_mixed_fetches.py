@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -19,7 +18,6 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 from tests.integration.rlm.gateway.consumed import record_bytes, whole_batches
 from tests.integration.rlm.gateway.raw_requests import fetch_all, from_offset
-from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.rlm.gateway.wire_client import WireClient
 from tests.services.kafka import admin_client
@@ -28,24 +26,6 @@ from tests.services.waiting import wait_until
 _UNKNOWN = TopicIdPartition(topic_id=UUID(int=77), topic="nobody-knows-it", partition=0)
 # Longer than a client of these tests waits for an answer.
 _FOR_EVER_MS = 100_000
-
-
-@pytest.fixture(scope="module")
-def gateway(twin_topics: TwinTopics) -> Iterator[RunningGateway]:
-    with running_gateway(twin_topics.host) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-def client(gateway: RunningGateway) -> Iterator[WireClient]:
-    with WireClient(gateway.bootstrap_servers) as client:
-        yield client
-
-
-@pytest.fixture
-def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
-    with WireClient(twin_topics.host.cluster.broker.address) as client:
-        yield client
 
 
 @pytest.fixture

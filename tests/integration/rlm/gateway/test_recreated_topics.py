@@ -50,18 +50,6 @@ def gateway(twin_topics: TwinTopics, former: TopicIdPartition) -> Iterator[Runni
         yield gateway
 
 
-@pytest.fixture
-def client(gateway: RunningGateway) -> Iterator[WireClient]:
-    with WireClient(gateway.bootstrap_servers) as client:
-        yield client
-
-
-@pytest.fixture
-def broker(twin_topics: TwinTopics) -> Iterator[WireClient]:
-    with WireClient(twin_topics.host.cluster.broker.address) as client:
-        yield client
-
-
 @pytest.mark.parametrize("version", range(FETCH.versions.first, _FIRST_WITH_IDS))
 def test_fetch_by_name_when_the_topic_is_a_new_one_then_no_old_record_is_given(
     former: TopicIdPartition, client: WireClient, version: int
