@@ -114,6 +114,22 @@ class EventTopicContract:
         wait_until(lambda: positions() == ends, 20.0, "the positions to be the ends")
         assert ends == {0: 1, 1: 0}
 
+    def test_partitions_when_assigned_then_answer_once_a_record_or_the_end_was_seen(
+        self, open_topic: OpenTopic
+    ) -> None:
+        topic = open_topic()
+        topic.publish(0, b"key", b"value")
+        position = ReadPosition(offset=1, leader_epoch=0)
+        topic.assign({0: position, 1: START})
+        before = set(topic.answered())
+
+        def answered() -> bool:
+            assert list(topic.poll(max_records=10, timeout_ms=50)) == []
+            return set(topic.answered()) == {0, 1}
+
+        wait_until(answered, 20.0, lambda: f"both partitions: {topic.answered()}")
+        assert before == set()
+
     def test_poll_when_nothing_is_new_then_returns_nothing(self, open_topic: OpenTopic) -> None:
         topic = open_topic()
         topic.assign({0: START})

@@ -5,22 +5,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from rlm.system_clock import SystemClock
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.spi import NotReady
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, RetriableError
 from tests.contract.event_topic_contract import OpenTopic
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import SMALL
 from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.integration.rlmm.ensured_topic import ensured
-from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
+from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, segment_metadata, step
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
@@ -154,13 +161,44 @@ def test_topic_when_deleted_under_a_manager_then_is_not_made_anew_and_the_cache_
     assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
 
 
+def test_topic_when_its_shape_is_bent_under_a_manager_then_nothing_is_written_until_mended(
+    open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """Scenario 40, while running: what was expected and what was found; the cache still answers."""
+    manager = open_manager()
+    manager.publish(step(segment_metadata(1), FINISHED))
+    before = manager.metrics().positions
+
+    set_config(kafka, topic_settings.name, "cleanup.policy", "compact,delete")
+
+    wait_until(lambda: not manager.readiness().ready, 30.0, "the end of readiness")
+    readiness = manager.readiness()
+    assert readiness.kind is NotReady.WRONG_SHAPE
+    assert "expected=compact, found=compact,delete" in readiness.reason
+    with pytest.raises(RetriableError, match=r"not ready.*cleanup\.policy"):
+        manager.publish(step(segment_metadata(2), FINISHED))
+    assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
+    set_config(kafka, topic_settings.name, "cleanup.policy", "compact")
+    assert manager.wait_ready(30_000).ready
+    assert manager.metrics().positions == before
+
+
+def set_config(kafka: KafkaCluster, topic: str, name: str, value: str) -> None:
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = admin_client(kafka.bootstrap_servers)
+    admin.incremental_alter_configs([resource])[resource].result(30.0)
+
+
 def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:
-    """Scenarios 33, 34: not ready, then ready; answers stay while the broker is away."""
+    """Scenarios 33, 34: not ready, then ready; while the broker is away again no copy begins, for
+    its first event is refused, and answers stay.
+    """
     cluster = KafkaCluster(tmp_path / "kafka")
     topic = KafkaTopic(
         {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"},
         TopicSettings(partition_count=2, replication_factor=1),
-        KafkaTimeouts(request_ms=2_000, delivery_ms=5_000),
+        KafkaTimeouts(request_ms=2_000, delivery_ms=2_000),
     )
     manager = TopicBasedRemoteLogMetadataManager(
         topic,
@@ -174,6 +212,9 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
         readiness = manager.wait_ready(60_000)
         assert readiness.ready, readiness.reason
         manager.publish(step(segment_metadata(1), FINISHED))
+
+    with pytest.raises(RetriableError):
+        manager.publish(step(segment_metadata(2), STARTED))
 
     assert manager.remote_log_segment_metadata(ORDERS, 0, 5) is not None
     manager.close()
