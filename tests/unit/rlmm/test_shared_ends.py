@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Queue
+from threading import Event
 
 import pytest
 
@@ -37,14 +38,32 @@ def test_ends_when_asked_while_a_question_is_under_way_then_the_next_one_is_for_
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(ends.of, [1], _LONG_MS)
         wait_until(lambda: topic.asked == [[1]])
-        later = [pool.submit(ends.of, [number], _LONG_MS) for number in (1, 2, 3)]
-        wait_until(lambda: ends._open is not None and ends._open.partitions == {1, 2, 3})
+        later = [pool.submit(ends.of, [1], _LONG_MS) for _ in range(3)]
+        wait_until(lambda: ends._waiting)
+        wait_until(lambda: not pool._work_queue.qsize())
         topic.answers.put({1: 10})
-        topic.answers.put({1: 11, 2: 20, 3: 30})
+        topic.answers.put({1: 11})
         found = [each.result(10) for each in (first, *later)]
 
-    assert topic.asked == [[1], [1, 2, 3]]
-    assert found == [{1: 10}, *[{1: 11, 2: 20, 3: 30}] * 3]
+    assert topic.asked == [[1], [1]]
+    assert found == [{1: 10}, {1: 11}, {1: 11}, {1: 11}]
+    ends.close()
+
+
+def test_ends_when_one_partition_is_not_told_then_others_do_not_wait_behind_it() -> None:
+    away = Event()
+
+    def ask(partitions: Sequence[int]) -> Mapping[int, int]:
+        if 1 in partitions:
+            away.wait(10)
+        return dict.fromkeys(partitions, 5)
+
+    ends = SharedEnds(ask)
+    with pytest.raises(RetriableError, match="in time"):
+        ends.of([1, 2], 1)
+
+    assert ends.of([2], _LONG_MS) == {2: 5}
+    away.set()
     ends.close()
 
 
@@ -77,8 +96,8 @@ def test_ends_when_closed_then_nobody_waits() -> None:
     with ThreadPoolExecutor(2) as pool:
         first: Future[Mapping[int, int]] = pool.submit(ends.of, [1], _LONG_MS)
         wait_until(lambda: topic.asked == [[1]])
-        second = pool.submit(ends.of, [2], _LONG_MS)
-        wait_until(lambda: ends._open is not None)
+        second = pool.submit(ends.of, [1], _LONG_MS)
+        wait_until(lambda: ends._waiting)
         ends.close()
         with pytest.raises(RetriableError):
             second.result(10)
