@@ -84,8 +84,11 @@ class MetadataTierView:
 
     def _look_up(self, partition: TopicIdPartition) -> TierFacts:
         state = self._metadata.partition_state(partition)
+        is_stored = bool(state.lineage.entries)  # nothing is before the first claim
         return TierFacts(
             recorded_start_offset=state.first_readable_offset,
-            first_stored_offset=self._metadata.earliest_log_offset(partition),
+            first_stored_offset=self._metadata.earliest_log_offset(partition)
+            if is_stored
+            else None,
             trimmed_offset=state.trimmed_offset or 0,
         )
