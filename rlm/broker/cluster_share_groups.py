@@ -1,7 +1,8 @@
 """Asks a cluster's group coordinators for the share groups, each coordinator for its own.
 
-Coordinators are the leaders of `__consumer_offsets`. A group moves with its partition of it, so
-the answers count only if the same brokers led the same partitions before and after.
+Coordinators are the leaders of `__consumer_offsets`. A group moves with its partition of it, and
+whoever has lost one lists none of its groups, without an error. So an answer counts only if its
+giver still sees the same leaders afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from rlm.broker.bootstrap import Bootstrap
-from rlm.broker.cluster import ClusterView
+from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
 from rlm.broker.errors import error_of
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.share_groups import ShareGroups, ShareGroupStart
@@ -55,20 +56,21 @@ class ClusterShareGroups(ShareGroups):
         else:
             coordinators = tuple(sorted({leader_id for leader_id, _ in leaders.values()}))
         with ThreadPoolExecutor(_COORDINATORS_AT_ONCE, "share-groups") as executor:
-            answers = executor.map(lambda each: self._ask(view, each, deadline_ms), coordinators)
-            rows = [row for answer in answers for row in answer]
-        self._require_unmoved(leaders)
-        return _lowest(rows)
+            answers = executor.map(
+                lambda each: self._ask(view.broker(each), leaders, deadline_ms), coordinators
+            )
+            return _lowest(row for answer in answers for row in answer)
 
-    def _ask(self, view: ClusterView, node_id: int, deadline_ms: int) -> list[_Row]:
+    def _ask(
+        self, address: BrokerAddress, leaders: _Leaders | None, deadline_ms: int
+    ) -> list[_Row]:
         if self._clock.monotonic_ms() > deadline_ms:
-            raise RetriableError("asking for share groups takes too long", node_id=node_id)
-        with self._bootstrap.at(view.broker(node_id)) as coordinator:
-            return _starts_at(coordinator)
-
-    def _require_unmoved(self, leaders: _Leaders | None) -> None:
-        if _leaders(self._bootstrap.view((_GROUPS_TOPIC,))) != leaders:
-            raise RetriableError("groups moved to another coordinator while they were asked for")
+            raise RetriableError("asking for share groups takes too long", broker=address)
+        with self._bootstrap.at(address) as coordinator:
+            rows = _starts_at(coordinator)
+            if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
+                raise RetriableError("groups move to another coordinator", broker=address)
+            return rows
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 from uuid import UUID
 
@@ -55,14 +56,13 @@ def _row(start: int, *, number: int = 0, error_code: int = 0) -> _Row:
 class _Coordinator(ScriptedBroker):
     """A broker with share groups, each with its rows of the topic or an error of its own."""
 
-    def __init__(self, groups: _Groups, told: Iterator[MetadataResponse] | None = None) -> None:
+    def __init__(self, groups: _Groups, told: Iterator[MetadataResponse]) -> None:
         self._groups = groups
         script: dict[str, Callable[[Any], Message]] = {
             "ListGroups": self._list,
             "DescribeShareGroupOffsets": self._describe,
+            "Metadata": lambda request: self._tell(request, told),
         }
-        if told is not None:
-            script["Metadata"] = lambda request: self._tell(request, told)
         super().__init__(script)
 
     @staticmethod
@@ -95,13 +95,21 @@ class _Coordinator(ScriptedBroker):
 
 
 def _share_groups(
-    first: _Groups, second: _Groups | None = None, *, told: tuple[MetadataResponse, ...] = ()
+    first: _Groups,
+    second: _Groups | None = None,
+    *,
+    told: MetadataResponse | None = None,
+    told_after: MetadataResponse | None = None,
 ) -> tuple[ClusterShareGroups, Mapping[int, ScriptedBroker]]:
-    """Brokers 1 and 2 (away if None); what the first tells of the coordinators, in turn."""
-    answers = iter(told or (_groups_topic(1, 2), _groups_topic(1, 2)))
-    brokers: dict[int, ScriptedBroker] = {9001: _Coordinator(first, answers)}
+    """Brokers 1 and 2 (away if None).
+
+    The first is asked who coordinates, and both again once they have answered; the second then
+    tells `told_after`.
+    """
+    leaders = told or _groups_topic(1, 2)
+    brokers: dict[int, ScriptedBroker] = {9001: _Coordinator(first, repeat(leaders))}
     if second is not None:
-        brokers[9002] = _Coordinator(second)
+        brokers[9002] = _Coordinator(second, repeat(told_after or leaders))
     bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
     return ClusterShareGroups(bootstrap, FakeClock()), brokers
 
@@ -123,19 +131,19 @@ def test_starts_when_there_are_no_share_groups_then_nobody_is_asked_for_offsets(
     groups, brokers = _share_groups({}, {})
     assert groups.starts().succeeded == {}
     asked = [name for broker in brokers.values() for name, _ in broker.asked]
-    assert asked == ["Metadata", "ListGroups", "Metadata", "ListGroups"]
+    assert asked == ["Metadata", "ListGroups", "Metadata", "ListGroups", "Metadata"]
 
 
 def test_starts_when_there_was_never_a_group_then_no_coordinator_is_asked() -> None:
     missing = _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    groups, brokers = _share_groups({}, told=(missing, missing))
+    groups, brokers = _share_groups({}, told=missing)
     assert groups.starts().succeeded == {}
-    assert [name for name, _ in brokers[9001].asked] == ["Metadata", "Metadata"]
+    assert [name for name, _ in brokers[9001].asked] == ["Metadata"]
 
 
 def test_starts_when_coordinators_may_not_be_seen_then_every_broker_is_asked() -> None:
     hidden = _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    groups, _ = _share_groups({}, {"b": (_row(30),)}, told=(hidden, hidden))
+    groups, _ = _share_groups({}, {"b": (_row(30),)}, told=hidden)
     assert set(groups.starts().succeeded) == {partition(0)}
 
 
@@ -182,14 +190,14 @@ def test_starts_when_a_coordinator_is_away_then_raises() -> None:
 
 
 def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
-    groups, _ = _share_groups({}, {}, told=(_groups_topic(1, -1),))
+    groups, _ = _share_groups({}, {}, told=_groups_topic(1, -1))
     with pytest.raises(RetriableError):
         groups.starts()
 
 
 def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
-    """R8: the one asked first may have got the groups of the one asked last."""
-    groups, _ = _share_groups({}, {}, told=(_groups_topic(1, 2), _groups_topic(1, 1)))
+    """R8: whoever lost them lists none, and the other may have been asked before it got them."""
+    groups, _ = _share_groups({}, {}, told_after=_groups_topic(1, 1))
     with pytest.raises(RetriableError):
         groups.starts()
 
@@ -199,19 +207,17 @@ def _unsupported(_: object) -> Message:
 
 
 def test_starts_when_brokers_have_no_types_of_groups_then_there_are_no_share_groups() -> None:
-    told = iter((_groups_topic(1), _groups_topic(1)))
-    old = ScriptedBroker({"Metadata": lambda _: next(told), "ListGroups": _unsupported})
+    old = ScriptedBroker({"Metadata": lambda _: _groups_topic(1), "ListGroups": _unsupported})
     bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: old}))
     assert ClusterShareGroups(bootstrap, FakeClock()).starts().succeeded == {}
 
 
 def test_starts_when_listed_groups_can_not_be_described_then_raises() -> None:
     """R8: the early share groups of Kafka 4.0."""
-    told = iter((_groups_topic(1),))
     listed = ListGroupsResponse(groups=(ListedGroup(group_id="a", group_type="share"),))
     early = ScriptedBroker(
         {
-            "Metadata": lambda _: next(told),
+            "Metadata": lambda _: _groups_topic(1),
             "ListGroups": lambda _: listed,
             "DescribeShareGroupOffsets": _unsupported,
         }
