@@ -15,7 +15,11 @@ from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway
 from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka_runtime import run_tool
 from tests.services.waiting import wait_until
+
+_SHARE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+_SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 
 
 @pytest.fixture
@@ -54,6 +58,26 @@ def test_transactional_producer_when_it_writes_through_a_gateway_then_only_commi
         producer.commit_transaction() if number % 2 else producer.abort_transaction()
     read = read_from(gateway.bootstrap_servers, topic_name)
     assert [message.value() for message in read] == [b"1", b"3", b"5"]
+
+
+def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
+    kafka: KafkaCluster, gateway: RunningGateway, topic_name: str
+) -> None:
+    """Its answers pass by in pieces, and it is led on by Metadata that does too."""
+    kafka.create_topic(topic_name)
+    group = f"{topic_name}-group"
+    options = ("--bootstrap-server", gateway.bootstrap_servers, "--group", group)
+    reset = ("--topic", topic_name, "--reset-offsets", "--to-earliest", "--execute")
+    run_tool(_SHARE_GROUPS, *options, *reset)
+    producer = Producer({"bootstrap.servers": gateway.bootstrap_servers})
+    values = [f"{each}-" + "x" * 1_000 for each in range(2_000)]
+    for value in values:
+        producer.produce(topic_name, value=value)
+    assert producer.flush(30.0) == 0
+    limits = ("--max-messages", str(len(values)), "--timeout-ms", "30000")
+    printed = run_tool(_SHARE_CONSUMER, *options, "--topic", topic_name, *limits)
+    # Among them stands what the tool logs.
+    assert [line for line in printed.splitlines() if line.endswith("x")] == values
 
 
 def test_admin_when_it_goes_through_a_gateway_then_it_sees_the_gateway_as_the_broker(
