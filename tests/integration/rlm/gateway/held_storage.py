@@ -23,6 +23,10 @@ class HeldStorage(FilesystemChunkStorage):
         """From now on nothing waits."""
         self._go.set()
 
+    def hold(self) -> None:
+        """From now on reads wait again."""
+        self._go.clear()
+
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         self.reads += 1
         assert self._go.wait(_DEADLINE_S)
