@@ -168,7 +168,7 @@ class Metrics:
     def _define_doors(self) -> None:
         self.gateway_brokers_without_door = self._gauge(
             "rlm_gateway_brokers_without_door",
-            "Live brokers that a gateway of the whole cluster has no address for; the log says why.",
+            "Live brokers that a gateway of the whole cluster has no address for: see the log.",
             (),
         )
 

@@ -205,7 +205,6 @@ class KafkaCluster:
 
     def restore_leaders(self) -> None:
         """Have the first replica of every partition lead, and wait until each broker knows."""
-
         admin = admin_client(self.bootstrap_servers)
 
         def elected() -> bool:
