@@ -1,5 +1,7 @@
 """What goes to the client, in order, and no faster than it takes it.
 
+Answers go straight to the socket where that can be, past a transport that has nothing to send.
+
 Memory: what the transport holds (its high-water mark and one piece), what is left of answers whose
 memory is accounted for elsewhere until `release`, and what of the broker's was received before it
 was paused.
@@ -8,21 +10,41 @@ was paused.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 from rlm.gateway.actions import AnswerToClient
+from rlm.gateway.direct_writes import WRITE_BYTES, DirectWrites
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
 _JOINED_BYTES = 16 * 1024
+_PARTS_AT_ONCE = 16
+_WRITES_AT_ONCE = 4
 
 
 class ClientOutput:
-    """Of one connection, on its loop."""
+    """Of one connection, on its loop.
 
-    def __init__(self, transport: asyncio.WriteTransport) -> None:
+    `client` is its socket, if it may be written to (rlm.gateway.splice.plain_socket). Then `moved`
+    is called when all went there of what had to wait, `failed` if the client has left.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.WriteTransport,
+        *,
+        client: socket.socket | None = None,
+        moved: Callable[[], None] = lambda: None,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
         self._transport = transport
+        self._moved = moved
+        self._failed = failed
+        self._direct = None if client is None else DirectWrites(client, self._go_on_later)
+        self._is_direct = False
         self._waiting: deque[Buffer | Callable[[], None]] = deque()
         self._is_paused = False
         self._sent_count = 0
@@ -46,6 +68,8 @@ class ClientOutput:
 
     def answer(self, answer: AnswerToClient) -> None:
         """Send what stays valid until it is released."""
+        if self._direct is not None and not self._waiting and not self._is_paused:
+            self._is_direct = not self._transport.get_write_buffer_size()
         self._waiting.extend(_joined(answer.parts))
         self._waiting.append(answer.release)
         self._go_on()
@@ -61,12 +85,60 @@ class ClientOutput:
 
     def drop(self) -> None:
         """Send nothing more of what waits."""
+        if self._direct is not None:
+            self._direct.stop()
         while self._waiting:
             each = self._waiting.popleft()
             if callable(each):
                 each()
 
     def _go_on(self) -> None:
+        if self._is_direct and self._direct is not None:
+            self._write_directly(self._direct)
+        else:
+            self._write_through()
+
+    def _go_on_later(self) -> None:
+        self._go_on()
+        if not self._waiting:
+            self._moved()
+
+    def _write_directly(self, direct: DirectWrites) -> None:
+        try:
+            for _ in range(_WRITES_AT_ONCE):
+                if not self._waiting or not self._write_some(direct):
+                    break
+            if self._waiting:
+                direct.wait()
+            else:
+                direct.stop()
+                self._is_direct = False
+        except OSError:
+            self.drop()
+            self._failed()
+
+    def _write_some(self, direct: DirectWrites) -> bool:
+        """Whether the socket took all that it was offered."""
+        offered = [
+            memoryview(each) for each in islice(self._waiting, _PARTS_AT_ONCE) if not callable(each)
+        ]
+        offered_bytes = min(sum(map(len, offered)), WRITE_BYTES)
+        written_bytes = left_bytes = direct.write(offered)
+        self._sent_count += 1 if written_bytes else 0
+        while self._waiting:
+            first = self._waiting[0]
+            if callable(first):
+                self._waiting.popleft()
+                first()
+            elif len(first) <= left_bytes:
+                self._waiting.popleft()
+                left_bytes -= len(first)
+            else:
+                self._waiting[0] = memoryview(first)[left_bytes:]
+                break
+        return written_bytes == offered_bytes
+
+    def _write_through(self) -> None:
         while self._waiting and not self._is_paused:
             each = self._waiting.popleft()
             self._sent_count += 1

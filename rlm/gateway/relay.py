@@ -56,7 +56,12 @@ class Relay:
         self._pool = pool
         self._context = context
         self._client = client
-        self._output = ClientOutput(client)
+        self._output = ClientOutput(
+            client,
+            client=plain_socket(client),
+            moved=lambda: self.client_is_full(is_full=False),
+            failed=lambda: self._side_ended(CloseReason.CLIENT_LEFT),
+        )
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
         self._pipes = pipes
@@ -148,7 +153,8 @@ class Relay:
     def _pass_on_unread(self, splice: Splice) -> None:
         """What nobody needs to see, if it is much, and all before it has been sent."""
         passing_bytes = self._session.passing_bytes
-        if passing_bytes >= _SPLICED_BYTES and not self._client.get_write_buffer_size():
+        is_free = not self._output.is_blocked and not self._client.get_write_buffer_size()
+        if passing_bytes >= _SPLICED_BYTES and is_free:
             splice.begin(passing_bytes)
             self._pace()
 

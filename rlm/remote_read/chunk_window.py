@@ -39,6 +39,13 @@ class SegmentChunk:
         self.run: BatchRun | None = None
         self.lock = threading.Lock()
 
+    @property
+    def unchecked_position(self) -> int | None:
+        """Where the first batch begins that was not checked; None if that is not known."""
+        if self.run is not None:
+            return self.run.end_position
+        return None if self.position else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
@@ -95,22 +102,17 @@ class ChunkWindow:
         self._checks = checks
         self._end_position = chunks[-1].end_position
 
-    def check_on(self) -> None:
-        """Check all that follows what was checked of the first chunk.
+    def check_on(self, position: int) -> int:
+        """Check all from the batch at `position` on; returns where the first unchecked one begins.
 
-        Ends where bytes are missing or corrupt: whoever asks for those is told.
+        That is where bytes are missing or corrupt: whoever asks for those is told.
         """
-        first = self._chunks[0]
-        position = first.position
-        if first.run is not None:
-            position = first.run.end_position
-        elif position > 0:
-            return
         with suppress(CorruptError):
             for chunk in self._chunks:
                 position = self._check_chunk(chunk, position)
                 if position < chunk.end_position:
-                    return
+                    break
+        return position
 
     def view(self, position: int, end_position: int) -> tuple[memoryview, ...]:
         """The bytes in between, which are there, as parts of the chunks' own."""
@@ -126,7 +128,7 @@ class ChunkWindow:
         """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
 
         `begin` is at or below that batch. None if the readable part of the segment holds none.
-        Without checks Incomplete also where not all of it was checked before.
+        Without checks it ends before what was not checked, Incomplete if that is the first batch.
         """
         try:
             return self._cut(begin, offset, max_bytes, min_one_batch=min_one_batch)
@@ -183,9 +185,9 @@ class ChunkWindow:
             if position >= chunk.end_position:
                 continue
             # All is right up to what is corrupt; whoever asks for that batch is told.
-            with self._locked(chunk), suppress(CorruptError):
+            with suppress(CorruptError, _NotCheckedError), self._locked(chunk):
                 run = self._run_from(chunk, position)
-                with suppress(CorruptError):
+                with suppress(CorruptError, _NotCheckedError):
                     self._extend(chunk, run, RunEnd(position=limit_position))
                 count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
                 if count and run[count - 1].end_position > position:
@@ -208,7 +210,9 @@ class ChunkWindow:
         while position < chunk.end_position:
             with chunk.lock:
                 run = self._run_from(chunk, position)
-                self._extend(chunk, run, RunEnd(position=run.end_position + _CHECKED_AT_ONCE_BYTES))
+                with suppress(CorruptError):
+                    until = RunEnd(position=run.end_position + _CHECKED_AT_ONCE_BYTES)
+                    self._extend(chunk, run, until)
                 if run.end_position == position:
                     break
                 position = run.end_position

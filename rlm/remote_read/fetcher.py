@@ -133,7 +133,7 @@ class RemoteFetcher:
         if lease is None:
             return None
         cut = self._cut(wanted, begin, lease, checks=False)
-        if not isinstance(cut, Cut):
+        if not isinstance(cut, Cut) or _is_little(cut, wanted):
             lease.release()
             return None
         self._readers.has_read(reader, fetch.offset, located, cut, waited=False)
@@ -262,6 +262,12 @@ class RemoteFetcher:
         indexes = map(self._parts.chunk_index, positions)
         for key in self._parts.chunk_keys(wanted.stored.metadata, indexes):
             self._cache.discard(key)
+
+
+def _is_little(cut: Cut, wanted: _Wanted) -> bool:
+    """Whether it is better to wait for more: every answer costs the reader a round trip."""
+    is_end = cut.end_position >= wanted.stored.metadata.segment_size_bytes
+    return not is_end and 4 * (cut.end_position - cut.position) < wanted.fetch.max_bytes
 
 
 def _reader_of(fetch: RemoteFetch) -> PartitionReader:

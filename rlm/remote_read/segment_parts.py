@@ -89,8 +89,8 @@ class SegmentParts:
     ) -> ChunkRequest[SegmentPart]:
         """One chunk of the log; the last one of a segment is shorter.
 
-        With `is_ahead` its batches are checked where it is read, as far as it is known where they
-        begin: whoever asks for them then does not wait for that.
+        With `is_ahead` its batches are checked by the thread that has read it, and those of its
+        neighbours that wait for it: whoever asks for them then does not wait for that.
         """
         positions = ByteRange(
             start_position=index * self._chunk_bytes,
@@ -99,7 +99,8 @@ class SegmentParts:
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
             size_bytes=len(positions),
-            load=partial(self._read_ahead if is_ahead else self._read_chunk, metadata, positions),
+            load=partial(self._read_chunk, metadata, positions),
+            loaded=partial(self._check_around, metadata, index) if is_ahead else None,
         )
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
@@ -115,18 +116,32 @@ class SegmentParts:
         content = read_stored(self._storage, metadata, positions)
         return SegmentChunk(content, positions.start_position)
 
-    def _read_ahead(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
-        chunk = self._read_chunk(metadata, positions)
-        index = self.chunk_index(positions.start_position)
-        window = [chunk]
-        before, behind = map(self._peek, self.chunk_keys(metadata, (index - 1, index + 1)))
-        if isinstance(before, SegmentChunk):
-            window.insert(0, before)
-        if isinstance(behind, SegmentChunk):
-            window.append(behind)
+    def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
+        """Check what can be since a chunk is in memory: from where it is known that a batch begins.
+
+        That is behind a chunk before it, maybe some that came sooner and waited for one between.
+        """
+        chunk = self._chunk_in_memory(metadata, index)
+        while chunk is not None and chunk.unchecked_position is None:
+            index -= 1
+            chunk = self._chunk_in_memory(metadata, index)
+        position = None if chunk is None else chunk.unchecked_position
         whole = StoredRange(metadata=metadata, offsets=metadata.offsets)
-        ChunkWindow(whole, window).check_on()
-        return chunk
+        while chunk is not None and position is not None:
+            index += 1
+            following = self._chunk_in_memory(metadata, index)
+            window = [chunk] if following is None else [chunk, following]
+            position = ChunkWindow(whole, window).check_on(position)
+            if position < chunk.end_position:
+                return
+            chunk = following
+
+    def _chunk_in_memory(
+        self, metadata: RemoteLogSegmentMetadata, index: int
+    ) -> SegmentChunk | None:
+        (key,) = self.chunk_keys(metadata, (index,))
+        found = self._peek(key)
+        return found if isinstance(found, SegmentChunk) else None
 
 
 def read_stored(

@@ -8,7 +8,7 @@ now. Not thread-safe.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rsm.cache.chunk_table import ChunkKey
@@ -18,7 +18,7 @@ ReaderId = Hashable
 
 @dataclass(slots=True)
 class _Holding:
-    """One reader's chunks with their sizes."""
+    """One reader's chunks with their sizes, `ahead` in the order in which it will read them."""
 
     seen_ms: int
     current: dict[ChunkKey, int] = field(default_factory=dict)
@@ -26,6 +26,15 @@ class _Holding:
 
     def size_bytes(self) -> int:
         return sum(self.current.values()) + sum(self.ahead.values())
+
+    def take_ahead(self, chunks: Container[ChunkKey]) -> set[ChunkKey]:
+        """Remove all up to the last of `chunks` from what is ahead."""
+        ahead = list(self.ahead)
+        found = [number for number, key in enumerate(ahead) if key in chunks]
+        taken = ahead[: found[-1] + 1] if found else []
+        for key in taken:
+            del self.ahead[key]
+        return set(taken)
 
     def keys(self) -> Iterable[ChunkKey]:
         return (*self.current, *self.ahead)
@@ -51,17 +60,19 @@ class ReaderShares:
         return self._budget_bytes // max(len(self._holdings), 1)
 
     def read_now(self, reader: ReaderId, chunks: Mapping[ChunkKey, int], now_ms: int) -> None:
-        """The reader goes on to `chunks`; what it read before is held no more."""
+        """The reader goes on to `chunks`; what it read before is held no more.
+
+        Neither is what was read ahead to come before them: it was given that, or passed it by.
+        """
         self._forget_idle(now_ms)
         holding = self._holdings.setdefault(reader, _Holding(seen_ms=now_ms))
         self._holdings.move_to_end(reader)
-        left = holding.current.keys() - chunks.keys()
+        left = holding.current.keys() | holding.take_ahead(chunks)
         holding.seen_ms = now_ms
         holding.current = dict(chunks)
         for key in chunks:
-            holding.ahead.pop(key, None)
             self._readers_by_key[key].add(reader)
-        for key in left - holding.ahead.keys():
+        for key in left - chunks.keys() - holding.ahead.keys():
             self._let_go(reader, key)
 
     def read_ahead(self, reader: ReaderId, key: ChunkKey, size_bytes: int) -> bool:

@@ -127,7 +127,7 @@ def test_cut_when_nothing_is_to_be_checked_then_only_what_was_checked_is_given()
     checked = cut(chunks, max_bytes=BOUNDS[3])
 
     assert cut_unchecked(chunks, 0, BOUNDS[3]) == checked
-    assert isinstance(cut_unchecked(chunks, 0, BOUNDS[5]), Incomplete)
+    assert cut_unchecked(chunks, 0, BOUNDS[9]) == checked
     assert isinstance(cut_unchecked(chunks, 40, 1), Incomplete)
 
 
@@ -147,26 +147,18 @@ def test_check_on_when_it_is_known_where_batches_begin_then_all_are_checked(
 ) -> None:
     chunks = chunks_at(*cuts)
 
-    ChunkWindow(stored(), chunks).check_on()
+    end_position = ChunkWindow(stored(), chunks).check_on(0)
 
+    assert end_position == BOUNDS[10]
     assert cut_unchecked(chunks, 0, 1 << 20) == cut(chunks_at(*cuts))
-
-
-def test_check_on_when_it_is_not_known_where_batches_begin_then_nothing_is_checked() -> None:
-    _, second = chunks_at(BOUNDS[5] + 100)
-
-    ChunkWindow(stored(), [second]).check_on()
-
-    assert second.run is None
 
 
 def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing() -> None:
     chunks = chunks_at(BOUNDS[6])
     chunks[0].content[BOUNDS[4] + 100] ^= 1
 
-    ChunkWindow(stored(), chunks).check_on()
+    assert ChunkWindow(stored(), chunks).check_on(0) == BOUNDS[4]
 
-    assert chunks[0].run is not None
-    assert chunks[0].run.end_position == BOUNDS[4]
+    assert chunks[0].unchecked_position == BOUNDS[4]
     with pytest.raises(CorruptError):
         cut(chunks, Begin(position=BOUNDS[4]), 40)

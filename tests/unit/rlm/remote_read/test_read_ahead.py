@@ -171,3 +171,19 @@ def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end
     assert all(content and whole.endswith(content) for content in contents)
     assert world.watched.most_at_once <= 4
     assert world.cache.state().reading_count == world.cache.state().waiting_count == 0
+
+
+def test_fetch_when_answers_are_of_several_chunks_then_read_ahead_goes_on_to_the_end() -> None:
+    """What a reader was given counts in its share no longer, whichever way it was given."""
+    world = world_of(segment_count=6, budget_bytes=12 * CHUNK_BYTES)
+    next_offset, missed_count = 0, 0
+    while next_offset < 600:
+        fetching = world.fetch(next_offset, max_bytes=40_000)
+        missed_count += not fetching.done()
+        world.held.run_all()
+        found = taken(fetching)
+        next_offset = found.next_offset
+        found.release()
+
+    assert missed_count <= 3
+    assert world.cache.state().counts.read_ahead_refused_count == 0

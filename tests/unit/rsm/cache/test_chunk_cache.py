@@ -3,71 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
-from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
-from rsm.cache.chunk_table import ChunkKey
+from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.errors import RetriableError, UnsupportedError
-from tests.log_dir_builder import ManualClock
-from tests.twins.held_executor import HeldExecutor
-
-Reading = Future[ChunkLease[str]]
-
-
-def key(index: int) -> ChunkKey:
-    return ChunkKey(name="log", index=index)
-
-
-class World:
-    """A cache of chunks that cost 10 bytes each, and how often each was read."""
-
-    def __init__(
-        self, *, chunk_count: int = 4, concurrent_reads: int = 8, executor: Executor | None = None
-    ) -> None:
-        self.clock = ManualClock()
-        self.held = HeldExecutor()
-        self.read_count: Counter[int] = Counter()
-        self.errors: dict[int, Exception] = {}
-        settings = ChunkCacheSettings(
-            budget_bytes=10 * chunk_count, concurrent_reads=concurrent_reads, idle_reader_ms=1_000
-        )
-        self.cache = ChunkCache[str](
-            executor=executor or self.held, clock=self.clock, settings=settings
-        )
-
-    def request(self, index: int) -> ChunkRequest[str]:
-        def load() -> str:
-            self.read_count[index] += 1
-            if index in self.errors:
-                raise self.errors.pop(index)
-            return f"chunk {index}"
-
-        return ChunkRequest(key=key(index), size_bytes=10, load=load)
-
-    def read(self, *indexes: int, reader: str = "a", extend: tuple[int, ...] = ()) -> Reading:
-        requests = [self.request(index) for index in indexes]
-        return self.cache.read(requests, reader=reader, extend=[key(index) for index in extend])
-
-    def ahead(self, index: int, *, reader: str = "a") -> bool:
-        return self.cache.read_ahead(self.request(index), reader=reader)
-
-    def take(self, *indexes: int, reader: str = "a") -> None:
-        """Read to the end and give back."""
-        reading = self.read(*indexes, reader=reader)
-        self.held.run_all()
-        reading.result(0).release()
-
-    def is_in_memory(self, index: int) -> bool:
-        reading = self.read(index, reader="observer")
-        found = reading.done()
-        reading.cancel()
-        return found
+from tests.unit.rsm.cache.cache_world import Reading, World, key
 
 
 def test_read_when_many_want_one_chunk_then_one_read_of_the_store() -> None:
@@ -440,38 +384,3 @@ def test_read_when_cancelled_while_queued_then_raises_cancelled() -> None:
 
     with pytest.raises(CancelledError):
         queued.result(0)
-
-
-def test_read_now_when_all_is_in_memory_then_as_read() -> None:
-    world = World()
-    world.take(1, 2, 3)
-
-    lease = world.cache.read_now([world.request(1)], reader="a", extend=[key(2), key(4), key(3)])
-
-    assert lease is not None
-    assert lease.values == ("chunk 1", "chunk 2")
-    world.take(5, 6, reader="b")
-    assert world.is_in_memory(1)
-    lease.release()
-    assert world.cache.state().counts.hit_count >= 1
-
-
-def test_read_now_when_something_is_missing_or_being_read_then_nothing_happens() -> None:
-    world = World()
-    world.take(1)
-    reading = world.read(2)
-    before = world.cache.state()
-
-    assert world.cache.read_now([world.request(1), world.request(2)], reader="a") is None
-    assert world.cache.read_now([world.request(3)], reader="a") is None
-    assert world.cache.state() == before
-    reading.cancel()
-
-
-def test_peek_when_in_memory_then_the_chunk_without_a_claim_on_it() -> None:
-    world = World(chunk_count=1)
-    world.take(1)
-
-    assert world.cache.peek(key(1)) == "chunk 1"
-    world.take(2)
-    assert world.cache.peek(key(1)) is None
