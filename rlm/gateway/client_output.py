@@ -17,6 +17,7 @@ from itertools import islice
 
 from rlm.gateway.actions import AnswerToClient
 from rlm.gateway.direct_writes import WRITE_BYTES, DirectWrites
+from rlm.gateway.received_bytes import write_received
 from rlm.wire.schema import Buffer
 
 _PIECE_BYTES = 256 * 1024
@@ -64,7 +65,7 @@ class ClientOutput:
         if self._waiting:
             self._waiting.append(bytes(data))
         else:
-            self._transport.write(data)
+            write_received(self._transport, data)
 
     def answer(self, answer: AnswerToClient) -> None:
         """Send what stays valid until it is released."""

@@ -26,6 +26,7 @@ from rlm.gateway.connection_watch import Arrival
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.pipes import Pipes
+from rlm.gateway.received_bytes import write_received
 from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
@@ -212,7 +213,7 @@ class Relay:
                 self._output.write(data)
             case ToBroker(data):
                 if self._broker is not None:
-                    self._broker.write(data)
+                    write_received(self._broker, data)
             case AnswerToClient():
                 self._output.answer(action)
             case RewriteExchange():
