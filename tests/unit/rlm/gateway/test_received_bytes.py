@@ -15,7 +15,7 @@ def test_write_received_when_the_socket_is_full_then_the_buffer_may_be_used_agai
 async def _write_and_overwrite() -> None:
     loop = asyncio.get_running_loop()
     near, far = socket.socketpair()
-    far.setblocking(False)
+    far.settimeout(0)
     transport, _ = await loop.create_connection(asyncio.Protocol, sock=near)
     buffer = bytearray(b"\x01" * _MORE_THAN_A_SOCKET_TAKES)
 
