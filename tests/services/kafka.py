@@ -341,6 +341,7 @@ def _test_defaults(brokers: int) -> dict[str, str]:
         "broker.session.timeout.ms": "3000",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "500",
+        "log.flush.offset.checkpoint.interval.ms": "1000",
         "log.initial.task.delay.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.segment.delete.delay.ms": "500",
