@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ settings.register_profile("without-clock", deadline=None)
 # `make fuzz` and `make test-long`: as many times as one waits for.
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("without-clock")
+
+
+def pytest_configure() -> None:
+    """Let processes that tests start hear Ctrl-C, also where this one was started in background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

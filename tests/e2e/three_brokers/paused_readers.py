@@ -51,4 +51,5 @@ def assert_read_all(
     for each in readers:
         each.resume()
     for each in readers:
-        assert each.reads() == topic.expected(starts), each.reader
+        found, expected = each.reads(), topic.expected(starts)
+        assert found == expected, f"{each.reader}: {found} instead of {expected}"
