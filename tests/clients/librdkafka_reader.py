@@ -45,12 +45,17 @@ def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
     give_up_s = time.monotonic() + DEADLINE_S
     while True:
         try:
-            return consumer.get_watermark_offsets(partition, timeout=_REQUEST_TIMEOUT_S)
+            found = consumer.get_watermark_offsets(partition, timeout=_REQUEST_TIMEOUT_S)
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
             if not error.retriable() or time.monotonic() > give_up_s:
                 raise
-            consumer.poll(_POLL_S)
+        else:
+            # Where a broker is just gone, no offset (-1001) may come as if it were an answer.
+            if min(found) >= 0:
+                return found
+            assert time.monotonic() < give_up_s, f"no bounds of {partition}: {found}"
+        consumer.poll(_POLL_S)
 
 
 def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
