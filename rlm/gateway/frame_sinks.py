@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from rlm.gateway.actions import Action, ToBroker, ToClient
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
@@ -11,6 +12,8 @@ from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frames import SIZE_BYTES
 
 _MAX_FRAME_BYTES = 0x7FFF_FFFF
+
+ScannerT = TypeVar("ScannerT", FetchResponseScanner, AnswerScanner)
 
 
 class Forwarded:
@@ -67,26 +70,30 @@ class Gathered:
         self._handle(memoryview(self._content)[SIZE_BYTES:])
 
 
-class Scanned:
-    """A Fetch response that is changed in place while it passes."""
+class _Passing(Generic[ScannerT]):
+    """A response that is read by a scanner while it passes to the client."""
 
     def __init__(
-        self,
-        actions: Callable[[], list[Action]],
-        scanner: FetchResponseScanner,
-        ended: Callable[[], None],
+        self, actions: Callable[[], list[Action]], scanner: ScannerT, ended: Callable[[], None]
     ) -> None:
         self._actions = actions
-        self._scanner = scanner
+        self._scanner: ScannerT = scanner
         self._ended = ended
         self._size_left_bytes = SIZE_BYTES
+
+    def passed(self, count: int) -> None:
+        self._scanner.passed(count)
+
+    def end(self) -> None:
+        self._ended()
+
+
+class Scanned(_Passing[FetchResponseScanner]):
+    """A Fetch response that is changed in place while it passes."""
 
     @property
     def passing_bytes(self) -> int:
         return self._scanner.passing_bytes
-
-    def passed(self, count: int) -> None:
-        self._scanner.passed(count)
 
     def take(self, data: memoryview) -> None:
         size_part_bytes = min(self._size_left_bytes, len(data))
@@ -98,31 +105,15 @@ class Scanned:
             parts.insert(0, data[: size_part_bytes + behind_bytes])
         self._actions().extend(map(ToClient, parts))
 
-    def end(self) -> None:
-        self._ended()
 
-
-class Resized:
+class Resized(_Passing[AnswerScanner]):
     """A response that is changed while it passes, and its size with it."""
 
-    def __init__(
-        self,
-        actions: Callable[[], list[Action]],
-        scanner: AnswerScanner,
-        ended: Callable[[], None],
-    ) -> None:
-        self._actions = actions
-        self._scanner = scanner
-        self._ended = ended
-        self._size_left_bytes = SIZE_BYTES
-        self._is_begun = False
+    _is_begun = False
 
     @property
     def passing_bytes(self) -> int:
         return self._scanner.passing_bytes if self._is_begun else 0
-
-    def passed(self, count: int) -> None:
-        self._scanner.passed(count)
 
     def take(self, data: memoryview) -> None:
         size_part_bytes = min(self._size_left_bytes, len(data))
@@ -133,6 +124,3 @@ class Resized:
             self._is_begun = True
             self._actions().append(ToClient(frame_bytes.to_bytes(SIZE_BYTES, "big")))
         self._actions().extend(map(ToClient, parts))
-
-    def end(self) -> None:
-        self._ended()

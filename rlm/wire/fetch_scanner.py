@@ -26,7 +26,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from rlm.wire.api.fetch import FETCH
-from rlm.wire.chunks import ChunkReader
+from rlm.wire.structures import UNKNOWN_TAG, StructureScanner
 from rlm.wire.units import (
     Data,
     count_unit,
@@ -36,8 +36,6 @@ from rlm.wire.units import (
     varint_unit,
 )
 from rsm.segment.errors import CorruptError, UnsupportedError
-
-UNKNOWN_TAG = 0x7F  # of one byte as the tag it replaces, and far above those that are given out
 
 _NODE_ENDPOINTS_TAG = 0
 _NODE_ENDPOINTS_VERSION = 16
@@ -90,7 +88,7 @@ class FetchVisitor(Protocol):
         ...
 
 
-class FetchResponseScanner:
+class FetchResponseScanner(StructureScanner):
     """Passes one Fetch response on, in any chunks. Not thread-safe.
 
     `frame_bytes` is the frame's size field. `correlation_id` is None until it was seen.
@@ -100,6 +98,7 @@ class FetchResponseScanner:
         """Raises UnsupportedError for a version that is not in the table."""
         if version not in FETCH.versions:
             raise UnsupportedError("no such version of Fetch", version=version)
+        super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.correlation_id: int | None = None
         self._visitor = visitor
         self._version = version
@@ -111,30 +110,12 @@ class FetchResponseScanner:
         self._topics_left = 0
         self._partitions_left = 0
         self._aborted_left = 0
-        self._tags_left = 0
         self._is_last_structure = False
-        self._behind_tags: Callable[[], None] = self._next_topic
-        self._reader = ChunkReader(self._read_head, frame_bytes=frame_bytes)
 
     @property
     def left_bytes(self) -> int:
         """How much of the frame has not been fed yet; 0: the response is over."""
         return self._reader.left_bytes
-
-    def feed(self, chunk: memoryview) -> list[memoryview]:
-        """Take the next bytes of the frame, behind its size; contract of ChunkReader.feed."""
-        return self._reader.feed(chunk)
-
-    @property
-    def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen: they are records."""
-        return self._reader.passing_bytes
-
-    def passed(self, count: int) -> None:
-        """So many of them went by; contract of ChunkReader.passed."""
-        self._reader.passed(count)
-
-    # Each step reads first, then changes: Incomplete must leave all as it was.
 
     def _read_head(self, data: Data, position: int) -> int:
         end = fixed_unit(data, position, _INT32.size)
@@ -226,27 +207,11 @@ class FetchResponseScanner:
 
     def _end_structure(self, then: Callable[[], None]) -> None:
         if self._flexible:
-            self._behind_tags = then
-            self._reader.step = self._read_tag_count
+            super()._end_structure(then)
         else:
             then()
 
-    def _read_tag_count(self, data: Data, position: int) -> int:
-        tag_count, end = varint_unit(data, position)
-        self._skip_tags(tag_count, self._behind_tags)
-        return end
-
-    def _skip_tags(self, count: int, then: Callable[[], None]) -> None:
-        if count:
-            self._tags_left = count
-            self._behind_tags = then
-            self._reader.step = self._read_tag
-        else:
-            then()
-
-    def _read_tag(self, data: Data, position: int) -> int:
-        tag, size_position = varint_unit(data, position)
-        size_bytes, end = varint_unit(data, size_position)
+    def _see_tag(self, data: Data, position: int, tag: int, size_position: int) -> None:
         if (
             tag == _NODE_ENDPOINTS_TAG
             and self._is_last_structure
@@ -255,11 +220,6 @@ class FetchResponseScanner:
             if size_position - position != 1:
                 raise CorruptError("tag is not written in its shortest form")
             data[position] = UNKNOWN_TAG
-        self._reader.skip_bytes = size_bytes
-        self._tags_left -= 1
-        if not self._tags_left:
-            self._behind_tags()
-        return end
 
     def _name_or_id(self, data: Data, position: int) -> tuple[str | UUID, int]:
         if self._version >= _TOPIC_ID_VERSION:

@@ -19,10 +19,8 @@ Source: ShareFetchResponse.json of kafka-clients, KIP-482, KIP-932, KIP-951.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rlm.wire.api.share_fetch import SHARE_FETCH
-from rlm.wire.chunks import ChunkReader
+from rlm.wire.structures import UNKNOWN_TAG, StructureScanner
 from rlm.wire.units import (
     Data,
     compact_nullable_string_unit,
@@ -32,8 +30,6 @@ from rlm.wire.units import (
     varint_unit,
 )
 from rsm.segment.errors import CorruptError, UnsupportedError
-
-UNKNOWN_TAG = 0x7F  # of one byte, and far above those that are given out
 
 _CORRELATION_ID_BYTES = 4
 _THROTTLE_AND_ERROR_BYTES = 6
@@ -47,7 +43,7 @@ _NO_ENDPOINTS = bytes((1, 1, UNKNOWN_TAG))  # count 0, and one tagged field: its
 _VARINT_BITS = 7
 
 
-class ShareFetchScanner:
+class ShareFetchScanner(StructureScanner):
     """Passes one ShareFetch response on, in any chunks. Not thread-safe.
 
     `frame_bytes` is the frame's size, before as behind.
@@ -57,28 +53,11 @@ class ShareFetchScanner:
         """Raises UnsupportedError for a version that is not in the table."""
         if version not in SHARE_FETCH.versions:
             raise UnsupportedError("no such version of ShareFetch", version=version)
+        super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.frame_bytes = frame_bytes
         self._topics_left = 0
         self._partitions_left = 0
         self._acquired_left = 0
-        self._tags_left = 0
-        self._behind_tags: Callable[[], None] = self._next_topic
-        self._reader = ChunkReader(self._read_head, frame_bytes=frame_bytes)
-
-    def feed(self, chunk: memoryview) -> list[memoryview]:
-        """Take the next bytes of the frame, behind its size; contract of ChunkReader.feed."""
-        return self._reader.feed(chunk)
-
-    @property
-    def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen: they are records."""
-        return self._reader.passing_bytes
-
-    def passed(self, count: int) -> None:
-        """So many of them went by; contract of ChunkReader.passed."""
-        self._reader.passed(count)
-
-    # Each step reads first, then changes: Incomplete must leave all as it was.
 
     def _read_head(self, data: Data, position: int) -> int:
         tag_count, end = varint_unit(data, position + _CORRELATION_ID_BYTES)
@@ -155,32 +134,6 @@ class ShareFetchScanner:
             data[position:end] = hidden
         self._reader.skip_bytes = left_bytes - (end - position)
         self._reader.step = None
-        return end
-
-    def _end_structure(self, then: Callable[[], None]) -> None:
-        self._behind_tags = then
-        self._reader.step = self._read_tag_count
-
-    def _read_tag_count(self, data: Data, position: int) -> int:
-        tag_count, end = varint_unit(data, position)
-        self._skip_tags(tag_count, self._behind_tags)
-        return end
-
-    def _skip_tags(self, count: int, then: Callable[[], None]) -> None:
-        if count:
-            self._tags_left = count
-            self._behind_tags = then
-            self._reader.step = self._read_tag
-        else:
-            then()
-
-    def _read_tag(self, data: Data, position: int) -> int:
-        _, end = varint_unit(data, position)
-        size_bytes, end = varint_unit(data, end)
-        self._reader.skip_bytes = size_bytes
-        self._tags_left -= 1
-        if not self._tags_left:
-            self._behind_tags()
         return end
 
 

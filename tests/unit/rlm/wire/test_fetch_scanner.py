@@ -17,12 +17,12 @@ from rlm.wire.api.fetch import (
     PartitionData,
 )
 from rlm.wire.fetch_scanner import (
-    UNKNOWN_TAG,
     FetchResponseScanner,
     ScannedPartition,
     ScannedResponse,
 )
 from rlm.wire.frames import read_response, response_parts
+from rlm.wire.structures import UNKNOWN_TAG
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.unit.rlm.wire.message_strategies import messages
 

@@ -15,7 +15,8 @@ from rlm.wire.api.share_fetch import (
 )
 from rlm.wire.api.share_parts import NodeEndpoint
 from rlm.wire.frames import read_response, response_parts
-from rlm.wire.share_fetch_scanner import UNKNOWN_TAG, ShareFetchScanner
+from rlm.wire.share_fetch_scanner import ShareFetchScanner
+from rlm.wire.structures import UNKNOWN_TAG
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.unit.rlm.wire.message_strategies import messages
 
