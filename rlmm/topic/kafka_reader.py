@@ -76,6 +76,9 @@ class KafkaTopicReader:
             if found is None:
                 raise RetriableError("no answer in time", partition=partition)
             ends[partition] = found[1]
+        # A leader that can't be reached is no error to librdkafka: it gives no offset for it.
+        if any(offset < 0 for offset in ends.values()):
+            raise RetriableError("a leader did not answer", topic=self._topic)
         return ends
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
