@@ -74,3 +74,10 @@ def configure_logging(level: str, stream: TextIO) -> None:
     # Each request of these libraries would be a line of its own; what matters of it we log.
     for library in ("httpx", "httpcore", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def configure_command_logging(stream: TextIO) -> None:
+    """Send what a command's user should know to `stream`."""
+    configure_logging("WARNING", stream)
+    # What librdkafka has to say of a cluster that is away is said by the command's own line.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)

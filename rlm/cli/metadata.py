@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from rlm.cli.options import (
 )
 from rlm.cli.output import printing
 from rlm.config.load import CommandConfig
-from rlm.log_lines import configure_logging
+from rlm.log_lines import configure_command_logging
 from rlm.outside import client_properties
 from rlmm.consumer import MetadataConsumer
 from rlmm.native import NATIVE_TOPIC, decode_native, topic_of_native
@@ -111,9 +110,7 @@ def _ends(settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int) ->
 
 @contextmanager
 def _reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopicReader]:
-    configure_logging("WARNING", sys.stderr)
-    # What librdkafka has to say of a cluster that is away is said by the command's own line.
-    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
+    configure_command_logging(sys.stderr)
     name = NATIVE_TOPIC if native else settings.metadata.topic_name
     reader = KafkaTopicReader(client_properties(settings.cluster), name)
     try:

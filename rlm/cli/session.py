@@ -6,7 +6,6 @@ end into memory. The command's timeout bounds the opening and is what is left fo
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from rlm.broker.cluster import ClusterView
 from rlm.broker.topic_admin import ClusterTopicAdmin, TopicAdmin
 from rlm.cli.options import reaching_cluster
 from rlm.config.load import CommandConfig
-from rlm.log_lines import configure_logging
+from rlm.log_lines import configure_command_logging
 from rlm.outside import open_bootstrap, open_metadata_topic
 from rlm.system_clock import SystemClock
 from rlmm.cache.memory import MemoryStore
@@ -62,9 +61,7 @@ def open_session(
     metadata is empty, and nothing may be published. Raises InvalidConfigError if the cluster can't
     be reached within the timeout, or if the metadata topic can't be created as configured.
     """
-    configure_logging("WARNING", sys.stderr)
-    # What librdkafka has to say of a cluster that is away is said by the command's own line.
-    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
+    configure_command_logging(sys.stderr)
     clock = SystemClock()
     deadline_ms = clock.monotonic_ms() + timeout_ms
     bootstrap = open_bootstrap(config.cluster, clock, timeout_ms=timeout_ms)
