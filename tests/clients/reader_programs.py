@@ -67,6 +67,10 @@ class RunningReader:
         found = json.loads(self._lines()[-1])
         return {int(number): PartitionRead(**read) for number, read in found.items()}
 
+    def printed(self) -> str:
+        """The end of what it has printed up to now."""
+        return self._output.read_text(errors="replace")[-6000:]
+
     def _lines(self) -> list[str]:
         """Its lines of JSON, among what a client may log; it has ended if there is none yet."""
         lines = self._output.read_text(errors="replace").splitlines()
@@ -75,8 +79,7 @@ class RunningReader:
 
     def _check(self, exit_code: int | None) -> None:
         if exit_code:
-            end = self._output.read_text(errors="replace")[-6000:]
-            raise ReaderFailedError(f"{self.reader} ended with {exit_code}:\n{end}")
+            raise ReaderFailedError(f"{self.reader} ended with {exit_code}:\n{self.printed()}")
 
 
 @contextmanager

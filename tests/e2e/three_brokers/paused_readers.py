@@ -52,4 +52,5 @@ def assert_read_all(
         each.resume()
     for each in readers:
         found, expected = each.reads(), topic.expected(starts)
-        assert found == expected, f"{each.reader}: {found} instead of {expected}"
+        printed = each.printed()
+        assert found == expected, f"{each.reader}: {found} instead of {expected}; {printed}"
