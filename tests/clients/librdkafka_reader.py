@@ -110,7 +110,7 @@ def read(request: ReadRequest) -> RecordDigests:
         partitions = _partitions(consumer, request.topic)
         bounds = {each.partition: _bounds(consumer, each) for each in partitions}
         ends = {number: end for number, (_, end) in bounds.items()}
-        print(f"of {partitions}: first offsets and ends {bounds}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"of {partitions}: first offsets and ends {bounds}\n")
         if request.group is not None:
             consumer.subscribe([request.topic])
         else:
