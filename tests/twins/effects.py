@@ -15,6 +15,7 @@ from typing import TypeVar
 _ResultT = TypeVar("_ResultT")
 
 Hook = Callable[[], None]
+_INTERRUPTED_QUESTIONS = frozenset({"leadership", "offsets"})
 
 
 class ProcessCrashError(BaseException):
@@ -30,7 +31,11 @@ class Moment:
 
 
 class Effects:
-    """The acts of one process. `performed` are the names of its effects so far, in order."""
+    """The acts of one process. `performed` are the names of its effects so far, in order.
+
+    `interrupt` is called before and after each effect, and before questions to the broker, with the
+    act's name and whether it is over; what it raises, the act raises.
+    """
 
     def __init__(self, witness: Callable[[str, object], None]) -> None:
         self._witness = witness
@@ -39,6 +44,7 @@ class Effects:
         self.performed: list[str] = []
         self._moments: dict[Moment, Hook] = {}
         self.crashed = False
+        self.interrupt: Callable[[str, bool], None] | None = None
 
     def at(self, moment: Moment, hook: Hook) -> None:
         """Call `hook` at a moment of the process's life."""
@@ -71,6 +77,7 @@ class Effects:
         self._run_hooks("before", name)
         if isinstance(subject, str) and (name, subject) in self._refused:
             raise self._refused[name, subject]
+        self._interrupt(name, is_over=False)
         number = len(self.performed)
         self._pass(Moment(number=number, after=False))
         self._witness(name, subject)
@@ -79,6 +86,7 @@ class Effects:
             result = act()
         finally:
             self._pass(Moment(number=number, after=True))
+        self._interrupt(name, is_over=True)
         self._run_hooks("after", name)
         return result
 
@@ -86,6 +94,8 @@ class Effects:
         """Ask a question, which changes nothing."""
         self._require_alive()
         self._run_hooks("before", name)
+        if name in _INTERRUPTED_QUESTIONS:
+            self._interrupt(name, is_over=False)
         answer = question()
         self._witness(name, None)
         self._run_hooks("after", name)
@@ -104,6 +114,11 @@ class Effects:
     def _pass(self, moment: Moment) -> None:
         if moment in self._moments:
             self._moments.pop(moment)()
+            self._require_alive()
+
+    def _interrupt(self, name: str, *, is_over: bool) -> None:
+        if self.interrupt is not None:
+            self.interrupt(name, is_over)
             self._require_alive()
 
     def _require_alive(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from threading import Event
 from uuid import UUID
@@ -91,6 +92,7 @@ class Process:
         self.untierable: dict[UUID, str] = {}
         self.ports = self._make_ports(outside)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
+        self.executor = self.make_executor()
         self.copies = self.make_copies()
         self.trimmer = self.make_trimmer()
         self.cycle = self.make_cycle()
@@ -121,13 +123,17 @@ class Process:
         metadata.wait_ready(60_000)
         return metadata
 
+    def make_executor(self) -> Executor:
+        """What runs the jobs of lanes."""
+        return SynchronousExecutor()
+
     def make_source(self, outside: Outside) -> LogSource:
         return outside.source
 
     def make_copies(self) -> CopyLanes:
         return CopyLanes(
             self.ports,
-            lanes=Lanes(SynchronousExecutor(), "copy"),
+            lanes=Lanes(self.executor, "copy"),
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
@@ -157,7 +163,7 @@ class Process:
         )
         return ExpiryLanes(
             self.ports,
-            lanes=Lanes(SynchronousExecutor(), "expiry"),
+            lanes=Lanes(self.executor, "expiry"),
             expirer=expirer,
             leadership=self.leadership,
             stopping=self.stopping,

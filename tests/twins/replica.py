@@ -8,6 +8,7 @@ Leader epochs follow Kafka's LeaderEpochFileCache (assign, truncateFromStart, tr
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rsm.segment.batch import BatchHeader, scan_batches
 from rsm.segment.epochs import EpochEntry, Lineage
@@ -152,6 +153,7 @@ class Replica:
         self.move_start(leader.log_start_offset)
 
 
+@lru_cache(maxsize=4_096)
 def batch_header(batch: bytes) -> BatchHeader:
     """The header of one batch."""
     return next(header for _, header in scan_batches(memoryview(batch)))
