@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
-from rlm.policy.coverage import covered_end, stored_end, stored_ranges
 from rlmm.events import PolicyState, TopicPolicy
 from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.policy.candidates import Lag
-from rlm.policy.coverage import covered_end, stored_ranges
 from rlmm.spi import PartitionState
+from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange

@@ -7,10 +7,10 @@ from functools import cached_property
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
-from rlm.policy.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rlm.source.log_source import LocalLog
 from rlmm.events import ProcessRegistered, TopicPolicy
 from rlmm.spi import NewerRecord, PartitionState, ReadLease, SegmentRecord
+from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
@@ -33,6 +33,15 @@ class Moment:
     broker_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyFailure:
+    """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be."""
+
+    error: str
+    corrupt: bool
+    attempts: int
+
+
 # No slots: what is derived is computed once, on first use, and kept in the instance.
 @dataclass(frozen=True, kw_only=True)
 class PartitionView:
@@ -41,6 +50,7 @@ class PartitionView:
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
     `gateways` are the live ones: they must know of what is stored before it leaves the broker.
+    `copy_failure` is None unless this process' last attempt to copy has failed.
     `newer` is a record about this partition that a newer version must fold, None if there is none.
     """
 
@@ -57,6 +67,7 @@ class PartitionView:
     untierable: str | None = None
     gateways: tuple[ProcessRegistered, ...] = ()
     newer: NewerRecord | None = None
+    copy_failure: CopyFailure | None = None
 
     @cached_property
     def _stitched(self) -> StitchedLineage:

@@ -11,19 +11,19 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.fetcher import RemoteFetcher
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import RemoteFetch
-from rlm.remote_read.segment_cursor import StoredBatches
 from rlm.remote_read.segment_parts import SegmentPart, read_time_index
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import RetriableError
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
+from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rlm.policy.coverage import StoredRange
-from rlm.remote_read.batch_checks import (
+from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.batch_checks import (
     RunEnd,
     append_checked,
     checked_header,
     require_index_agrees,
     require_outside,
 )
-from rlm.remote_read.batch_run import BatchRun, PlacedBatch
-from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.batch_run import BatchRun, PlacedBatch
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 

@@ -18,7 +18,6 @@ from collections.abc import Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.future_steps import Steps, run_steps
@@ -31,6 +30,7 @@ from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager

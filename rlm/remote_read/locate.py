@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from rlm.policy.coverage import StoredRange, stored_ranges
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState

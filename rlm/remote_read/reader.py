@@ -2,7 +2,7 @@
 
 For one consumer that reads much: over segments for as long as something is stored, ahead of its
 consumer, past any cache. Segments are looked up by rlm.remote_read.locate, batches are checked by
-rlm.remote_read.segment_cursor; records are not decoded. Many readers of a few batches at a time
+rsm.segment.segment_cursor; records are not decoded. Many readers of a few batches at a time
 are rlm.remote_read.fetcher's matter.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
@@ -16,15 +16,15 @@ from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import dataclass
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import NotStored, locate
-from rlm.remote_read.segment_cursor import SegmentCursor, StoredBatches
 from rlm.remote_read.segment_parts import read_indexes, read_stored, read_time_index
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import OffsetIndexEntry, TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
+from rsm.segment.segment_cursor import SegmentCursor, StoredBatches
 from rsm.spi import RemoteStorageManager
 
 _MIN_FETCH_BYTES = 65_536

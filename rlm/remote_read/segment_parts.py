@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import id_to_text
 from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.chunk_window import Begin, Cut
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
@@ -21,6 +20,7 @@ from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
+from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 
 

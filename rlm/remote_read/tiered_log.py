@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rlm.remote_read.aborted import AbortedTransactions
 from rlm.remote_read.locate import NotStored, locate, log_start_offset
 from rlm.remote_read.reader import RemoteLogReader
-from rlm.remote_read.segment_cursor import StoredBatches
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.aborted import AbortedTransactions
 from rsm.segment.batch import scan_batches
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import Record, decode_records
+from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import RemoteStorageManager
 
 

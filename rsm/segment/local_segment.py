@@ -6,9 +6,9 @@ Must not know where the bytes come from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
@@ -27,6 +27,26 @@ class ContentSource(Protocol):
         Raises CorruptError before the pass ends if the content is not what it has to be, and
         RetriableError if it changed under the reader: then nothing of the pass may be kept.
         """
+
+
+@runtime_checkable
+class PartedSource(ContentSource, Protocol):
+    """Content in parts that mean something: a store that uploads in parts keeps to these."""
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        """The lengths of the parts in order; their sum is `length_bytes`."""
+
+
+class BatchSpan(Protocol):
+    """What the header of a record batch says of its place in the log."""
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def length_bytes(self) -> int:
+        """The whole batch's size in the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +78,13 @@ class SegmentCompanions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegmentData:
-    """All that is copied for one rolled segment (KIP-405)."""
+    """All that is copied for one rolled segment (KIP-405).
+
+    `batches` walks the batches of `log` in order by their headers, as often as needed, for less
+    than a pass over the content costs; None where there is no such way. Raises as `log` does.
+    """
 
     offsets: OffsetRange
     log: ContentSource
     companions: SegmentCompanions
+    batches: Callable[[], Iterator[BatchSpan]] | None = None

@@ -22,7 +22,6 @@ from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import StoredQuestion
-from rlm.policy.coverage import stored_end, stored_ranges
 from rlm.remote_read.locate import log_start_offset
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
@@ -32,6 +31,7 @@ from rlm.wire.api.list_offsets import (
     ListOffsetsResponse,
 )
 from rlm.wire.error_codes import ErrorCode
+from rsm.segment.coverage import stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
-from rlm.remote_read.segment_cursor import StoredBatches
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import LeadershipClaimed, LogStartAdvanced, SegmentEvent
@@ -26,6 +25,7 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange
+from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import CopyAttempt
 from rsm.storage.memory import MemoryChunkStorage
 from tests.log_dir_builder import EPOCH_ZERO, ManualClock

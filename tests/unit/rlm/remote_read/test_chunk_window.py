@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry

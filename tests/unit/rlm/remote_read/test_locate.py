@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.policy.coverage import StoredRange
 from rlm.remote_read.locate import (
     Absence,
     NotStored,
@@ -12,6 +11,7 @@ from rlm.remote_read.locate import (
     log_start_offset,
     readable_ranges,
 )
+from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of

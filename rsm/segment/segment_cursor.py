@@ -1,6 +1,6 @@
 """SegmentCursor: the bytes of one stored segment cut into runs of whole, checked record batches.
 
-Each batch is checked (rlm.remote_read.batch_checks) before it is served. Serving begins with the
+Each batch is checked (rsm.segment.batch_checks) before it is served. Serving begins with the
 batch that holds the offset asked for and ends where the readable part ends. Must not know
 where the bytes come from, nor what the records in them are. Pure.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rlm.policy.coverage import StoredRange
-from rlm.remote_read.batch_checks import checked_header, require_index_agrees, require_outside
 from rsm.segment.batch import PREFIX_BYTES, BatchHeader, batch_length_bytes
+from rsm.segment.batch_checks import checked_header, require_index_agrees, require_outside
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.coverage import StoredRange
-from rlm.remote_read.segment_cursor import SegmentCursor, StoredBatches
 from rsm.segment.batch import HEADER_BYTES
 from rsm.segment.compression import CompressionType
+from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import ControlType
+from rsm.segment.segment_cursor import SegmentCursor, StoredBatches
 from tests.segment_builder import (
     BuiltSegment,
     build_batch,

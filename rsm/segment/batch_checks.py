@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from rlm.remote_read.batch_run import BatchRun
 from rsm.segment.batch import (
     CRC_COVERED_FROM,
     HEADER_BYTES,
@@ -24,6 +23,7 @@ from rsm.segment.batch import (
     BatchHeader,
     parse_header,
 )
+from rsm.segment.batch_run import BatchRun
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata

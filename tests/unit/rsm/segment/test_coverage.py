@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.coverage import covered_end, stored_end, stored_ranges
+from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from tests.unit.rlm.policy.views import remote
 
