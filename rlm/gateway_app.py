@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
-from rlm.config.sections import StorageConfig
+from rlm.config.storage import StorageConfig
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.gateway.live_facts import LiveFacts

@@ -16,12 +16,14 @@ from rlm.broker.dead_letters import DeadLetterTopic
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import Broker
 from rlm.config.load import Config
-from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig, StorageConfig
+from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig
+from rlm.config.storage import StorageConfig
 from rlm.config.values import CopyVerification
 from rlm.process.host_check import check_host
 from rlm.source.log_source import LogSource
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
+from rlm.system_clock import SystemClock
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rlmm.cache.metadata_cache import MetadataCache
@@ -36,6 +38,7 @@ from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.rehearsal import rehearsed
 from rsm.transfer import ReadBack
 
 _CONNECT_TIMEOUT_MS = 10_000
@@ -129,8 +132,8 @@ def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[st
 
 
 def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
-    """The configured store. InvalidConfigError."""
-    return open_storage(config.backend.value, {"root": str(config.filesystem_root)})
+    """The configured store, as good or bad as it is to be. InvalidConfigError."""
+    return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
 
 
 def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:

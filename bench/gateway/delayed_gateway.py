@@ -20,7 +20,7 @@ import httpx
 from bench.gateway.processes import ProcessGroup, process_tree
 from bench.gateway.stage import Stage
 from rlm.config.load import load_gateway_config
-from rlm.config.sections import StorageConfig
+from rlm.config.storage import StorageConfig
 from rlm.gateway_app import build_gateway
 from rlm.gateway_process import run_gateway
 from rlm.log_lines import configure_logging

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.copying import CopyingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
@@ -27,16 +28,15 @@ from rlm.config.sections import (
     ManagerConfig,
     MetadataConfig,
     ProcessConfig,
-    StorageConfig,
     keys_of,
     known_keys,
 )
+from rlm.config.storage import BACKEND_KEY, FILESYSTEM_ROOT_KEY, StorageConfig
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
-_STORE_KEY = "rsm.config.storage.filesystem.root"
 
 S = TypeVar("S", bound=Section)
 
@@ -58,6 +58,7 @@ class Config:
     storage: StorageConfig
     metadata: MetadataConfig
     manager: ManagerConfig
+    copying: CopyingConfig
     gateway: GatewayConfig
     gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
@@ -76,7 +77,7 @@ class CommandConfig:
     def required_storage(self) -> StorageConfig:
         """The store, for commands that read it; InvalidConfigError if none was given."""
         if self.storage is None:
-            raise InvalidConfigError("missing setting", key=_STORE_KEY)
+            raise InvalidConfigError("missing setting", key=FILESYSTEM_ROOT_KEY)
         return self.storage
 
 
@@ -110,6 +111,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         storage=_parse(StorageConfig, properties),
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        copying=_parse(CopyingConfig, properties),
         gateway=_parse(GatewayConfig, properties),
         gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),
@@ -140,7 +142,7 @@ def client_command_config(
 def _command_config(properties: Properties, check_client: ClientCheck) -> CommandConfig:
     _refuse_unknown_keys(properties)
     _check_client(properties, check_client)
-    has_store = properties.get(_STORE_KEY) is not None
+    has_store = any(properties.get(key) for key in (BACKEND_KEY, FILESYSTEM_ROOT_KEY))
     return CommandConfig(
         cluster=_parse(ClusterConfig, properties),
         storage=_parse(StorageConfig, properties) if has_store else None,

@@ -11,20 +11,19 @@ from typing import Literal
 from pydantic import Field
 
 from rlm.config.client_properties import PREFIX, ClientProperties
+from rlm.config.copying import CopyingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.section import Section
+from rlm.config.storage import StorageConfig
 from rlm.config.values import (
-    Backend,
     BootstrapServers,
-    CopyVerification,
     Count,
     Directories,
     Directory,
     DurationMs,
     HostPort,
     IntervalMs,
-    KeyPrefix,
     Listener,
     NodeAddresses,
     NodeListeners,
@@ -70,32 +69,6 @@ class HostConfig(Section):
         validation_alias="state.dir",
         description="Directory of this product's own state, created if it is not there. What is "
         "in it can be rebuilt from the metadata topic.",
-    )
-
-
-class StorageConfig(Section):
-    """The store."""
-
-    backend: Backend = Field(
-        default=Backend.FILESYSTEM,
-        validation_alias="rsm.config.storage.backend",
-        description="Kind of store.",
-    )
-    filesystem_root: Directory = Field(
-        validation_alias="rsm.config.storage.filesystem.root",
-        description="Directory that objects are stored under. It must exist: a mount that "
-        "vanished is not made anew.",
-    )
-    key_prefix: KeyPrefix = Field(
-        default="",
-        validation_alias="rsm.config.key.prefix",
-        description="First part of every object's name; empty adds no slash.",
-    )
-    copy_verify: CopyVerification = Field(
-        default=CopyVerification.NONE,
-        validation_alias="remote.copy.verify",
-        description="`read` reads every object back before its copy counts as finished. Length, "
-        "and the store's checksum where it keeps one, are compared always.",
     )
 
 
@@ -328,6 +301,7 @@ SECTIONS: tuple[type[Section], ...] = (
     StorageConfig,
     MetadataConfig,
     ManagerConfig,
+    CopyingConfig,
     GatewayConfig,
     GatewayLimitsConfig,
     GatewayTlsConfig,

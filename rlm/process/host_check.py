@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlm.config.load import Config
+from rlm.config.storage import FILESYSTEM_ROOT_KEY
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
 from rsm.segment.errors import InvalidConfigError
-
-_ROOT_KEY = "rsm.config.storage.filesystem.root"
 
 
 def check_host(config: Config) -> BrokerIdentity:
@@ -31,8 +30,9 @@ def check_directories(config: Config) -> None:
     """The part of `check_host` that holds for a process beside no broker, too."""
     log_dirs, state_dir = config.host.log_dirs, config.host.state_dir
     root = config.storage.filesystem_root
-    _require_directory(root, key=_ROOT_KEY)
-    _refuse_within_logs(root, log_dirs, key=_ROOT_KEY)
+    if root is not None:
+        _require_directory(root, key=FILESYSTEM_ROOT_KEY)
+        _refuse_within_logs(root, log_dirs, key=FILESYSTEM_ROOT_KEY)
     _refuse_within_logs(state_dir, log_dirs, key="state.dir")
     if state_dir.exists():
         _require_directory(state_dir, key="state.dir")

@@ -1,64 +1,32 @@
-"""Which stores can be configured, and how their settings are read. Bindings load when chosen.
-
-A backend's settings are those below `rsm.config.storage.<backend>.`, without that prefix.
-"""
+"""Which stores can be configured, and what opens each. A binding's SDK loads when it is chosen."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
-from rsm.segment.errors import InvalidConfigError
 from rsm.storage.chunk_storage import ChunkStorage
 
 
-def open_storage(backend: str, settings: Mapping[str, str]) -> ChunkStorage:
-    """Open the store that a configuration names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesystemSettings:
+    """A directory that exists."""
 
-    Raises InvalidConfigError for an unknown backend or setting, one that is missing, and what the
-    binding finds wrong at once (a root that is not there); RetriableError.
-    """
-    opener = _OPENERS.get(backend)
-    if opener is None:
-        raise InvalidConfigError(
-            "unknown storage backend",
-            key="rsm.config.storage.backend",
-            found=backend,
-            expected=" or ".join(sorted(_OPENERS)),
-        )
-    return opener(settings)
-
-
-def _open_filesystem(settings: Mapping[str, str]) -> ChunkStorage:
-    # Lazily: only the chosen binding's dependencies are needed.
-    from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
-
-    _check_known("filesystem", settings, {"root"})
-    root = settings.get("root", "")
-    if not root:
-        raise InvalidConfigError(
-            "a setting is missing",
-            key="rsm.config.storage.filesystem.root",
-            expected="an existing directory",
-        )
-    return FilesystemChunkStorage(Path(root))
+    root: Path
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
-_OPENERS: Mapping[str, Callable[[Mapping[str, str]], ChunkStorage]] = MappingProxyType(
-    {"filesystem": _open_filesystem}
-)
+StoreSettings = FilesystemSettings
+"""What tells a store and how to reach it."""
 
 
-def _check_known(backend: str, settings: Mapping[str, str], known: AbstractSet[str]) -> None:
-    for key in settings:
-        if key not in known:
-            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0)
-            raise InvalidConfigError(
-                "unknown setting",
-                key=f"rsm.config.storage.{backend}.{key}",
-                nearest=f"rsm.config.storage.{backend}.{nearest[0]}",
-            )
+def open_storage(settings: StoreSettings) -> ChunkStorage:
+    """Open the store that a configuration names.
+
+    Raises InvalidConfigError for what the binding finds wrong at once (a root that is not there,
+    an SDK that is not installed), RetriableError.
+    """
+    # Lazily: only the chosen binding's dependencies are needed.
+    from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
+
+    return FilesystemChunkStorage(settings.root)

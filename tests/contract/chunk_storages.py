@@ -7,9 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
 from rsm.storage.filesystem import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
+from rsm.storage.restricted import NoAppendChunkStorage
+from rsm.storage.slow import SlowChunkStorage
+from rsm.storage.throttle import ThrottledChunkStorage
+from tests.twins.clock import FakeClock
 
 
 def _memory(_directory: Path) -> ChunkStorage:
@@ -20,8 +25,27 @@ def _observed(directory: Path) -> ChunkStorage:
     return ObservedChunkStorage(_memory(directory), observe=lambda _operation, _result: None)
 
 
+def _slow(directory: Path) -> ChunkStorage:
+    return SlowChunkStorage(_memory(directory), FakeClock(), delay_ms=30)
+
+
+def _throttled(directory: Path) -> ChunkStorage:
+    return ThrottledChunkStorage(
+        _memory(directory), FakeClock(), bytes_per_second=1_000, requests_per_second=10
+    )
+
+
+def _faulty_at_rest(directory: Path) -> ChunkStorage:
+    plan = FaultPlan(fail_share=1.0, flip_share=1.0)
+    return FaultyChunkStorage(_memory(directory), plan, active=lambda: False)
+
+
 CHUNK_STORAGES: Mapping[str, Callable[[Path], ChunkStorage]] = {
     "memory": _memory,
     "filesystem": FilesystemChunkStorage,
     "observed": _observed,
+    "no-append": lambda directory: NoAppendChunkStorage(_memory(directory)),
+    "slow": _slow,
+    "throttled": _throttled,
+    "faulty, at rest": _faulty_at_rest,
 }

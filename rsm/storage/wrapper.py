@@ -1,0 +1,85 @@
+"""What all wrappers share: every verb is handed on, inside one hook that a wrapper may override.
+
+A wrapper behaves as the store inside does, but for what its own docstring says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+
+
+class ChunkStorageWrapper(ChunkStorage):
+    """Hands every request on to `inner`, and closes it with itself."""
+
+    def __init__(self, inner: ChunkStorage) -> None:
+        self._inner = inner
+
+    def _request(self, operation: str) -> AbstractContextManager[None]:
+        """What each request runs in, by its verb's name; a listing until its iterator ends."""
+        return nullcontext()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._inner.capabilities
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        with self._request("create_with_content"):
+            return self._inner.create_with_content(name, source, attributes=attributes)
+
+    def create(self, name: str) -> None:
+        with self._request("create"):
+            self._inner.create(name)
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        with self._request("append"):
+            self._inner.append(name, offset_bytes, data)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        with self._request("truncate"):
+            self._inner.truncate(name, length_bytes)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        with self._request("concat"):
+            self._inner.concat(target, sources)
+
+    def exists(self, name: str) -> bool:
+        with self._request("exists"):
+            return self._inner.exists(name)
+
+    def info(self, name: str) -> ChunkInfo:
+        with self._request("info"):
+            return self._inner.info(name)
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        with self._request("read_range"):
+            return self._inner.read_range(name, positions)
+
+    def delete(self, name: str) -> None:
+        with self._request("delete"):
+            self._inner.delete(name)
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        with self._request("delete_many"):
+            return self._inner.delete_many(names)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        with self._request("list"):
+            yield from self._inner.list(prefix, after=after)
+
+    def check_access(self) -> None:
+        with self._request("check_access"):
+            self._inner.check_access()
+
+    def close(self) -> None:
+        self._inner.close()
