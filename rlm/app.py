@@ -38,6 +38,7 @@ from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
@@ -110,7 +111,7 @@ def _manage(
     metrics: Metrics,
 ) -> BrokerManager:
     lanes = _Lanes(
-        copy_pool=ThreadPoolExecutor(config.manager.copier_thread_count, "copier"),
+        copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
         expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
         stopping=Event(),
     )
@@ -162,7 +163,10 @@ def _manage(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lanes:
-    """What work that takes long runs on, and what ends it."""
+    """What work that takes long runs on, and what ends it.
+
+    The pool of copies has as many threads to spare as may hang in the store.
+    """
 
     copy_pool: ThreadPoolExecutor
     expiry_pool: ThreadPoolExecutor
@@ -172,14 +176,21 @@ class _Lanes:
 def _copies(
     config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
 ) -> CopyLanes:
+    count = config.manager.copier_thread_count
     return CopyLanes(
         ports,
-        lanes=Lanes(lanes.copy_pool, "copy"),
+        lanes=Lanes(lanes.copy_pool, "copy", limit=count),
         leadership=leadership,
         metrics=metrics,
         stopping=lanes.stopping,
         attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
         first_pause_ms=config.manager.task_interval_ms,
+        throttle=CopyThrottle(
+            ports.clock,
+            bytes_per_second=config.copying.bytes_per_second,
+            sharers=count,
+            waited=metrics.remote_copy_throttle_time.inc,
+        ),
     )
 
 

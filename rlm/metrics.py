@@ -59,6 +59,11 @@ class Metrics:
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
         self.set_trim_held(topic, partition, reason=None)
         self.set_expiry_held(topic, partition, reason=None)
+        self.set_copy_held(topic, partition, reason=None)
+
+    def set_copy_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+        """Record why rolled segments of a partition are not copied now; None if nothing does."""
+        self._set_held(self.copy_held, (topic, str(partition)), reason)
 
     def set_trim_held(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why a partition is not trimmed now; None if nothing holds its trim."""
@@ -87,6 +92,16 @@ class Metrics:
         )
         self.remote_copy_errors = self._counter(
             "kafka_server_remote_copy_errors", "Attempts to copy that failed.", _BY_TOPIC
+        )
+        self.remote_copy_throttle_time = self._counter(
+            "kafka_server_remote_copy_throttle_time_ms",
+            "How long copies were kept waiting by remote.log.manager.copy.max.bytes.per.second.",
+            (),
+        )
+        self.copies_written_off = self._counter(
+            "rlm_copies_written_off",
+            "Attempts to copy that hung beyond their deadline and were given up.",
+            _BY_TOPIC,
         )
         self.remote_copy_lag_bytes = self._gauge(
             "kafka_server_remote_copy_lag_bytes",
@@ -138,6 +153,11 @@ class Metrics:
             "rlm_broker_retention_limited",
             "Times a tiered topic was found with a broker retention other than -1.",
             _BY_TOPIC,
+        )
+        self.copy_held = self._gauge(
+            "rlm_copy_held",
+            "1 while rolled segments of a partition are not copied, for the reason in the label.",
+            (*_BY_PARTITION, "reason"),
         )
         self.trim_held = self._gauge(
             "rlm_trim_held",

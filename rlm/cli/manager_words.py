@@ -65,13 +65,14 @@ def _words(tip: TopicIdPartition, heard: Mapping[int, Rows]) -> Mapping[int, Man
 def _word(row: Mapping[str, object]) -> ManagerWord:
     if row.get("role") != LEADER:
         return ManagerWord(role=FOLLOWER)
-    lag_bytes, lag_segments, held = (
-        row.get(name) for name in ("lag_bytes", "lag_segments", "trim_held")
+    lag_bytes, lag_segments, waits, held = (
+        row.get(name) for name in ("lag_bytes", "lag_segments", "copy_held", "trim_held")
     )
     return ManagerWord(
         role=LEADER,
         lag_bytes=lag_bytes if isinstance(lag_bytes, int) else None,
         lag_segments=lag_segments if isinstance(lag_segments, int) else None,
+        copy_held=waits if isinstance(waits, dict) else None,
         trim_held=held if isinstance(held, dict) else None,
         diverged=bool(row.get("diverged")),
         external_start=bool(row.get("external_start")),

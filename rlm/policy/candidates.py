@@ -1,8 +1,9 @@
-"""Which rolled segments are to be copied, oldest first, and what of them is behind."""
+"""Which rolled segments are to be copied, oldest first; what is behind, and what holds it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
@@ -19,6 +20,14 @@ class Lag:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyHeld:
+    """Why rolled segments are not copied now; `values` are what the rule compared."""
+
+    reason: str
+    values: Mapping[str, int | str] = field(default_factory=dict)
+
+
 def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
     """Rolled segments that reach beyond the covered end, ascending.
 
@@ -33,23 +42,69 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 
     The first one that may not be copied yet ends the list: copies are made in order.
     """
-    if not view.owned or view.policy.state not in COPYING_STATES:
-        return ()
-    if view.state.deletion is not None:
-        return ()
-    if view.conflict_offset is not None or view.untierable is not None:
-        return ()
-    if view.epochs_known_from_offset is not None:
+    if _forbidden(view) is not None:
         return ()
     candidates = []
     for segment in not_stored(view):
-        if segment.offsets.end_offset > view.copy_end_offset:
+        if _not_yet(view, segment) is not None:
             break
         candidates.append(segment)
     return tuple(candidates)
+
+
+def copy_held(view: PartitionView) -> CopyHeld | None:
+    """What holds the oldest segment that is not stored; None if nothing does, or there is none."""
+    waiting = not_stored(view)
+    if not waiting:
+        return None
+    return _forbidden(view) or _failing(view, waiting[0]) or _not_yet(view, waiting[0])
 
 
 def lag(view: PartitionView) -> Lag:
     """How much is rolled and not stored, whether or not it may be copied now."""
     behind = not_stored(view)
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
+
+
+def _forbidden(view: PartitionView) -> CopyHeld | None:
+    """What forbids any copy of this partition."""
+    if not view.owned:
+        return CopyHeld(reason="not_owner")
+    if view.newer is not None:
+        return CopyHeld(reason="newer_record")
+    if view.policy.state not in COPYING_STATES:
+        return CopyHeld(reason="policy_not_active", values={"state": view.policy.state.name})
+    if view.state.deletion is not None:
+        return CopyHeld(reason="partition_deleted")
+    if view.untierable is not None:
+        return CopyHeld(reason="unsupported_topic", values={"rule": view.untierable})
+    if view.conflict_offset is not None:
+        return CopyHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
+    if view.epochs_known_from_offset is not None:
+        values = {"epochs_known_from": view.epochs_known_from_offset}
+        return CopyHeld(reason="older_than_epochs", values=values)
+    return None
+
+
+def _failing(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
+    failure = view.copy_failure
+    if failure is None:
+        return None
+    values: dict[str, int | str] = {
+        "base_offset": segment.offsets.start_offset,
+        "attempts": failure.attempts,
+        "error": failure.error,
+    }
+    return CopyHeld(reason="corrupt" if failure.corrupt else "failing", values=values)
+
+
+def _not_yet(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
+    end_offset = segment.offsets.end_offset
+    if end_offset <= view.copy_end_offset:
+        return None
+    values = {
+        "segment_end_offset": end_offset,
+        "last_stable_offset": view.offsets.last_stable_offset,
+        "high_watermark": view.offsets.high_watermark,
+    }
+    return CopyHeld(reason="not_stable_yet", values=values)

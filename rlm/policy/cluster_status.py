@@ -46,6 +46,7 @@ class ManagerWord:
     role: str
     lag_bytes: int | None = None
     lag_segments: int | None = None
+    copy_held: Mapping[str, object] | None = None
     trim_held: Mapping[str, object] | None = None
     diverged: bool | None = None
     external_start: bool | None = None
@@ -143,6 +144,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "lag_segments": status.said.lag_segments,
         "remote_bytes": status.remote_bytes,
         "remote_segments": status.remote_segments,
+        "copy_held": status.said.copy_held,
         "trim_held": status.said.trim_held,
         "leader_id": status.leader_id,
         "policy_state": status.policy_state,

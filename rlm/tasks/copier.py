@@ -15,10 +15,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.source.log_source import LocalSegment, OpenSegment
+from rlm.tasks.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.partition_lead import PartitionLead, confirm_lead
 from rlm.tasks.ports import Ports
 from rlmm.events import SegmentEvent
@@ -26,6 +27,7 @@ from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopyAttempt
 
@@ -66,7 +68,9 @@ class CopyOrder:
 class Copier:
     """Copies segments of one broker to one store. Thread-safe: one call per partition at a time."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, throttle: CopyThrottle | None = None) -> None:
+        """`throttle` None: as fast as it goes."""
+        self._throttle = throttle
         self._broker = ports.broker
         self._source = ports.source
         self._storage = ports.storage
@@ -93,7 +97,8 @@ class Copier:
         ) as opened:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
-            objects = self._storage.copy_log_segment_data(started, opened.data, attempt)
+            data = self._throttled(opened.data, attempt)
+            objects = self._storage.copy_log_segment_data(started, data, attempt)
             with self._discarding(started, TieredStorageError):
                 opened.verify_unchanged()
                 confirm_lead(self._broker, order.lead)
@@ -116,6 +121,12 @@ class Copier:
             },
         )
         return finished
+
+    def _throttled(self, data: LogSegmentData, attempt: CopyAttempt) -> LogSegmentData:
+        if self._throttle is None:
+            return data
+        log = ThrottledContent(source=data.log, throttle=self._throttle, attempt=attempt)
+        return replace(data, log=log)
 
     @contextmanager
     def _discarding(

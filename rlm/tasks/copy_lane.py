@@ -1,34 +1,47 @@
-"""Copies the candidates of a partition one after the other, oldest first, until one fails."""
+"""Copies the candidates of each partition one after the other, oldest first, until one fails.
+
+Partitions take turns, segment by segment. An attempt that does not end at its deadline hangs in the
+store: it is written off, so that the next one, under a new id, can begin; should it come back, it
+finds itself past its deadline and deletes what it wrote.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Lock
 from uuid import UUID
 
 from rlm.metrics import Metrics
+from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.copier import Copier, CopyOrder
-from rlm.tasks.lanes import Lanes
+from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.errors import CorruptError, FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
+# An attempt that is not hanging meets its deadline between any two pieces, or soon after.
+_OVERDUE_MS = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """A copy that runs now: its segment's id and when it began (monotonic)."""
+    """A copy that runs now: its segment's id, when it began and must have ended (monotonic)."""
 
     segment_id: UUID
     started_at_ms: int
+    deadline_ms: int
 
 
 class CopyLanes:
@@ -44,9 +57,12 @@ class CopyLanes:
         stopping: Event,
         attempt_timeout_ms: int,
         first_pause_ms: int,
+        throttle: CopyThrottle | None = None,
     ) -> None:
+        """`throttle` None: as fast as it goes."""
         self._lanes = lanes
-        self._copier = Copier(ports)
+        self._copier = Copier(ports, throttle)
+        self._throttle = throttle
         self._leadership = leadership
         self._clock = ports.clock
         self._new_id = ports.new_id
@@ -54,7 +70,9 @@ class CopyLanes:
         self._stopping = stopping
         self._attempt_timeout_ms = attempt_timeout_ms
         self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
+        self._words = ChangedWords()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
+        self._failed: dict[TopicIdPartition, CopyFailure] = {}
         self._lock = Lock()
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
@@ -62,6 +80,11 @@ class CopyLanes:
         with self._lock:
             current = self._in_flight.get(tip)
         return frozenset() if current is None else frozenset({current.segment_id})
+
+    def failure(self, tip: TopicIdPartition) -> CopyFailure | None:
+        """What the last attempts for a partition failed of; None if the last one did not."""
+        with self._lock:
+            return self._failed.get(tip)
 
     def oldest_age_ms(self) -> int:
         """Age of the oldest copy in flight; 0 if there is none."""
@@ -73,17 +96,34 @@ class CopyLanes:
         self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
     ) -> None:
         """Copy `segments` in order, unless this partition is being copied or has just failed."""
-        if segments and not self._pauses.pausing(lead.topic_id_partition):
-            self._lanes.offer(
-                lead.topic_id_partition, lambda: self._copy_all(lead, segments, lineage)
-            )
+        tip = lead.topic_id_partition
+        if segments and not self._pauses.pausing(tip):
+            self._lanes.offer(tip, partial(self._copy_next, lead, tuple(segments), lineage))
 
-    def _copy_all(
-        self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
-    ) -> None:
-        for segment in segments:
-            if self._stopped(lead) or not self._copy_one(lead, segment, lineage):
-                return
+    def write_off_overdue(self) -> None:
+        """Give up the attempts that hang beyond their deadline."""
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            overdue = {
+                tip: flight
+                for tip, flight in self._in_flight.items()
+                if now_ms > flight.deadline_ms + _OVERDUE_MS
+            }
+            for tip in overdue:
+                del self._in_flight[tip]
+        for tip, flight in overdue.items():
+            self._metrics.copies_written_off.labels(tip.topic).inc()
+            self._note_failure(tip, RetriableError("copy hangs", segment_id=flight.segment_id))
+            self._lanes.write_off(tip)
+
+    def _copy_next(
+        self, lead: PartitionLead, segments: tuple[LocalSegment, ...], lineage: Lineage
+    ) -> Job | None:
+        """Copy the first; the job that copies the rest, if that went well."""
+        if self._stopped(lead) or not self._copy_one(lead, segments[0], lineage):
+            return None
+        rest = segments[1:]
+        return partial(self._copy_next, lead, rest, lineage) if rest else None
 
     def _copy_one(self, lead: PartitionLead, segment: LocalSegment, lineage: Lineage) -> bool:
         tip = lead.topic_id_partition
@@ -92,38 +132,76 @@ class CopyLanes:
             segment_id=self._new_id(),
             segment=segment,
             lineage=lineage,
-            timeout_ms=self._attempt_timeout_ms,
+            timeout_ms=self._timeout_ms(segment),
             stopped=lambda: self._stopped(lead),
         )
-        with self._lock:
-            self._in_flight[tip] = InFlight(
-                segment_id=order.segment_id, started_at_ms=self._clock.monotonic_ms()
-            )
         self._metrics.remote_copy_requests.labels(tip.topic).inc()
+        self._begin(tip, order)
         try:
             finished = self._copier.copy(order)
         except FencedError as error:
             _log.info("copy given up", extra={"topic_partition": tip, "error": error})
             return False
         except TieredStorageError as error:
-            self._metrics.remote_copy_errors.labels(tip.topic).inc()
-            failures = self._pauses.failed(tip)
-            _log.warning(
-                "copy failed",
-                extra={
-                    "topic_partition": tip,
-                    "base_offset": segment.offsets.start_offset,
-                    "attempts": failures.count,
-                    "error": error,
-                },
-            )
+            if self._is_current(tip, order.segment_id):
+                self._note_failure(tip, error, base_offset=segment.offsets.start_offset)
             return False
         finally:
-            with self._lock:
-                del self._in_flight[tip]
-        self._pauses.ended(tip)
+            self._end(tip, order.segment_id)
+        self._note_success(tip)
         self._metrics.remote_copy_bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
+
+    def _timeout_ms(self, segment: LocalSegment) -> int:
+        """What an attempt may take: what the throttle may make it wait does not count."""
+        if self._throttle is None:
+            return self._attempt_timeout_ms
+        waits_ms = self._throttle.longest_ms(segment.size_bytes)
+        return self._attempt_timeout_ms + waits_ms
+
+    def _begin(self, tip: TopicIdPartition, order: CopyOrder) -> None:
+        now_ms = self._clock.monotonic_ms()
+        flight = InFlight(
+            segment_id=order.segment_id,
+            started_at_ms=now_ms,
+            deadline_ms=now_ms + order.timeout_ms,
+        )
+        with self._lock:
+            self._in_flight[tip] = flight
+
+    def _is_current(self, tip: TopicIdPartition, segment_id: UUID) -> bool:
+        with self._lock:
+            current = self._in_flight.get(tip)
+        return current is not None and current.segment_id == segment_id
+
+    def _end(self, tip: TopicIdPartition, segment_id: UUID) -> None:
+        """Not if it was written off: another one may be in flight by now."""
+        with self._lock:
+            current = self._in_flight.get(tip)
+            if current is not None and current.segment_id == segment_id:
+                del self._in_flight[tip]
+
+    def _note_failure(
+        self, tip: TopicIdPartition, error: TieredStorageError, **where: object
+    ) -> None:
+        self._metrics.remote_copy_errors.labels(tip.topic).inc()
+        attempts = self._pauses.failed(tip).count
+        failure = CopyFailure(
+            error=str(error), corrupt=isinstance(error, CorruptError), attempts=attempts
+        )
+        with self._lock:
+            self._failed[tip] = failure
+        level = logging.WARNING if self._words.are_new(tip, error.message) else logging.DEBUG
+        fields = {"topic_partition": tip, **where, "attempts": attempts, "error": error}
+        _log.log(level, "copy failed", extra=fields)
+
+    def _note_success(self, tip: TopicIdPartition) -> None:
+        self._pauses.ended(tip)
+        with self._lock:
+            failed = self._failed.pop(tip, None)
+        if self._words.ended(tip) and failed is not None:
+            fields = {"topic_partition": tip, "attempts": failed.attempts}
+            _log.info("copies succeed again", extra=fields)
 
     def _stopped(self, lead: PartitionLead) -> bool:
         return self._stopping.is_set() or not self._leadership.still_leads(lead)

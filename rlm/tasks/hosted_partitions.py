@@ -11,6 +11,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from rlm.source.log_source import LogSource
+from rlm.tasks.changed_words import ChangedWords
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -25,6 +26,7 @@ class HostedPartitions:
         self._source = source
         self._metadata = metadata
         self._hosted: frozenset[TopicIdPartition] = frozenset()
+        self._words = ChangedWords()
 
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
@@ -33,10 +35,12 @@ class HostedPartitions:
         try:
             here = self._source.partitions()
         except RetriableError as error:
-            _log.warning("log dirs can't be listed", extra={"error": error})
+            if self._words.are_new("log dirs", str(error)):
+                _log.warning("log dirs can't be listed", extra={"error": error})
             self._hosted |= frozenset(led)
             self._metadata.on_partition_leadership_changes(led, ())
             return ()
+        self._words.ended("log dirs")
         followed = tuple(tip for tip in here if tip.topic_id in tiered and tip not in led)
         hosted = frozenset((*led, *followed))
         self._metadata.on_partition_leadership_changes(led, followed)

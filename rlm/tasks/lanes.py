@@ -1,53 +1,119 @@
-"""Lanes: at most one running job per key, on a pool whose size bounds them all."""
+"""Lanes: at most one job per key, and so many at once; keys take turns, job by job.
+
+A job may name the one that follows it: that goes to the end of the queue, so a key with much to do
+does not keep the others waiting. A job that hangs can be written off: its key and its place are
+free again, and what it still does is for its own deadline to end.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from threading import Lock
+from typing import Protocol
 
 _log = logging.getLogger(__name__)
 
 
-class Lanes:
-    """Runs jobs on `executor`, never two of one key. Thread-safe.
+class Job(Protocol):
+    """A piece of work; returns the one that follows it, if any."""
 
-    Memory: one entry per key that runs or waits; keys are the partitions of one broker.
+    def __call__(self) -> Job | None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Turn:
+    """A key's place in the queue or at work. Lost when its job was written off."""
+
+    key: Hashable
+    job: Job
+    running: bool = False
+
+
+class Lanes:
+    """Runs jobs on `executor`, never two of one key, `limit` at once. Thread-safe.
+
+    Memory: one entry per key that runs or waits; keys are the partitions of one broker. An executor
+    with more threads than `limit` has some to spare for jobs that were written off.
     """
 
-    def __init__(self, executor: Executor, name: str) -> None:
+    def __init__(self, executor: Executor, name: str, *, limit: int | None = None) -> None:
+        """`limit` None: as many as the executor takes."""
         self._executor = executor
         self._name = name
-        self._busy: set[Hashable] = set()
+        self._limit = limit
+        self._turns: dict[Hashable, _Turn] = {}
+        self._waiting: deque[_Turn] = deque()
+        self._running_count = 0
+        self._closed = False
         self._lock = Lock()
 
-    def offer(self, key: Hashable, job: Callable[[], None]) -> bool:
+    def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
         """Start `job` unless one of this key is running or waiting; whether it was taken."""
         with self._lock:
-            if key in self._busy:
+            if key in self._turns or self._closed:
                 return False
-            self._busy.add(key)
-        try:
-            self._executor.submit(self._run, key, job)
-        except RuntimeError:  # the pool was shut down: the process is stopping
-            self._leave(key)
-            return False
+            self._turns[key] = turn = _Turn(key, job)
+            self._waiting.append(turn)
+        self._start_waiting()
         return True
+
+    def write_off(self, key: Hashable) -> None:
+        """Take a job that hangs for ended: another one of its key may run beside it."""
+        with self._lock:
+            turn = self._turns.get(key)
+            if turn is None or not turn.running:
+                return
+            del self._turns[key]
+            self._running_count -= 1
+        self._start_waiting()
 
     def busy(self) -> frozenset[Hashable]:
         """The keys that run or wait now."""
         with self._lock:
-            return frozenset(self._busy)
+            return frozenset(self._turns)
 
-    def _run(self, key: Hashable, job: Callable[[], None]) -> None:
-        try:
-            job()
-        except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
-            _log.exception("job failed", extra={"lane": self._name, "key": key})
-        finally:
-            self._leave(key)
+    def _start_waiting(self) -> None:
+        while (turn := self._next()) is not None:
+            try:
+                self._executor.submit(self._run, turn)
+            except RuntimeError:  # the pool was shut down: the process is stopping
+                with self._lock:
+                    self._closed = True
+                    self._waiting.clear()
+                    self._turns.clear()
+                return
 
-    def _leave(self, key: Hashable) -> None:
+    def _next(self) -> _Turn | None:
         with self._lock:
-            self._busy.discard(key)
+            full = self._limit is not None and self._running_count >= self._limit
+            if full or not self._waiting:
+                return None
+            turn = self._waiting.popleft()
+            turn.running = True
+            self._running_count += 1
+            return turn
+
+    def _run(self, turn: _Turn) -> None:
+        following: Job | None = None
+        try:
+            following = turn.job()
+        except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
+            _log.exception("job failed", extra={"lane": self._name, "key": turn.key})
+        finally:
+            self._end(turn, following)
+        self._start_waiting()
+
+    def _end(self, turn: _Turn, following: Job | None) -> None:
+        with self._lock:
+            if self._turns.get(turn.key) is not turn:
+                return  # written off, or all is over
+            self._running_count -= 1
+            if following is None:
+                del self._turns[turn.key]
+            else:
+                self._turns[turn.key] = later = _Turn(turn.key, following)
+                self._waiting.append(later)

@@ -21,6 +21,7 @@ from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.hosted_partitions import HostedPartitions
@@ -80,6 +81,7 @@ class LeaderCycle:
         self._share_groups = ShareGroupWatch(ports.share_groups, ports.clock)
         self._clock = ports.clock
         self._limits = limits
+        self._words = ChangedWords()
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
@@ -106,6 +108,7 @@ class LeaderCycle:
         self, policies: Mapping[UUID, TopicPolicy], outlook: CycleOutlook
     ) -> list[PartitionReport]:
         leads = self._leadership.leads()
+        self._copies.write_off_overdue()
         planned_at_ms = self._clock.monotonic_ms()
         offsets = self._broker.offsets(
             {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}
@@ -119,11 +122,12 @@ class LeaderCycle:
                     lead, policies[tip.topic_id], offsets, outlook.untierable.get(tip.topic_id)
                 )
             except TieredStorageError as error:
-                _log.warning("partition waits", extra={"topic_partition": tip, "error": error})
+                self._log_changed(tip, "partition waits", error)
                 reports.append(
                     waiting_report(tip, lead.writer.leader_epoch, claimed=True, problem=str(error))
                 )
                 continue
+            self._words.ended(tip)
             decided = plan(view)
             if outlook.store_reachable:
                 self._start(lead, view, decided)
@@ -152,7 +156,14 @@ class LeaderCycle:
         try:
             self._trimmer.trim(trims)
         except RetriableError as error:
-            _log.warning("trims wait", extra={"partitions": len(trims), "error": error})
+            if self._words.are_new(Trimmer, error.message):
+                _log.warning("trims wait", extra={"partitions": len(trims), "error": error})
+        else:
+            self._words.ended(Trimmer)
+
+    def _log_changed(self, tip: TopicIdPartition, what: str, error: TieredStorageError) -> None:
+        if self._words.are_new(tip, error.message):
+            _log.warning(what, extra={"topic_partition": tip, "error": error})
 
     def _view(
         self,
@@ -182,6 +193,7 @@ class LeaderCycle:
             untierable=untierable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
             newer=self._metadata.newer_record(tip),
+            copy_failure=self._copies.failure(tip),
         )
 
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:

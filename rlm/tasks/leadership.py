@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from uuid import UUID
 
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlmm.events import LeadershipClaimed
@@ -39,6 +40,7 @@ class Leadership:
         self._source = ports.source
         self._new_id = ports.new_id
         self._leads: dict[TopicIdPartition, PartitionLead] = {}
+        self._words = ChangedWords()
         self._lock = Lock()
 
     def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
@@ -69,10 +71,11 @@ class Leadership:
         if owner is None or owner == lead.writer:
             return False
         if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
-            _log.warning(
-                "another process owns what we lead",
-                extra={"topic_partition": lead.topic_id_partition, "owner": owner.incarnation},
-            )
+            if self._words.are_new(lead.topic_id_partition, f"owned {owner.incarnation}"):
+                _log.warning(
+                    "another process owns what we lead",
+                    extra={"topic_partition": lead.topic_id_partition, "owner": owner.incarnation},
+                )
             return False
         return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlm.policy.candidates import lag
+from rlm.policy.candidates import CopyHeld, copy_held, lag
 from rlm.policy.read_leases import ExpiryHeld
 from rlm.policy.trim_gate import TrimDecision, TrimHeld
 from rlm.policy.view import PartitionView
@@ -34,6 +34,7 @@ class PartitionReport:
     lag_bytes: int | None = None
     remote_segments: int = 0
     remote_bytes: int = 0
+    copy_held: CopyHeld | None = None
     trim_held: TrimHeld | None = None
     expiry_held: ExpiryHeld | None = None
     copying: bool = False
@@ -62,6 +63,7 @@ def leader_report(
         lag_bytes=behind.bytes,
         remote_segments=len(finished),
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        copy_held=copy_held(view),
         trim_held=decision.held,
         expiry_held=expiry_held,
         copying=bool(view.in_flight),
@@ -103,7 +105,7 @@ def follower_report(tip: TopicIdPartition) -> PartitionReport:
 def report_as_json(report: PartitionReport) -> Mapping[str, object]:
     """A report as the manager's HTTP API shows it."""
     tip = report.topic_id_partition
-    held, kept = report.trim_held, report.expiry_held
+    held, kept, waits = report.trim_held, report.expiry_held, report.copy_held
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -116,6 +118,7 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "lag_bytes": report.lag_bytes,
         "remote_segments": report.remote_segments,
         "remote_bytes": report.remote_bytes,
+        "copy_held": None if waits is None else {"reason": waits.reason, **waits.values},
         "trim_held": None if held is None else {"reason": held.reason, **held.values},
         "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
         "copying": report.copying,

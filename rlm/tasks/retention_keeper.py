@@ -17,6 +17,7 @@ from rlm.broker.topic_admin import TopicAdmin
 from rlm.broker.topic_configs import TopicConfigs
 from rlm.policy.topic_policy import deletes_nothing, untierable_reason
 from rlm.tasks.broker_retention import BrokerRetention
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.tiering import Tiering
 from rlmm.events import PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
@@ -61,6 +62,7 @@ class RetentionKeeper:
         self._node_id = node_id
         self._reassert = reassert
         self._alarm = alarm
+        self._words = ChangedWords()
 
     def step(self) -> RetentionReport:
         """Look once, mend what is ours to mend, wait for nothing.
@@ -82,8 +84,10 @@ class RetentionKeeper:
             reason = untierable_reason(found)
             if reason is not None:
                 untierable[policy.topic_id] = reason
-                logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
+                if self._words.are_new(policy.topic_id, reason):
+                    logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
                 continue
+            self._words.ended(policy.topic_id)
             if self._leads_any_partition(view, policy):
                 values = self._keep(policy, found)
                 if values is not None:

@@ -60,6 +60,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "lag_segments": 1,
         "remote_bytes": 4 * SEGMENT_BYTES,
         "remote_segments": 4,
+        "copy_held": None,
         "trim_held": {"reason": "young"},
         "leader_id": 1,
         "policy_state": "ACTIVE",
