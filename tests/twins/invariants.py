@@ -11,7 +11,7 @@ from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
-from tests.twins.replica import Replica
+from tests.twins.replica import Replica, batch_header
 
 if TYPE_CHECKING:
     from tests.twins.world import World
@@ -89,7 +89,7 @@ def _stored_batches(
 
 
 def _unreadable_below_local_start(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    log_start = world.state(tip).log_start_offset
+    log_start = world.state(tip).first_readable_offset
     leader = world.leader(tip)
     if log_start is not None and log_start < leader.log_start_offset:
         span = OffsetRange(start_offset=log_start, end_offset=leader.log_start_offset)
@@ -110,27 +110,33 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
     log_start = world.state(tip).log_start_offset
-    allowed = max(_retention_end(world, tip), world.deleted_below.get(tip, 0))
+    allowed = max(allowed_log_start(world, tip), world.allowed_before.get(tip, 0))
     if log_start is not None and log_start > allowed:
         yield f"{tip} starts at {log_start}, retention allows {allowed}"
 
 
+def allowed_log_start(world: World, tip: TopicIdPartition) -> int:
+    """How far the log start may be by what is true now: retention, and what clients deleted."""
+    return max(_retention_end(world, tip), world.deleted_below.get(tip, 0))
+
+
 def _retention_end(world: World, tip: TopicIdPartition) -> int:
-    """The end of the oldest rolled segments that are over a limit, from the truth alone."""
+    """The end of the oldest batches that are over a limit, from the truth alone."""
     policy = world.metadata.topic_policy(tip.topic_id)
     leader = world.leader(tip)
     if policy is None or policy.delete_remote:
         return leader.log_start_offset
     left_bytes = sum(file.size_bytes for file in leader.files)
     now_ms = world.clock.wall_ms()
-    for file in leader.files[:-1]:
-        left_bytes -= file.size_bytes
-        too_old = 0 <= policy.retention_ms < now_ms - file.max_timestamp_ms
+    began_offset = world.began_at_offset.get(tip, 0)
+    for batch in (batch for file in leader.files for batch in file.batches):
+        header = batch_header(batch)
+        left_bytes -= len(batch)
+        too_old = 0 <= policy.retention_ms < now_ms - header.max_timestamp_ms
         too_much = 0 <= policy.retention_bytes <= left_bytes
-        began_offset = world.began_at_offset.get(tip, 0)
-        if not (too_old or too_much or began_offset >= file.end_offset):
-            return max(file.base_offset, began_offset)
-    return leader.files[-1].base_offset
+        if not (too_old or too_much or began_offset >= header.next_offset):
+            return max(header.base_offset, began_offset)
+    return leader.end_offset
 
 
 def _orphans(world: World) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from threading import Event
 from uuid import UUID
@@ -92,7 +91,6 @@ class Process:
         self.untierable: dict[UUID, str] = {}
         self.ports = self._make_ports(outside)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
-        self.executor = self.make_executor()
         self.copies = self.make_copies()
         self.trimmer = self.make_trimmer()
         self.cycle = self.make_cycle()
@@ -123,9 +121,8 @@ class Process:
         metadata.wait_ready(60_000)
         return metadata
 
-    def make_executor(self) -> Executor:
-        """What runs the jobs of lanes."""
-        return SynchronousExecutor()
+    def make_lanes(self, name: str) -> Lanes:
+        return Lanes(SynchronousExecutor(), name)
 
     def make_source(self, outside: Outside) -> LogSource:
         return outside.source
@@ -133,7 +130,7 @@ class Process:
     def make_copies(self) -> CopyLanes:
         return CopyLanes(
             self.ports,
-            lanes=Lanes(self.executor, "copy"),
+            lanes=self.make_lanes("copy"),
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
@@ -163,7 +160,7 @@ class Process:
         )
         return ExpiryLanes(
             self.ports,
-            lanes=Lanes(self.executor, "expiry"),
+            lanes=self.make_lanes("expiry"),
             expirer=expirer,
             leadership=self.leadership,
             stopping=self.stopping,

@@ -85,6 +85,7 @@ class World:
         self.cut_off: set[int] = set()
         self.began_at_offset: dict[TopicIdPartition, int] = {}
         self.deleted_below: dict[TopicIdPartition, int] = {}
+        self.allowed_before: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
         self.metadata = FreshMetadata(
             MemoryTopic(self.topic), MetadataCache(MemoryStore()), self.clock
@@ -188,9 +189,9 @@ class World:
         """Run cycles until so many in a row change nothing. AssertionError if that never comes."""
         unchanged_count = 0
         for _ in range(max_cycles):
-            before = self._fingerprint()
+            before = self.fingerprint()
             self.cycle()
-            unchanged_count = unchanged_count + 1 if self._fingerprint() == before else 0
+            unchanged_count = unchanged_count + 1 if self.fingerprint() == before else 0
             if unchanged_count == quiet_cycles:
                 return
         raise AssertionError(f"still changing after {max_cycles} cycles")
@@ -218,7 +219,8 @@ class World:
     def object_names(self) -> Sequence[str]:
         return [info.name for info in self.objects.list("")]
 
-    def _fingerprint(self) -> object:
+    def fingerprint(self) -> object:
+        """Equal to an earlier one if nothing has changed but that time has passed."""
         return (
             self.object_names(),
             [(r.metadata, r.dead_lettered) for tip in self.tips for r in self.records(tip=tip)],

@@ -1,0 +1,175 @@
+"""Managers that lack one guard each: what a test or a simulation must be able to tell from others.
+
+Each differs from the product by one subclass that is handed in, and by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.tasks.ports import Ports
+from rlm.tasks.trimmer import Trimmer, TrimPlan
+from rlmm.events import Event, SegmentEvent
+from rlmm.spi import PublishResult, SegmentRecord
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.metadata import FreshMetadata
+from tests.twins.process import Outside, Process
+from tests.twins.share_groups import MemoryShareGroups
+
+STARTED = SegmentState.COPY_SEGMENT_STARTED
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+
+
+class ViewedMetadata(FreshMetadata):
+    """Shows segments otherwise than they are."""
+
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+        leader_epoch: int | None = None,
+    ) -> Iterator[SegmentRecord]:
+        found = super().list_remote_log_segments(
+            topic_id_partition,
+            states=states,
+            from_offset=from_offset,
+            leader_epoch=leader_epoch,
+        )
+        return iter([replace(r, metadata=self.shown(r.metadata)) for r in found])
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        return metadata
+
+
+class UnfinishedCounts(ViewedMetadata):
+    """Without the rule that only a finished copy counts as stored."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        return replace(metadata, state=FINISHED) if metadata.state is STARTED else metadata
+
+
+class HolesCount(ViewedMetadata):
+    """Without the rule that the stored range has no hole: the furthest end counts."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        return replace(
+            metadata,
+            offsets=OffsetRange(start_offset=0, end_offset=metadata.offsets.end_offset),
+            segment_leader_epochs=Lineage.of((0, 0)),
+        )
+
+
+class ExpectsAnything(FreshMetadata):
+    """Without the rule that a deletion names the state it was decided on."""
+
+    def publish(self, event: Event) -> PublishResult:
+        result = super().publish(event)
+        if result.accepted or not isinstance(event, SegmentEvent):
+            return result
+        current = self.segment(event.metadata.segment_id)
+        if event.metadata.state is not DELETE_STARTED or current is None:
+            return result
+        fresh_id = UUID(int=event.event_id.int + (1 << 64))
+        return super().publish(
+            replace(event, event_id=fresh_id, expected_state=current.metadata.state)
+        )
+
+
+class UnconfirmedTrimmer(Trimmer):
+    """Without the look, a moment before the cut, at who leads and whose claim is the newest."""
+
+    def _confirm(
+        self, plans: Mapping[TopicIdPartition, TrimPlan]
+    ) -> Mapping[TopicIdPartition, TrimPlan]:
+        self._broker.offsets({tip: plan.writer.leader_epoch for tip, plan in plans.items()})
+        return plans
+
+
+class UnrecordedTrimmer(Trimmer):
+    """Without the trim on record before the cut."""
+
+    def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnverifiedSegment:
+    data: LogSegmentData
+    max_timestamp_ms: int
+
+    def verify_unchanged(self) -> None:
+        """Never looks."""
+
+
+class UnverifiedSource(LogSource):
+    """Without the look at the file after its last byte."""
+
+    def __init__(self, inner: LogSource) -> None:
+        self._inner = inner
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        return self._inner.partitions()
+
+    def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
+        return self._inner.local_log(topic_id_partition)
+
+    def open_segment(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> AbstractContextManager[OpenSegment]:
+        return self._open(
+            self._inner.open_segment(topic_id_partition, segment, lineage, last_stable_offset)
+        )
+
+    @contextmanager
+    def _open(self, opening: AbstractContextManager[OpenSegment]) -> Iterator[OpenSegment]:
+        with opening as opened:
+            yield UnverifiedSegment(data=opened.data, max_timestamp_ms=opened.max_timestamp_ms)
+
+
+class WithUnfinishedCounting(Process):
+    metadata_type = UnfinishedCounts
+
+
+class WithHolesCounting(Process):
+    metadata_type = HolesCount
+
+
+class WithoutExpectedState(Process):
+    metadata_type = ExpectsAnything
+
+
+class WithoutConfirmation(Process):
+    def make_trimmer(self) -> Trimmer:
+        return UnconfirmedTrimmer(self.ports, plan_max_age_ms=self.settings.plan_max_age_ms)
+
+
+class WithoutTrimOnRecord(Process):
+    def make_trimmer(self) -> Trimmer:
+        return UnrecordedTrimmer(self.ports, plan_max_age_ms=self.settings.plan_max_age_ms)
+
+
+class WithoutVerification(Process):
+    def make_source(self, outside: Outside) -> LogSource:
+        return UnverifiedSource(outside.source)
+
+
+class WithoutShareGroups(Process):
+    """Without the question where share groups start."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
