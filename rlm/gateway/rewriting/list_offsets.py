@@ -89,10 +89,24 @@ def _question(
         topic_id_partition=tip,
         ask=ask,
         failed=lambda code: ListOffsetsPartitionResponse(
-            partition_index=answer.partition_index, error_code=code
+            partition_index=answer.partition_index, error_code=_asked_again(question, code)
         ),
-        waits=question >= 0 or question == MAX_TIMESTAMP,
+        waits=_waits_for_store(question),
     )
+
+
+def _waits_for_store(question: int) -> bool:
+    return question >= 0 or question == MAX_TIMESTAMP
+
+
+def _asked_again(question: int, code: ErrorCode) -> ErrorCode:
+    """The error upon which every client asks again by itself.
+
+    librdkafka asks for both ends of a log at once. Of an earliest that failed with
+    KAFKA_STORAGE_ERROR just before the latest came it makes an empty log (2.16).
+    """
+    is_unsure = code == ErrorCode.KAFKA_STORAGE_ERROR and not _waits_for_store(question)
+    return ErrorCode.LEADER_NOT_AVAILABLE if is_unsure else code
 
 
 def _over_both_tiers(

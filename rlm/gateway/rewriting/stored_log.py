@@ -1,9 +1,10 @@
 """The remote part of tiered partitions, as rewrites ask of it, and what keeps them from asking.
 
 Nothing is said of what is stored before the metadata has been followed to its end as asked after
-the broker's answer: a client that is told less than the truth skips data. What can't be said now
-is KAFKA_STORAGE_ERROR, what can't be said in time REQUEST_TIMED_OUT; clients retry both, and find
-what was read meanwhile in memory.
+the broker's answer: a client that is told less than the truth skips data. Where the metadata topic
+can't be asked, as while a leader of it moves, it is asked again for a moment. What can't be said
+then is KAFKA_STORAGE_ERROR, what can't be said in time REQUEST_TIMED_OUT; clients retry both, and
+find what was read meanwhile in memory.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
+
+# As long as leaders take that move in good order. Who waits holds a thread: no longer than that.
+_PATIENCE_MS = 2_000
+_ASK_AGAIN_MS = 50
+
 _AnswerT = TypeVar("_AnswerT")
 
 
@@ -70,11 +76,11 @@ def _complete(
 ) -> frozenset[TopicIdPartition]:
     """The partitions of which all is known."""
     asked = {each.topic_id_partition for each in questions}
-    confirmed = {tip for tip in asked if tip.topic not in context.topics.unconfirmed}
-    if not confirmed:
-        complete: frozenset[TopicIdPartition] = frozenset()
-    else:
-        complete = context.metadata.those_caught_up(confirmed, timeout_ms=timeout_ms)
+    complete = _caught_up(
+        context,
+        frozenset(tip for tip in asked if tip.topic not in context.topics.unconfirmed),
+        timeout_ms,
+    )
     if complete != asked:
         _log.warning(
             "what is stored can't be told: the metadata topic can't be followed to its end, or the "
@@ -83,6 +89,22 @@ def _complete(
             min(asked - complete, key=str),
         )
     return complete
+
+
+def _caught_up(
+    context: GatewayContext, partitions: frozenset[TopicIdPartition], timeout_ms: int
+) -> frozenset[TopicIdPartition]:
+    """Those of which all is known in time."""
+    clock, found = context.answering.clock, frozenset[TopicIdPartition]()
+    begun_ms = clock.monotonic_ms()
+    while missing := partitions - found:
+        left_ms = max(timeout_ms - (clock.monotonic_ms() - begun_ms), 0)
+        found |= context.metadata.those_caught_up(missing, timeout_ms=left_ms)
+        patience_ms = min(timeout_ms, _PATIENCE_MS) - (clock.monotonic_ms() - begun_ms)
+        if found == partitions or patience_ms <= 0:
+            break
+        clock.sleep_ms(min(patience_ms, _ASK_AGAIN_MS))
+    return found
 
 
 def _answer(question: StoredQuestion[_AnswerT]) -> _AnswerT:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.three_brokers.bounds_asker import asking_for_bounds
 from tests.e2e.three_brokers.leaders import move_leaders
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
@@ -28,10 +29,14 @@ def test_readers_when_all_leaders_move_while_they_read_then_read_every_record_on
 def test_readers_when_a_broker_goes_and_comes_back_then_read_every_record_once_in_order(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path, killed: bool
 ) -> None:
-    """The readers go on while the broker is away; others start when it is back."""
+    """The readers go on while the broker is away; others start when it is back.
+
+    R15: leaders of the metadata topic go with it, and nobody is told of a shorter log meanwhile.
+    """
     gone = broker_of(hosts.cluster, written.leaders()[0])
     with (
         paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers,
+        asking_for_bounds(hosts.bootstrap_servers, written),
         hosts.cluster.without(gone, killed=killed),
     ):
         wait_until(

@@ -33,14 +33,16 @@ BASE_MS = 1_700_000_000_000
 
 
 class CutTopic(MemoryTopic):
-    """The metadata topic over a connection that can be cut."""
+    """The metadata topic over a connection that can be cut, for ever or for some questions."""
 
     def __init__(self, log: MemoryLog) -> None:
         super().__init__(log)
         self.is_cut = False
+        self.failures_left = 0
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        if self.is_cut:
+        self.failures_left -= self.failures_left > 0
+        if self.is_cut or self.failures_left:
             raise RetriableError("the topic can't be reached")
         return super().end_offsets(partitions)
 

@@ -200,7 +200,17 @@ def test_answer_when_the_metadata_can_not_be_followed_then_is_an_error(
     """R15: who is behind does not tell where the log begins. Scenario 35."""
     world.topic.is_cut = True
 
-    assert ask(world, -2, Broker(4, 1)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert ask(world, -2, Broker(4, 1)).error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert ask(world, BASE_MS, Broker(4, 1)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_answer_when_the_metadata_can_be_followed_again_after_a_moment_then_is_whole(
+    world: GatewayWorld,
+) -> None:
+    """R15: as while a leader of the metadata topic moves."""
+    world.topic.failures_left = 20
+
+    assert ask(world, -2, Broker(4, 1)).offset == 0
 
 
 def test_pending_upload_when_nothing_is_stored_then_is_the_log_start() -> None:

@@ -12,8 +12,10 @@ from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
 from rlm.system_clock import SystemClock
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
+from tests.log_dir_builder import ManualClock
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 from tests.unit.rlm.remote_read.remote_world import TIP, InlineExecutor
 
@@ -36,9 +38,15 @@ class _Asked(TopicBasedRemoteLogMetadataManager):
 
 
 def _context(
-    metadata: _Asked, *, pool: Executor | None = None, timeout_ms: int = 10_000
+    metadata: _Asked,
+    *,
+    pool: Executor | None = None,
+    clock: Clock | None = None,
+    timeout_ms: int = 10_000,
 ) -> GatewayContext:
-    answering = Answering(pool=pool or InlineExecutor(), clock=SystemClock(), timeout_ms=timeout_ms)
+    answering = Answering(
+        pool=pool or InlineExecutor(), clock=clock or SystemClock(), timeout_ms=timeout_ms
+    )
     return replace(GatewayWorld().context(), metadata=metadata, answering=answering)
 
 
@@ -111,7 +119,9 @@ def test_answers_when_the_metadata_is_not_complete_then_nothing_is_asked() -> No
     """R15."""
     asked: list[int] = []
 
-    answers = answer_all(_context(_Asked(complete=False)), [_question(0, lambda: asked.append(0))])
+    clock = ManualClock()
+    context = _context(_Asked(complete=False), clock=clock)
+    answers = answer_all(context, [_question(0, lambda: asked.append(0))])
 
     assert (answers, asked) == ([ErrorCode.KAFKA_STORAGE_ERROR], [])
 
