@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
-from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPolicyChanged
+from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPaused, TopicPolicyChanged
 from rlmm.fold import fold, note_unread
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.progress import Progress
@@ -157,6 +157,6 @@ _UNREAD = ReadPosition(offset=0)
 def _event_id(record: TopicRecord, step: Step) -> bytes:
     if isinstance(step, Tombstone):
         return b""
-    if isinstance(step, TopicPolicyChanged | ProcessRegistered | ReadLeaseTaken):
+    if isinstance(step, TopicPolicyChanged | TopicPaused | ProcessRegistered | ReadLeaseTaken):
         return step.event_id.bytes
     return record.key[-16:]

@@ -12,7 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import TopicPolicy
+from rlmm.events import PausableTask, TopicPolicy
 from rlmm.follower import Follower
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.spi import (
@@ -132,6 +132,9 @@ class CachedAnswers(RemoteLogMetadataManager):
             raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
         partition = CLUSTER_PARTITION
         if about is not None:
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
+
             partition = metadata_partition(about, identity.partition_count)
         before = self._catching_up(partition)
         found = ask()

@@ -16,22 +16,25 @@ from rlmm import record_keys
 from rlmm.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
 from rlmm.events import (
     Event,
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 """The newest rules of folding that this version knows; a record that needs newer ones says so."""
 
 SEGMENT_FIELD = "segment"
@@ -43,8 +46,11 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.LOG_START_REQUEST: ("log_start_requested",),
     RecordKind.PARTITION_DELETE: ("partition_delete",),
     RecordKind.READ_LEASE: ("read_lease_taken",),
+    RecordKind.GAPS: ("gaps_recorded",),
+    RecordKind.OFFLOAD_REQUEST: ("offload_requested",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
+    RecordKind.PAUSE: ("topic_paused",),
 }
 
 _PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
@@ -53,6 +59,8 @@ _PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
     LogStartAdvanced: RecordKind.LOG_START,
     LogStartRequested: RecordKind.LOG_START_REQUEST,
     RemotePartitionDeleteMetadata: RecordKind.PARTITION_DELETE,
+    GapsRecorded: RecordKind.GAPS,
+    OffloadRequested: RecordKind.OFFLOAD_REQUEST,
 }
 
 
@@ -92,6 +100,8 @@ def record_key(event: Event) -> bytes:
             return record_keys.policy_key(event.policy.topic_id)
         case ProcessRegistered():
             return record_keys.registration_key(event.process_id)
+        case TopicPaused():
+            return record_keys.pause_key(event.topic_id)
         case ReadLeaseTaken():
             kind = RecordKind.READ_LEASE
             return record_keys.partition_key(kind, event.topic_id_partition, event.lease_id)

@@ -25,6 +25,7 @@ from rlmm.events import (
     ProcessRegistered,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.positions import ReadPosition, TopicRecord
@@ -153,6 +154,8 @@ def topic_of(event: Event) -> str | None:
     match event:
         case ProcessRegistered():
             return None
+        case TopicPaused():
+            return event.topic
         case TopicPolicyChanged():
             return event.policy.topic
         case SegmentEvent():

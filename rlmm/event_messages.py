@@ -6,17 +6,18 @@ is UnsupportedError, never guessed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from rlmm.events import (
     AppliedPosition,
     Event,
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
-    OriginalConfig,
-    PolicyState,
+    OffloadRequested,
     ProcessRegistered,
     ProcessRole,
     ReadLeaseTaken,
@@ -24,8 +25,20 @@ from rlmm.events import (
     RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
-    TopicPolicy,
+    TopicPaused,
     TopicPolicyChanged,
+)
+from rlmm.gap_messages import (
+    gaps_from_message,
+    gaps_to_message,
+    offload_from_message,
+    offload_to_message,
+)
+from rlmm.policy_messages import (
+    pause_from_message,
+    pause_to_message,
+    policy_from_message,
+    policy_to_message,
 )
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
@@ -44,14 +57,20 @@ from rsm.segment.metadata_codec import (
     writer_to_message,
 )
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.unknown_fields import unknown_fields
 
 DEAD_LETTERED_FIELD = "segment_dead_lettered"
 
 
-def event_to_message(event: Event) -> pb.MetadataEvent:  # noqa: C901 - one case for each event
+_FIRST_FOLD_VERSION = 1
+_FOLD_VERSIONS: Mapping[type[Event], int] = {GapsRecorded: 2, OffloadRequested: 2, TopicPaused: 2}
+
+
+def event_to_message(  # noqa: C901, PLR0912 - one case for each event
+    event: Event,
+) -> pb.MetadataEvent:
     """Write an event as a record's value."""
-    message = pb.MetadataEvent(min_fold_version=1, event_id=event.event_id.bytes)
+    version = _FOLD_VERSIONS.get(type(event), _FIRST_FOLD_VERSION)
+    message = pb.MetadataEvent(min_fold_version=version, event_id=event.event_id.bytes)
     match event:
         case SegmentEvent():
             message.segment.CopyFrom(_segment_to_message(event))
@@ -69,14 +88,20 @@ def event_to_message(event: Event) -> pb.MetadataEvent:  # noqa: C901 - one case
             message.partition_delete.CopyFrom(_partition_delete_to_message(event))
         case ReadLeaseTaken():
             message.read_lease_taken.CopyFrom(_read_lease_to_message(event))
+        case GapsRecorded():
+            message.gaps_recorded.CopyFrom(gaps_to_message(event))
+        case OffloadRequested():
+            message.offload_requested.CopyFrom(offload_to_message(event))
+        case TopicPaused():
+            message.topic_paused.CopyFrom(pause_to_message(event))
         case TopicPolicyChanged():
-            message.topic_policy_changed.CopyFrom(_policy_to_message(event.policy))
+            message.topic_policy_changed.CopyFrom(policy_to_message(event.policy))
         case ProcessRegistered():
             message.process_registered.CopyFrom(_registration_to_message(event))
     return message
 
 
-def event_from_message(  # noqa: C901, PLR0911 - one case for each kind
+def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
     kind: RecordKind, message: pb.MetadataEvent
 ) -> Event:
     """Read an event whose envelope was checked. CorruptError, UnsupportedError."""
@@ -98,8 +123,14 @@ def event_from_message(  # noqa: C901, PLR0911 - one case for each kind
             return _partition_delete_from_message(event_id, message.partition_delete)
         case RecordKind.READ_LEASE:
             return _read_lease_from_message(event_id, message.read_lease_taken)
+        case RecordKind.GAPS:
+            return gaps_from_message(event_id, message.gaps_recorded)
+        case RecordKind.OFFLOAD_REQUEST:
+            return offload_from_message(event_id, message.offload_requested)
+        case RecordKind.PAUSE:
+            return pause_from_message(event_id, message.topic_paused)
         case RecordKind.POLICY:
-            policy = _policy_from_message(message.topic_policy_changed)
+            policy = policy_from_message(message.topic_policy_changed)
             return TopicPolicyChanged(event_id=event_id, policy=policy)
         case RecordKind.REGISTRATION:
             return _registration_from_message(event_id, message.process_registered)
@@ -270,45 +301,6 @@ def _read_lease_from_message(event_id: UUID, message: pb.ReadLeaseTaken) -> Read
         )
     except ValueError as error:
         raise CorruptError("not a read lease", reason=str(error)) from error
-
-
-def _policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
-    message = pb.TopicPolicyChanged(
-        topic=policy.topic,
-        topic_id=policy.topic_id.bytes,
-        state=policy.state.name,
-        retention_ms=policy.retention_ms,
-        retention_bytes=policy.retention_bytes,
-        local_retention_ms=policy.local_retention_ms,
-        local_retention_bytes=policy.local_retention_bytes,
-        originals=[pb.OriginalConfig(name=o.name, value=o.value) for o in policy.originals],
-        delete_remote=policy.delete_remote,
-    )
-    if policy.unknown_fields:
-        message.MergeFromString(policy.unknown_fields)
-    return message
-
-
-def _policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
-    try:
-        state = PolicyState(message.state)
-    except ValueError as error:
-        raise UnsupportedError("unknown policy state", state=message.state) from error
-    return TopicPolicy(
-        topic=message.topic,
-        topic_id=id_from_bytes(message.topic_id),
-        state=state,
-        retention_ms=message.retention_ms,
-        retention_bytes=message.retention_bytes,
-        local_retention_ms=message.local_retention_ms,
-        local_retention_bytes=message.local_retention_bytes,
-        originals=tuple(
-            OriginalConfig(name=o.name, value=o.value if o.HasField("value") else None)
-            for o in message.originals
-        ),
-        delete_remote=message.delete_remote,
-        unknown_fields=unknown_fields(message),
-    )
 
 
 def _registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:

@@ -1,16 +1,17 @@
 """The events of the metadata topic, as values. What each one means is rlmm.fold's matter.
 
 Every event has an id of its own, and a record's key ends with it wherever acceptance depends on
-order (segments, claims, trims, log starts): no record ever replaces another, so a refused one can
-not push out an accepted one when the topic is compacted. What was superseded is removed by
-tombstones of its owner. Kinds where the last writer wins (policies, registrations, read leases)
-have one key per subject and are compacted by Kafka alone.
+order (segments, claims, trims, log starts, gaps, requests): no record ever replaces another, so a
+refused one can not push out an accepted one when the topic is compacted. What was superseded is
+removed by tombstones of its owner. Kinds where the last writer wins (policies, pauses,
+registrations, read leases) have one key per subject and are compacted by Kafka alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from uuid import UUID
 
 from rsm.segment.epochs import Lineage
@@ -149,6 +150,83 @@ class ReadLeaseTaken:
             raise ValueError(f"a read lease of {self.duration_ms} ms")
 
 
+class GapReason(Enum):
+    """Who took records that were never stored; the value is the record's number."""
+
+    SHED = 1
+    EXTERNAL_START = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedGap:
+    """Offsets of which some were never stored, and are not on the broker any more.
+
+    What is stored of them all the same is read; the rest is stepped over, as what compaction took.
+    """
+
+    offsets: OffsetRange
+    reason: GapReason
+    recorded_ms: int
+
+    def __post_init__(self) -> None:
+        if not len(self.offsets):
+            raise ValueError(f"a gap of no offsets: {self.offsets}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapsRecorded:
+    """All gaps that are known of a partition above its log start, ascending, none touching another.
+
+    Published before what makes a gap is done, if we do it. The owner's newest one holds.
+    """
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    writer: Writer
+    gaps: tuple[RecordedGap, ...]
+
+    def __post_init__(self) -> None:
+        if any(a.offsets.end_offset >= b.offsets.start_offset for a, b in pairwise(self.gaps)):
+            raise ValueError(f"gaps that touch: {self.gaps}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadRequested:
+    """Somebody wants all rolled segments below `offset` stored now, however young they are.
+
+    Written by anyone, unfenced: requests are a maximum.
+    """
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    offset: int
+
+
+class PausableTask(Enum):
+    """What an operator may pause of a topic."""
+
+    COPY = 1
+    TRIM = 2
+    DELETE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPaused:
+    """All that is paused of one topic id now; the last one written holds."""
+
+    event_id: UUID
+    topic: str
+    topic_id: UUID
+    tasks: frozenset[PausableTask]
+
+
+class OutagePolicy(Enum):
+    """What to do when the store is away and the broker's disk fills."""
+
+    HOLD = 1
+    SHED_OLDEST = 2
+
+
 class PolicyState(Enum):
     """The life of a topic's tiering. No trim but in ACTIVE; copies in ACTIVE and DISABLING."""
 
@@ -170,6 +248,8 @@ class OriginalConfig:
 class TopicPolicy:
     """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405).
 
+    Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention".
+
     `unknown_fields` are what a newer version wrote beside, in protobuf.
     """
 
@@ -182,6 +262,9 @@ class TopicPolicy:
     local_retention_bytes: int = AS_TOTAL_RETENTION
     originals: tuple[OriginalConfig, ...] = ()
     delete_remote: bool = False
+    copy_lag_ms: int = 0
+    copy_lag_bytes: int = 0
+    outage_policy: OutagePolicy = OutagePolicy.HOLD
     unknown_fields: bytes = b""
 
     @property
@@ -252,6 +335,9 @@ Event = (
     | LogStartRequested
     | RemotePartitionDeleteMetadata
     | ReadLeaseTaken
+    | GapsRecorded
+    | OffloadRequested
+    | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered
 )

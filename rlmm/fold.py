@@ -15,15 +15,17 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
 | trim, log start | by the owner, unless below what was accepted before |
 | log start requested | by anyone, if above the log start and what was requested before |
+| gaps | by the owner; the last ones hold, as far as they reach above the log start |
+| offload requested | by anyone, if above what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, policy, registration | always: the last writer wins |
+| read lease, policy, pause, registration | always: the last writer wins |
 
 Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
 that is known of the partition and all else about it is refused, for ever: those records stay.
 
 A tombstone of any record of a segment erases the segment wholly, for compaction may have taken its
-other records already. A tombstone of a trim or log start only forgets the key; so does one of a
-request, which is written when the log starts there: a request that is met is no longer known.
+other records already. A tombstone of a trim, log start or gaps only forgets the key; so does one of
+a request, which is written when the log starts there: a request that is met is no longer known.
 Claims may be removed when their partition's deletion has finished, for then they decide nothing.
 
 A record that needs newer rules than these changes nothing but that its key is remembered until it
@@ -33,21 +35,26 @@ is removed or replaced. A cache of another version of the rules is folded anew.
 from __future__ import annotations
 
 from rlmm.events import (
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.partition_fold import (
     fold_claim,
     fold_fenced,
+    fold_gaps,
     fold_log_start_request,
+    fold_offload_request,
     fold_partition_delete,
     fold_read_lease,
     forget_claim,
@@ -60,7 +67,7 @@ from rlmm.spi import MetadataPosition, NewerRecord, Registration
 from rlmm.steps import SegmentStep, Step, Tombstone
 
 
-def fold(  # noqa: C901, PLR0911 - one case for each step
+def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
     state: FoldState, step: Step, record: TopicRecord
 ) -> Refusal | None:
     """Do what a record does, given what all records before it in its partition did.
@@ -77,6 +84,10 @@ def fold(  # noqa: C901, PLR0911 - one case for each step
             return fold_fenced(state, step, record.offset)
         case LogStartRequested():
             return fold_log_start_request(state, step, record.offset)
+        case GapsRecorded():
+            return fold_gaps(state, step, record.offset)
+        case OffloadRequested():
+            return fold_offload_request(state, step, record.offset)
         case RemotePartitionDeleteMetadata():
             return fold_partition_delete(state, step)
         case ReadLeaseTaken():
@@ -87,6 +98,10 @@ def fold(  # noqa: C901, PLR0911 - one case for each step
         case TopicPolicyChanged():
             state.put_newer_record(record.key, None)
             state.put_policy(step.policy.topic_id.bytes, step)
+            return None
+        case TopicPaused():
+            state.put_newer_record(record.key, None)
+            state.put_pause(step.topic_id.bytes, step)
             return None
         case ProcessRegistered():
             state.put_newer_record(record.key, None)
@@ -109,7 +124,13 @@ def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
     match key.kind:
         case RecordKind.SEGMENT:
             erase_segment(state, key)
-        case RecordKind.TRIM | RecordKind.LOG_START | RecordKind.LOG_START_REQUEST:
+        case (
+            RecordKind.TRIM
+            | RecordKind.LOG_START
+            | RecordKind.LOG_START_REQUEST
+            | RecordKind.GAPS
+            | RecordKind.OFFLOAD_REQUEST
+        ):
             state.put_record_key(key, None)
         case RecordKind.CLAIM:
             return forget_claim(state, key)
@@ -119,6 +140,8 @@ def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
             release_read_lease(state, key)
         case RecordKind.POLICY:
             state.put_policy(key.subject, None)
+        case RecordKind.PAUSE:
+            state.put_pause(key.subject, None)
         case RecordKind.REGISTRATION:
             state.put_registration(key.subject, None)
     return None

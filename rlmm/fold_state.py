@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from rlmm.events import RemotePartitionDeleteState, TopicPolicyChanged
+from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.record_keys import RecordKey
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import NewerRecord, PartitionState, Registration
@@ -49,13 +49,16 @@ class FoldState(Protocol):
         """Deleting a partition has come so far."""
 
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
-        """A claim, trim, log start, request or lease stands at `offset`; None: no longer."""
+        """A claim, trim, log start, request, lease or gaps stand at `offset`; None: no longer."""
 
     def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
         """A record with this key needs newer rules; None: none does."""
 
     def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
         """A topic id's policy is now this; None: removed."""
+
+    def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
+        """This is paused of a topic id now; None: removed."""
 
     def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
         """A process is now registered like this; None: removed."""

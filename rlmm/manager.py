@@ -25,8 +25,10 @@ from rlmm.events import (
     READ_LEASE_MAX_MS,
     READ_LEASES_MAX_COUNT,
     Event,
+    GapsRecorded,
     LocalLogTrimmed,
     LogStartAdvanced,
+    OffloadRequested,
     ReadLeaseTaken,
     RemotePartitionDeleteState,
 )
@@ -61,6 +63,8 @@ _REMEMBERED_KINDS = (
     RecordKind.LOG_START_REQUEST,
     RecordKind.READ_LEASE,
 )
+    RecordKind.GAPS,
+    RecordKind.OFFLOAD_REQUEST,
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _BUG_PAUSE_MS = 1000
@@ -272,7 +276,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return partition
 
     def _remove_superseded(self, event: Event, written: Published) -> None:
-        """Tombstone the trims, or log starts and requests, that stand before the one just accepted.
+        """Tombstone what the event just accepted has superseded: trims, log starts, gaps, requests.
 
         Only those: a newer one may have come in behind it, and must stay. Read leases of the
         partition that have expired go by the way.
@@ -295,6 +299,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
         ]
         keys += self._expired_leases(event.topic_id_partition)
+            case GapsRecorded():
+                kinds = [RecordKind.GAPS]
+            case OffloadRequested():
+                kinds = [RecordKind.OFFLOAD_REQUEST]
         try:
             for key in keys:
                 self._topic.publish(written.partition, key.to_bytes(), None)

@@ -6,11 +6,14 @@ from dataclasses import replace
 from uuid import UUID
 
 from rlmm.events import (
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
     ReadLeaseTaken,
+    RecordedGap,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
 )
@@ -46,13 +49,40 @@ def fold_fenced(
         after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
     else:
         kind, current = RecordKind.LOG_START, before.log_start_offset
-        after = _without_met_request(replace(before, log_start_offset=step.offset))
+        gaps = _above(before.gaps, step.offset)
+        after = _without_met_request(replace(before, log_start_offset=step.offset, gaps=gaps))
     _remember(state, kind, subject, step.event_id, offset)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
     if current is not None and step.offset < current:
         return Refusal.BELOW_CURRENT
     state.put_partition(subject, after)
+    return None
+
+
+def fold_gaps(state: FoldState, step: GapsRecorded, offset: int) -> Refusal | None:
+    """The owner's last ones hold; what of them the log has left behind is not kept."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.GAPS, subject, step.event_id, offset)
+    before = state.partition_state(subject)
+    if before.owner != step.writer:
+        return Refusal.NOT_OWNER
+    gaps = _above(step.gaps, before.log_start_offset or 0)
+    state.put_partition(subject, replace(before, gaps=gaps))
+    return None
+
+
+def fold_offload_request(state: FoldState, step: OffloadRequested, offset: int) -> Refusal | None:
+    """A maximum."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.OFFLOAD_REQUEST, subject, step.event_id, offset)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    before = state.partition_state(subject)
+    current = before.offload_requested_offset
+    if current is not None and step.offset < current:
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, replace(before, offload_requested_offset=step.offset))
     return None
 
 
@@ -114,6 +144,10 @@ def _without_met_request(state: PartitionState) -> PartitionState:
     if requested is None or start is None or requested > start:
         return state
     return replace(state, log_start_requested_offset=None)
+
+
+def _above(gaps: tuple[RecordedGap, ...], log_start_offset: int) -> tuple[RecordedGap, ...]:
+    return tuple(gap for gap in gaps if gap.offsets.end_offset > log_start_offset)
 
 
 def _without_lease(state: PartitionState, lease_id: UUID) -> PartitionState:

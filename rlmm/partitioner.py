@@ -12,13 +12,14 @@ from rlmm.events import (
     ProcessRegistered,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.record_keys import partition_subject
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
-"""Carries what is not of one user partition: policies and registrations. Every process reads it."""
+"""Carries what is not of one user partition (policies, pauses, registrations); all read it."""
 
 
 def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
@@ -34,7 +35,7 @@ def subject_partition(subject: bytes, partition_count: int) -> int:
 def event_partition(event: Event, partition_count: int) -> int:
     """The metadata partition that an event is written to."""
     match event:
-        case TopicPolicyChanged() | ProcessRegistered():
+        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered():
             return CLUSTER_PARTITION
         case SegmentEvent():
             return metadata_partition(event.metadata.topic_id_partition, partition_count)

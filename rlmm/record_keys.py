@@ -9,6 +9,8 @@
 | log start requested | 0x05 | partition subject (20), event (16) |
 | partition delete | 0x06 | partition subject (20), event (16) |
 | read lease | 0x07 | partition subject (20), lease (16) |
+| gaps recorded | 0x08 | partition subject (20), event (16) |
+| offload requested | 0x09 | partition subject (20), event (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 
@@ -44,8 +46,11 @@ class RecordKind(IntEnum):
     PARTITION_DELETE = 0x06
     READ_LEASE = 0x07
     POLICY = 0x10
+    GAPS = 0x08
+    OFFLOAD_REQUEST = 0x09
     REGISTRATION = 0x11
 
+    PAUSE = 0x12
 
 _SUBJECT_BYTES = {
     RecordKind.SEGMENT: SEGMENT_SUBJECT_BYTES,
@@ -56,9 +61,12 @@ _SUBJECT_BYTES = {
     RecordKind.PARTITION_DELETE: PARTITION_SUBJECT_BYTES,
     RecordKind.READ_LEASE: PARTITION_SUBJECT_BYTES,
     RecordKind.POLICY: 16,
+    RecordKind.GAPS: PARTITION_SUBJECT_BYTES,
+    RecordKind.OFFLOAD_REQUEST: PARTITION_SUBJECT_BYTES,
     RecordKind.REGISTRATION: 16,
 }
-_SUBJECT_IS_ALL = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION})
+    RecordKind.PAUSE: 16,
+_SUBJECT_IS_ALL = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +138,8 @@ def policy_key(topic_id: UUID) -> bytes:
 def registration_key(process_id: UUID) -> bytes:
     """The one key of a process's registration."""
     return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
+def pause_key(topic_id: UUID) -> bytes:
+    """The one key of what is paused of a topic id."""
+    return bytes((RecordKind.PAUSE,)) + topic_id.bytes
+
+

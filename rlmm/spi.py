@@ -14,7 +14,14 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events import Event, ProcessRegistered, RemotePartitionDeleteState, TopicPolicy
+from rlmm.events import (
+    Event,
+    PausableTask,
+    ProcessRegistered,
+    RecordedGap,
+    RemotePartitionDeleteState,
+    TopicPolicy,
+)
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -89,8 +96,10 @@ class PartitionState:
     `log_start_offset`: nothing below is readable; None until one was recorded. `trimmed_offset`:
     up to where the local log was, or is about to be, trimmed by us; None if never.
     `log_start_requested_offset`: a client wants the log to start there; None once it does.
-    `read_leases` ascend by id. `deletion`: how far deleting all that is stored has come; None if it
-    is not to be deleted. Once that has finished nothing else is known of the partition.
+    `read_leases` ascend by id. `gaps` ascend, and end above the log start.
+    `offload_requested_offset`: what is rolled below is to be stored now. `deletion`: how far
+    deleting all that is stored has come; None if it is not to be deleted. Once that has finished
+    nothing else is known of the partition.
     """
 
     owner: Writer | None = None
@@ -99,6 +108,8 @@ class PartitionState:
     trimmed_offset: int | None = None
     log_start_requested_offset: int | None = None
     read_leases: tuple[ReadLease, ...] = ()
+    gaps: tuple[RecordedGap, ...] = ()
+    offload_requested_offset: int | None = None
     deletion: RemotePartitionDeleteState | None = None
 
     @property
@@ -341,3 +352,7 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop following the topic; idempotent."""
+    @abstractmethod
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        """What is paused of one topic id now."""
+

@@ -12,15 +12,18 @@ from typing import NamedTuple
 
 from rlmm import codec
 from rlmm.events import (
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.proto import events_pb2 as pb
@@ -81,6 +84,9 @@ Step = (
     | LogStartRequested
     | RemotePartitionDeleteMetadata
     | ReadLeaseTaken
+    | GapsRecorded
+    | OffloadRequested
+    | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered
 )

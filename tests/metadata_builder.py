@@ -7,18 +7,24 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from rlmm.events import (
+    GapReason,
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
+    PausableTask,
     PolicyState,
     ProcessRegistered,
     ProcessRole,
     ReadLeaseTaken,
+    RecordedGap,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicy,
     TopicPolicyChanged,
 )
@@ -179,6 +185,27 @@ def read_lease(
         offsets=OffsetRange(start_offset=start_offset, end_offset=end_offset),
         duration_ms=duration_ms,
         holder="an audit",
+    )
+
+
+def gap(start_offset: int, end_offset: int, *, reason: GapReason = GapReason.SHED) -> RecordedGap:
+    offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+    return RecordedGap(offsets=offsets, reason=reason, recorded_ms=5_000)
+
+
+def gaps(
+    *found: RecordedGap, by: Writer = OWNER, partition: TopicIdPartition = ORDERS
+) -> GapsRecorded:
+    return GapsRecorded(event_id=event_id(), topic_id_partition=partition, writer=by, gaps=found)
+
+
+def offload_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> OffloadRequested:
+    return OffloadRequested(event_id=event_id(), topic_id_partition=partition, offset=offset)
+
+
+def paused(*tasks: PausableTask, topic: str = "orders") -> TopicPaused:
+    return TopicPaused(
+        event_id=event_id(), topic=topic, topic_id=ORDERS.topic_id, tasks=frozenset(tasks)
     )
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from rlmm.codec import encode
-from rlmm.events import Event
+from rlmm.events import Event, PausableTask
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKey,
@@ -35,9 +35,13 @@ from tests.metadata_builder import (
     STARTED,
     claim,
     dead_lettered,
+    gap,
+    gaps,
     log_start,
     log_start_request,
+    offload_request,
     partition_delete,
+    paused,
     policy,
     read_lease,
     registration,
@@ -76,6 +80,8 @@ class World:
             self.own,
             self.move_offset,
             self.request,
+            self.record_gaps,
+            self.offload,
             self.last_writer,
             self.lease,
             self.newer,
@@ -132,8 +138,31 @@ class World:
     def request(self) -> None:
         self.write(log_start_request(self.draw(st.integers(0, 5))))
 
+    def record_gaps(self) -> None:
+        by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
+        end_offset = self.draw(st.integers(2, 9))
+        written = append(self.log, gaps(gap(0, 1), gap(2, 2 + end_offset), by=by))
+        cache = folded(self.log)
+        if cache.partition_state(ORDERS).owner == by and self.draw(st.booleans()):
+            self.remove_superseded(RecordKind.GAPS, written.offset)
+
+    def offload(self) -> None:
+        offset = self.draw(st.integers(0, 5))
+        before = folded(self.log).partition_state(ORDERS)
+        written = append(self.log, offload_request(offset))
+        accepted = before.deletion is not DELETED and offset >= (
+            before.offload_requested_offset or 0
+        )
+        if accepted and self.draw(st.booleans()):
+            self.remove_superseded(RecordKind.OFFLOAD_REQUEST, written.offset)
+
+    def remove_superseded(self, kind: RecordKind, before_offset: int) -> None:
+        for key in folded(self.log).superseded_keys(ORDERS, kind, before_offset):
+            self.log.append(0, key.to_bytes(), None)
+
     def last_writer(self) -> None:
-        events: list[Event] = [policy(), registration(1), registration(2)]
+        pause = paused(*self.draw(st.sets(st.sampled_from(PausableTask))))
+        events: list[Event] = [policy(), registration(1), registration(2), pause]
         self.write(self.draw(st.sampled_from(events)))
         if self.draw(st.booleans()):
             self.log.append(0, encode(registration(1)).key, None)
@@ -177,7 +206,8 @@ class World:
 
     def retire_partition(self) -> None:
         kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
-        for kind in (*kinds, RecordKind.READ_LEASE, RecordKind.CLAIM):
+        kinds += [RecordKind.READ_LEASE, RecordKind.GAPS, RecordKind.OFFLOAD_REQUEST]
+        for kind in (*kinds, RecordKind.CLAIM):
             for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
                 self.log.append(0, key.to_bytes(), None)
 

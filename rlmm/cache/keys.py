@@ -14,6 +14,7 @@
 | partitions | partition subject, `d` | state of its deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic |
 | cluster | `policy` + topic id | MetadataEvent |
+| cluster | `pause` + topic id | MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 
@@ -38,6 +39,7 @@ IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
 POSITION_END = b"q"
 POLICY_PREFIX = b"policy"
+PAUSE_PREFIX = b"pause"
 PROCESS_PREFIX = b"process"
 NEWER_PREFIX = b"newer"
 DELETION_SUFFIX = b"d"

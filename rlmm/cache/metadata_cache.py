@@ -14,6 +14,7 @@ from rlmm.cache import values
 from rlmm.cache.keys import (
     IDENTITY,
     NEWER_PREFIX,
+    PAUSE_PREFIX,
     POLICY_PREFIX,
     POSITION_END,
     POSITION_PREFIX,
@@ -39,7 +40,7 @@ from rlmm.cache.segment_index import (
     lineage_size_bytes,
     segments_from,
 )
-from rlmm.events import TopicPolicy
+from rlmm.events import PausableTask, TopicPolicy
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
     RecordKey,
@@ -284,6 +285,13 @@ class MetadataCache:
 
     def registrations(self) -> tuple[Registration, ...]:
         """All registered processes."""
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        """What is paused of one topic id."""
+        data = self._store.get(Table.CLUSTER, PAUSE_PREFIX + topic_id.bytes)
+        if data is None:
+            return frozenset()
+        return values.pause_from_bytes(topic_id.bytes, data).tasks
+
         with self._store.read(Table.CLUSTER) as reader:
             rows = list(reader.ascending(Table.CLUSTER, PROCESS_PREFIX, after(PROCESS_PREFIX)))
         skip = len(PROCESS_PREFIX)

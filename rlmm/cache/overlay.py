@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from rlmm import codec
 from rlmm.cache import values
 from rlmm.cache.keys import (
+    PAUSE_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
     deletion_key,
@@ -26,7 +27,7 @@ from rlmm.cache.keys import (
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
 from rlmm.cache.partition_changes import PartitionChanges
-from rlmm.events import RemotePartitionDeleteState, TopicPolicyChanged
+from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
 from rlmm.segment_entry import SegmentEntry
@@ -103,6 +104,10 @@ class Overlay:
     def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
         value = None if event is None else codec.encode(event).value
         self._others[Table.CLUSTER, POLICY_PREFIX + topic_id] = value
+
+    def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
+        value = None if event is None else codec.encode(event).value
+        self._others[Table.CLUSTER, PAUSE_PREFIX + topic_id] = value
 
     def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
         value = None if registration is None else values.registration_to_bytes(registration)

@@ -8,11 +8,17 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events import ProcessRegistered, RemotePartitionDeleteState, TopicPolicyChanged
+from rlmm.events import (
+    ProcessRegistered,
+    RemotePartitionDeleteState,
+    TopicPaused,
+    TopicPolicyChanged,
+)
+from rlmm.gap_messages import gap_messages, gaps_of
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.proto import cache_pb2 as pb
 from rlmm.proto import events_pb2
-from rlmm.record_keys import policy_key, registration_key
+from rlmm.record_keys import pause_key, policy_key, registration_key
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     MetadataPosition,
@@ -34,7 +40,7 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
@@ -97,6 +103,8 @@ def partition_to_bytes(state: PartitionState) -> bytes:
             )
             for lease in state.read_leases
         ],
+        gaps=gap_messages(state.gaps),
+        offload_requested_offset=state.offload_requested_offset,
     ).SerializeToString()
 
 
@@ -124,6 +132,12 @@ def partition_from_bytes(value: bytes) -> PartitionState:
                 holder=lease.holder,
             )
             for lease in message.read_leases
+        ),
+        gaps=gaps_of(message.gaps),
+        offload_requested_offset=(
+            message.offload_requested_offset
+            if message.HasField("offload_requested_offset")
+            else None
         ),
     )
 
@@ -154,6 +168,13 @@ def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicyChanged:
     """Read a policy's record value."""
     event = codec.decode(policy_key(UUID(bytes=topic_id)), value)
     assert isinstance(event, TopicPolicyChanged), "a policy stands under a policy's key"
+    return event
+
+
+def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
+    """Read a pause's record value."""
+    event = codec.decode(pause_key(UUID(bytes=topic_id)), value)
+    assert isinstance(event, TopicPaused), "a pause stands under a pause's key"
     return event
 
 

@@ -22,20 +22,21 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from rlmm.proto import events_pb2 as rlmm_dot_proto_dot_events__pb2
 from rsm.segment.proto import segment_pb2 as rsm_dot_segment_dot_proto_dot_segment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rlmm/proto/cache.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"|\n\rCacheIdentity\x12\x16\n\x0eschema_version\x18\x01 \x01(\x05\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x10\n\x08topic_id\x18\x03 \x01(\t\x12\x17\n\x0fpartition_count\x18\x04 \x01(\x05\x12\x14\n\x0c\x66old_version\x18\x05 \x01(\x05\"k\n\tReadLease\x12\x10\n\x08lease_id\x18\x01 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x02 \x01(\x03\x12\x12\n\nend_offset\x18\x03 \x01(\x03\x12\x12\n\nexpires_ms\x18\x04 \x01(\x03\x12\x0e\n\x06holder\x18\x05 \x01(\t\"\xb0\x02\n\x0ePartitionState\x12\"\n\x05owner\x18\x01 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x02 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\x12\x1d\n\x10log_start_offset\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0etrimmed_offset\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\'\n\x1alog_start_requested_offset\x18\x05 \x01(\x03H\x02\x88\x01\x01\x12$\n\x0bread_leases\x18\x06 \x03(\x0b\x32\x0f.rlmm.ReadLeaseB\x13\n\x11_log_start_offsetB\x11\n\x0f_trimmed_offsetB\x1d\n\x1b_log_start_requested_offsetb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16rlmm/proto/cache.proto\x12\x04rlmm\x1a\x17rlmm/proto/events.proto\x1a\x1frsm/segment/proto/segment.proto\"|\n\rCacheIdentity\x12\x16\n\x0eschema_version\x18\x01 \x01(\x05\x12\x12\n\ncluster_id\x18\x02 \x01(\t\x12\x10\n\x08topic_id\x18\x03 \x01(\t\x12\x17\n\x0fpartition_count\x18\x04 \x01(\x05\x12\x14\n\x0c\x66old_version\x18\x05 \x01(\x05\"k\n\tReadLease\x12\x10\n\x08lease_id\x18\x01 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x02 \x01(\x03\x12\x12\n\nend_offset\x18\x03 \x01(\x03\x12\x12\n\nexpires_ms\x18\x04 \x01(\x03\x12\x0e\n\x06holder\x18\x05 \x01(\t\"\x95\x03\n\x0ePartitionState\x12\"\n\x05owner\x18\x01 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x02 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\x12\x1d\n\x10log_start_offset\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x0etrimmed_offset\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\'\n\x1alog_start_requested_offset\x18\x05 \x01(\x03H\x02\x88\x01\x01\x12$\n\x0bread_leases\x18\x06 \x03(\x0b\x32\x0f.rlmm.ReadLease\x12\x1f\n\x04gaps\x18\x07 \x03(\x0b\x32\x11.rlmm.RecordedGap\x12%\n\x18offload_requested_offset\x18\x08 \x01(\x03H\x03\x88\x01\x01\x42\x13\n\x11_log_start_offsetB\x11\n\x0f_trimmed_offsetB\x1d\n\x1b_log_start_requested_offsetB\x1b\n\x19_offload_requested_offsetb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rlmm.proto.cache_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CACHEIDENTITY']._serialized_start=65
-  _globals['_CACHEIDENTITY']._serialized_end=189
-  _globals['_READLEASE']._serialized_start=191
-  _globals['_READLEASE']._serialized_end=298
-  _globals['_PARTITIONSTATE']._serialized_start=301
-  _globals['_PARTITIONSTATE']._serialized_end=605
+  _globals['_CACHEIDENTITY']._serialized_start=90
+  _globals['_CACHEIDENTITY']._serialized_end=214
+  _globals['_READLEASE']._serialized_start=216
+  _globals['_READLEASE']._serialized_end=323
+  _globals['_PARTITIONSTATE']._serialized_start=326
+  _globals['_PARTITIONSTATE']._serialized_end=731
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,4 @@
+from rlmm.proto import events_pb2 as _events_pb2
 from rsm.segment.proto import segment_pb2 as _segment_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -36,17 +37,21 @@ class ReadLease(_message.Message):
     def __init__(self, lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., expires_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases")
+    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases", "gaps", "offload_requested_offset")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     LOG_START_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     READ_LEASES_FIELD_NUMBER: _ClassVar[int]
+    GAPS_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_start_offset: int
     trimmed_offset: int
     log_start_requested_offset: int
     read_leases: _containers.RepeatedCompositeFieldContainer[ReadLease]
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ...) -> None: ...
+    gaps: _containers.RepeatedCompositeFieldContainer[_events_pb2.RecordedGap]
+    offload_requested_offset: int
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ...) -> None: ...

@@ -15,6 +15,25 @@ class RemotePartitionDeleteState(int, metaclass=_enum_type_wrapper.EnumTypeWrapp
     DELETE_PARTITION_STARTED: _ClassVar[RemotePartitionDeleteState]
     DELETE_PARTITION_FINISHED: _ClassVar[RemotePartitionDeleteState]
 
+class GapReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GAP_REASON_UNKNOWN: _ClassVar[GapReason]
+    SHED: _ClassVar[GapReason]
+    EXTERNAL_START: _ClassVar[GapReason]
+
+class PausableTask(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PAUSABLE_TASK_UNKNOWN: _ClassVar[PausableTask]
+    COPY: _ClassVar[PausableTask]
+    TRIM: _ClassVar[PausableTask]
+    DELETE: _ClassVar[PausableTask]
+
+class OutagePolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OUTAGE_POLICY_UNKNOWN: _ClassVar[OutagePolicy]
+    HOLD: _ClassVar[OutagePolicy]
+    SHED_OLDEST: _ClassVar[OutagePolicy]
+
 class PolicyState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     POLICY_STATE_UNKNOWN: _ClassVar[PolicyState]
@@ -32,6 +51,16 @@ PARTITION_DELETE_STATE_UNKNOWN: RemotePartitionDeleteState
 DELETE_PARTITION_MARKED: RemotePartitionDeleteState
 DELETE_PARTITION_STARTED: RemotePartitionDeleteState
 DELETE_PARTITION_FINISHED: RemotePartitionDeleteState
+GAP_REASON_UNKNOWN: GapReason
+SHED: GapReason
+EXTERNAL_START: GapReason
+PAUSABLE_TASK_UNKNOWN: PausableTask
+COPY: PausableTask
+TRIM: PausableTask
+DELETE: PausableTask
+OUTAGE_POLICY_UNKNOWN: OutagePolicy
+HOLD: OutagePolicy
+SHED_OLDEST: OutagePolicy
 POLICY_STATE_UNKNOWN: PolicyState
 ENABLING: PolicyState
 ACTIVE: PolicyState
@@ -42,7 +71,7 @@ MANAGER: ProcessRole
 GATEWAY: ProcessRole
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +84,9 @@ class MetadataEvent(_message.Message):
     LOG_START_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     PARTITION_DELETE_FIELD_NUMBER: _ClassVar[int]
     READ_LEASE_TAKEN_FIELD_NUMBER: _ClassVar[int]
+    GAPS_RECORDED_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_PAUSED_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -67,7 +99,10 @@ class MetadataEvent(_message.Message):
     log_start_requested: LogStartRequested
     partition_delete: RemotePartitionDeleteMetadata
     read_lease_taken: ReadLeaseTaken
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ...) -> None: ...
+    gaps_recorded: GapsRecorded
+    offload_requested: OffloadRequested
+    topic_paused: TopicPaused
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -161,6 +196,46 @@ class ReadLeaseTaken(_message.Message):
     holder: str
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., duration_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
+class RecordedGap(_message.Message):
+    __slots__ = ("start_offset", "end_offset", "reason", "recorded_ms")
+    START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_MS_FIELD_NUMBER: _ClassVar[int]
+    start_offset: int
+    end_offset: int
+    reason: GapReason
+    recorded_ms: int
+    def __init__(self, start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., reason: _Optional[_Union[GapReason, str]] = ..., recorded_ms: _Optional[int] = ...) -> None: ...
+
+class GapsRecorded(_message.Message):
+    __slots__ = ("topic_id_partition", "writer", "gaps")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    GAPS_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    writer: _segment_pb2.Writer
+    gaps: _containers.RepeatedCompositeFieldContainer[RecordedGap]
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., gaps: _Optional[_Iterable[_Union[RecordedGap, _Mapping]]] = ...) -> None: ...
+
+class OffloadRequested(_message.Message):
+    __slots__ = ("topic_id_partition", "offset")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    offset: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class TopicPaused(_message.Message):
+    __slots__ = ("topic", "topic_id", "tasks")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    topic_id: bytes
+    tasks: _containers.RepeatedScalarFieldContainer[PausableTask]
+    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[PausableTask, str]]] = ...) -> None: ...
+
 class OriginalConfig(_message.Message):
     __slots__ = ("name", "value")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -170,7 +245,7 @@ class OriginalConfig(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class TopicPolicyChanged(_message.Message):
-    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote")
+    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote", "copy_lag_ms", "copy_lag_bytes", "outage_policy")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +255,9 @@ class TopicPolicyChanged(_message.Message):
     LOCAL_RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
     ORIGINALS_FIELD_NUMBER: _ClassVar[int]
     DELETE_REMOTE_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_MS_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OUTAGE_POLICY_FIELD_NUMBER: _ClassVar[int]
     topic: str
     topic_id: bytes
     state: PolicyState
@@ -189,7 +267,10 @@ class TopicPolicyChanged(_message.Message):
     local_retention_bytes: int
     originals: _containers.RepeatedCompositeFieldContainer[OriginalConfig]
     delete_remote: bool
-    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ...) -> None: ...
+    copy_lag_ms: int
+    copy_lag_bytes: int
+    outage_policy: OutagePolicy
+    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
     __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied")

@@ -13,19 +13,26 @@ from rlmm.events import (
     READ_LEASE_MAX_MS,
     AppliedPosition,
     Event,
+    GapReason,
+    GapsRecorded,
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    OffloadRequested,
     OriginalConfig,
+    OutagePolicy,
+    PausableTask,
     PolicyState,
     ProcessRegistered,
     ProcessRole,
     ReadLeaseTaken,
+    RecordedGap,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
     SegmentDeadLettered,
     SegmentEvent,
+    TopicPaused,
     TopicPolicy,
     TopicPolicyChanged,
 )
@@ -120,9 +127,42 @@ POLICIES = st.builds(
         st.builds(OriginalConfig, name=TEXT, value=st.none() | TEXT), max_size=2
     ).map(tuple),
     delete_remote=st.booleans(),
+    copy_lag_ms=st.integers(-1, 2**40),
+    copy_lag_bytes=st.integers(-1, 2**40),
+    outage_policy=st.sampled_from(OutagePolicy),
 )
+
+
+@st.composite
+def gap_tuples(draw: st.DrawFn) -> tuple[RecordedGap, ...]:
+    bounds = sorted(draw(st.sets(st.integers(0, 2**40), max_size=8)))
+    return tuple(
+        RecordedGap(
+            offsets=OffsetRange(start_offset=start, end_offset=end),
+            reason=draw(st.sampled_from(GapReason)),
+            recorded_ms=draw(INT64),
+        )
+        for start, end in zip(bounds[::2], bounds[1::2], strict=False)
+    )
+
+
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     SEGMENT_EVENTS,
+    st.builds(
+        GapsRecorded,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        writer=WRITERS,
+        gaps=gap_tuples(),
+    ),
+    st.builds(OffloadRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
+    st.builds(
+        TopicPaused,
+        event_id=st.uuids(),
+        topic=TEXT,
+        topic_id=st.uuids(),
+        tasks=st.frozensets(st.sampled_from(PausableTask)),
+    ),
     st.builds(
         RemotePartitionDeleteMetadata,
         event_id=st.uuids(),

@@ -48,6 +48,7 @@ def answers(cache: MetadataCache) -> object:
         cache.size_bytes(ORDERS),
         cache.newer_record(ORDERS) is None,
         cache.topic_policies(),
+        cache.paused_tasks(ORDERS.topic_id),
         cache.registrations(),
     )
 

@@ -1,4 +1,4 @@
-"""Deleting all that is stored of a partition, and read leases."""
+"""Deleting all that is stored of a partition, read leases, gaps, requests and pauses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.codec import encode
-from rlmm.events import Event
+from rlmm.events import Event, PausableTask
 from rlmm.record_keys import (
     RecordKind,
     partition_key,
@@ -26,10 +26,14 @@ from tests.metadata_builder import (
     ORDERS,
     STARTED,
     claim,
+    gap,
+    gaps,
     life,
     log_start,
     log_start_request,
+    offload_request,
     partition_delete,
+    paused,
     read_lease,
     segment_metadata,
     step,
@@ -150,3 +154,44 @@ def test_lease_when_tombstoned_then_is_gone() -> None:
     log.append(0, partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=1)), None)
 
     assert [held.lease_id.int for held in folded(log).partition_state(ORDERS).read_leases] == [2]
+
+
+def test_gaps_when_recorded_anew_then_the_owners_last_ones_hold() -> None:
+    """R6: the whole set each time, so nothing that was superseded is needed any more."""
+    log = log_of(
+        claim(),
+        gaps(gap(10, 20)),
+        gaps(gap(10, 20), gap(50, 60)),
+        gaps(gap(0, 99), by=writer(1)),
+    )
+
+    assert folded(log).partition_state(ORDERS).gaps == (gap(10, 20), gap(50, 60))
+    assert refusals(log) == {"not_owner": 1}
+
+
+def test_gaps_when_the_log_start_has_passed_them_then_are_not_kept() -> None:
+    before = log_of(claim(), gaps(gap(10, 20), gap(50, 60)), log_start(55))
+    after = log_of(claim(), log_start(20), gaps(gap(10, 20), gap(50, 60)))
+
+    assert folded(before).partition_state(ORDERS).gaps == (gap(50, 60),)
+    assert folded(after).partition_state(ORDERS).gaps == (gap(50, 60),)
+
+
+def test_gaps_when_two_touch_then_are_no_gaps_of_a_partition() -> None:
+    with pytest.raises(ValueError, match="touch"):
+        gaps(gap(10, 20), gap(20, 30))
+
+
+def test_offload_when_requested_then_the_furthest_offset_holds() -> None:
+    log = log_of(claim(), offload_request(50), offload_request(20), offload_request(50))
+
+    assert folded(log).partition_state(ORDERS).offload_requested_offset == 50
+    assert refusals(log) == {"below_current": 1}
+
+
+def test_pause_when_written_again_then_the_last_one_holds_for_all_partitions() -> None:
+    """R13: last writer wins."""
+    log = log_of(paused(PausableTask.COPY, PausableTask.TRIM), paused(PausableTask.TRIM))
+
+    assert folded(log).paused_tasks(ORDERS.topic_id) == {PausableTask.TRIM}
+    assert folded(log).paused_tasks(UUID(int=1)) == frozenset()

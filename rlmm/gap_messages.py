@@ -1,0 +1,87 @@
+"""Recorded gaps, and requests to store what is not, as protobuf messages, both ways. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from rlmm.events import GapReason, GapsRecorded, OffloadRequested, RecordedGap
+from rlmm.proto import events_pb2 as pb
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.metadata_codec import (
+    partition_from_message,
+    partition_to_message,
+    writer_from_message,
+    writer_to_message,
+)
+from rsm.segment.ranges import OffsetRange
+
+
+def gap_messages(gaps: Iterable[RecordedGap]) -> list[pb.RecordedGap]:
+    """Write gaps."""
+    return [
+        pb.RecordedGap(
+            start_offset=gap.offsets.start_offset,
+            end_offset=gap.offsets.end_offset,
+            reason=gap.reason.name,
+            recorded_ms=gap.recorded_ms,
+        )
+        for gap in gaps
+    ]
+
+
+def gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
+    """Read gaps. CorruptError, UnsupportedError."""
+    return tuple(map(_gap_from_message, messages))
+
+
+def gaps_to_message(event: GapsRecorded) -> pb.GapsRecorded:
+    """Write the gaps of a partition."""
+    return pb.GapsRecorded(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        writer=writer_to_message(event.writer),
+        gaps=gap_messages(event.gaps),
+    )
+
+
+def gaps_from_message(event_id: UUID, message: pb.GapsRecorded) -> GapsRecorded:
+    """Read the gaps of a partition. CorruptError, UnsupportedError."""
+    try:
+        return GapsRecorded(
+            event_id=event_id,
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            writer=writer_from_message(message.writer),
+            gaps=gaps_of(message.gaps),
+        )
+    except ValueError as error:
+        raise CorruptError("not the gaps of a partition", reason=str(error)) from error
+
+
+def offload_to_message(event: OffloadRequested) -> pb.OffloadRequested:
+    """Write a request to store."""
+    return pb.OffloadRequested(
+        topic_id_partition=partition_to_message(event.topic_id_partition), offset=event.offset
+    )
+
+
+def offload_from_message(event_id: UUID, message: pb.OffloadRequested) -> OffloadRequested:
+    """Read a request to store. CorruptError."""
+    if message.offset < 0:
+        raise CorruptError("a negative offset", offset=message.offset)
+    return OffloadRequested(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        offset=message.offset,
+    )
+
+
+def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
+    try:
+        reason = GapReason(message.reason)
+    except ValueError as error:
+        raise UnsupportedError("unknown reason of a gap", reason=message.reason) from error
+    try:
+        offsets = OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset)
+        return RecordedGap(offsets=offsets, reason=reason, recorded_ms=message.recorded_ms)
+    except ValueError as error:
+        raise CorruptError("not a gap", reason=str(error)) from error

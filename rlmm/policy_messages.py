@@ -1,0 +1,90 @@
+"""How topics are tiered, and what is paused of them, as protobuf messages, both ways. Pure."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rlmm.events import (
+    OriginalConfig,
+    OutagePolicy,
+    PausableTask,
+    PolicyState,
+    TopicPaused,
+    TopicPolicy,
+)
+from rlmm.proto import events_pb2 as pb
+from rsm.segment.errors import UnsupportedError
+from rsm.segment.metadata_codec import id_from_bytes
+from rsm.segment.unknown_fields import unknown_fields
+
+
+def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
+    """Write a policy."""
+    holds = policy.outage_policy is OutagePolicy.HOLD
+    message = pb.TopicPolicyChanged(
+        topic=policy.topic,
+        topic_id=policy.topic_id.bytes,
+        state=policy.state.name,
+        retention_ms=policy.retention_ms,
+        retention_bytes=policy.retention_bytes,
+        local_retention_ms=policy.local_retention_ms,
+        local_retention_bytes=policy.local_retention_bytes,
+        originals=[pb.OriginalConfig(name=o.name, value=o.value) for o in policy.originals],
+        delete_remote=policy.delete_remote,
+        copy_lag_ms=policy.copy_lag_ms,
+        copy_lag_bytes=policy.copy_lag_bytes,
+        outage_policy=None if holds else policy.outage_policy.name,
+    )
+    if policy.unknown_fields:
+        message.MergeFromString(policy.unknown_fields)
+    return message
+
+
+def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
+    """Read a policy. CorruptError, UnsupportedError."""
+    try:
+        state = PolicyState(message.state)
+        outage_policy = OutagePolicy(message.outage_policy or OutagePolicy.HOLD.value)
+    except ValueError as error:
+        raise UnsupportedError("unknown policy state", state=message.state) from error
+    return TopicPolicy(
+        topic=message.topic,
+        topic_id=id_from_bytes(message.topic_id),
+        state=state,
+        retention_ms=message.retention_ms,
+        retention_bytes=message.retention_bytes,
+        local_retention_ms=message.local_retention_ms,
+        local_retention_bytes=message.local_retention_bytes,
+        originals=tuple(
+            OriginalConfig(name=o.name, value=o.value if o.HasField("value") else None)
+            for o in message.originals
+        ),
+        delete_remote=message.delete_remote,
+        copy_lag_ms=message.copy_lag_ms,
+        copy_lag_bytes=message.copy_lag_bytes,
+        outage_policy=outage_policy,
+        unknown_fields=unknown_fields(message),
+    )
+
+
+def pause_to_message(event: TopicPaused) -> pb.TopicPaused:
+    """Write what is paused of a topic."""
+    return pb.TopicPaused(
+        topic=event.topic,
+        topic_id=event.topic_id.bytes,
+        tasks=[task.name for task in sorted(event.tasks, key=lambda each: each.value)],
+    )
+
+
+def pause_from_message(event_id: UUID, message: pb.TopicPaused) -> TopicPaused:
+    """Read what is paused. CorruptError, UnsupportedError."""
+    try:
+        tasks = frozenset(map(PausableTask, message.tasks))
+    except ValueError as error:
+        raise UnsupportedError("unknown task is paused", tasks=list(message.tasks)) from error
+    return TopicPaused(
+        event_id=event_id,
+        topic=message.topic,
+        topic_id=id_from_bytes(message.topic_id),
+        tasks=tasks,
+    )
