@@ -122,6 +122,9 @@ class CachedAnswers(RemoteLogMetadataManager):
     def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
         return self._answer(None, lambda: self._cache.topic_policy(topic_id))
 
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
+
     def registrations(self) -> tuple[Registration, ...]:
         return self._answer(None, self._cache.registrations)
 
@@ -132,9 +135,6 @@ class CachedAnswers(RemoteLogMetadataManager):
             raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
         partition = CLUSTER_PARTITION
         if about is not None:
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
-
             partition = metadata_partition(about, identity.partition_count)
         before = self._catching_up(partition)
         found = ask()

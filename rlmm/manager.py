@@ -62,9 +62,9 @@ _REMEMBERED_KINDS = (
     RecordKind.LOG_START,
     RecordKind.LOG_START_REQUEST,
     RecordKind.READ_LEASE,
-)
     RecordKind.GAPS,
     RecordKind.OFFLOAD_REQUEST,
+)
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _BUG_PAUSE_MS = 1000
@@ -286,6 +286,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 kinds = [RecordKind.TRIM]
             case ReadLeaseTaken():
                 kinds = []
+            case GapsRecorded():
+                kinds = [RecordKind.GAPS]
+            case OffloadRequested():
+                kinds = [RecordKind.OFFLOAD_REQUEST]
             case LogStartAdvanced():
                 kinds = [RecordKind.LOG_START]
                 state = self._cache.partition_state(event.topic_id_partition)
@@ -299,10 +303,6 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
         ]
         keys += self._expired_leases(event.topic_id_partition)
-            case GapsRecorded():
-                kinds = [RecordKind.GAPS]
-            case OffloadRequested():
-                kinds = [RecordKind.OFFLOAD_REQUEST]
         try:
             for key in keys:
                 self._topic.publish(written.partition, key.to_bytes(), None)

@@ -45,12 +45,12 @@ class RecordKind(IntEnum):
     LOG_START_REQUEST = 0x05
     PARTITION_DELETE = 0x06
     READ_LEASE = 0x07
-    POLICY = 0x10
     GAPS = 0x08
     OFFLOAD_REQUEST = 0x09
+    POLICY = 0x10
     REGISTRATION = 0x11
-
     PAUSE = 0x12
+
 
 _SUBJECT_BYTES = {
     RecordKind.SEGMENT: SEGMENT_SUBJECT_BYTES,
@@ -60,12 +60,12 @@ _SUBJECT_BYTES = {
     RecordKind.LOG_START_REQUEST: PARTITION_SUBJECT_BYTES,
     RecordKind.PARTITION_DELETE: PARTITION_SUBJECT_BYTES,
     RecordKind.READ_LEASE: PARTITION_SUBJECT_BYTES,
-    RecordKind.POLICY: 16,
     RecordKind.GAPS: PARTITION_SUBJECT_BYTES,
     RecordKind.OFFLOAD_REQUEST: PARTITION_SUBJECT_BYTES,
+    RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
-}
     RecordKind.PAUSE: 16,
+}
 _SUBJECT_IS_ALL = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
 
 
@@ -135,11 +135,11 @@ def policy_key(topic_id: UUID) -> bytes:
     return bytes((RecordKind.POLICY,)) + topic_id.bytes
 
 
-def registration_key(process_id: UUID) -> bytes:
-    """The one key of a process's registration."""
-    return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
 def pause_key(topic_id: UUID) -> bytes:
     """The one key of what is paused of a topic id."""
     return bytes((RecordKind.PAUSE,)) + topic_id.bytes
 
 
+def registration_key(process_id: UUID) -> bytes:
+    """The one key of a process's registration."""
+    return bytes((RecordKind.REGISTRATION,)) + process_id.bytes

@@ -346,13 +346,13 @@ class RemoteLogMetadataManager(ABC):
         """The newest policy of one topic id."""
 
     @abstractmethod
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        """What is paused of one topic id now."""
+
+    @abstractmethod
     def registrations(self) -> tuple[Registration, ...]:
         """All processes that ever registered and were not removed; judge life by heartbeat."""
 
     @abstractmethod
     def close(self) -> None:
         """Stop following the topic; idempotent."""
-    @abstractmethod
-    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        """What is paused of one topic id now."""
-

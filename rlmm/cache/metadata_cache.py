@@ -278,13 +278,6 @@ class MetadataCache:
         skip = len(POLICY_PREFIX)
         return tuple(values.policy_from_bytes(key[skip:], value).policy for key, value in rows)
 
-    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        """The newest policy of one topic id."""
-        value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
-        return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
-
-    def registrations(self) -> tuple[Registration, ...]:
-        """All registered processes."""
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         """What is paused of one topic id."""
         data = self._store.get(Table.CLUSTER, PAUSE_PREFIX + topic_id.bytes)
@@ -292,6 +285,13 @@ class MetadataCache:
             return frozenset()
         return values.pause_from_bytes(topic_id.bytes, data).tasks
 
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        """The newest policy of one topic id."""
+        value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
+        return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
+
+    def registrations(self) -> tuple[Registration, ...]:
+        """All registered processes."""
         with self._store.read(Table.CLUSTER) as reader:
             rows = list(reader.ascending(Table.CLUSTER, PROCESS_PREFIX, after(PROCESS_PREFIX)))
         skip = len(PROCESS_PREFIX)
