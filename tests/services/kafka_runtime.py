@@ -52,10 +52,12 @@ def java_command(
     return [java, *java_flags, "-cp", class_path, main_class, *arguments]
 
 
-def run_tool(main_class: str, *arguments: str, deadline_s: float = 60.0) -> str:
+def run_tool(
+    main_class: str, *arguments: str, flags: tuple[str, ...] = (), deadline_s: float = 60.0
+) -> str:
     """Run one of Kafka's tools and return what it printed. Raises RuntimeError if it fails."""
     done = subprocess.run(
-        java_command(main_class, *arguments),
+        java_command(main_class, *arguments, flags=flags),
         capture_output=True,
         text=True,
         timeout=deadline_s,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,9 +24,14 @@ class ClusterGateway:
     """Its addresses. `bootstrap_servers` is the one address that clients are to know."""
 
     def __init__(
-        self, directory: Path, hosts: ThreeHosts, *, metadata_topic: str | None = None
+        self,
+        directory: Path,
+        hosts: ThreeHosts,
+        *,
+        metadata_topic: str | None = None,
+        further: Mapping[str, str] | None = None,
     ) -> None:
-        """`metadata_topic`: another one than the hosts'."""
+        """`metadata_topic`: another one than the hosts'. `further` settings are added."""
         node_ids = [broker.node_id for broker in hosts.cluster.brokers]
         first_port = free_port_range(2 + max(node_ids))
         (rest_port,) = free_ports(1)
@@ -40,6 +45,7 @@ class ClusterGateway:
             "gateway.listener": self.bootstrap_servers,
             "rest.listener": f"127.0.0.1:{rest_port}",
             "state.dir": str(directory / "state"),
+            **(further or {}),
         }
         if metadata_topic is not None:
             settings["rlmm.config.remote.log.metadata.topic.name"] = metadata_topic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +17,9 @@ from tests.clients.reader_programs import reading
 from tests.e2e.three_brokers.cluster_gateway import ClusterGateway
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
 from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.certificates import CertificateAuthority
 from tests.services.kafka import admin_client
+from tests.services.kafka_runtime import run_tool
 from tests.services.waiting import wait_until
 
 _FETCH_BYTES = 64 << 10
@@ -39,6 +42,53 @@ def test_clients_when_they_begin_at_any_door_then_are_led_to_a_door_for_each_bro
     for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
         assert gateway.led_to(asked) == gateway.doors
     assert gateway.metric("rlm_gateway_brokers_without_door") == 0
+
+
+def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway) -> None:
+    """R16: DescribeCluster, at any door."""
+    for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
+        admin = admin_client(asked)
+        described = admin.describe_cluster().result(30.0)
+        nodes = {node.id: f"{node.host}:{node.port}" for node in described.nodes}
+        assert nodes == gateway.doors
+
+
+def test_reader_when_each_broker_has_a_name_then_one_port_leads_to_all_of_them(
+    hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
+) -> None:
+    """R16, by server names: Kafka's own consumer looks them up in a file of hosts."""
+    authority = CertificateAuthority(tmp_path / "certificates")
+    shown = authority.issue("gateway", subject_alternative="IP:127.0.0.1,DNS:*.kafka.test")
+    further = {
+        "gateway.listener.security.protocol": "SSL",
+        "gateway.ssl.keystore.location": str(shown.keystore),
+        "gateway.advertised.name.template": "broker-{node}.kafka.test",
+    }
+    gateway = ClusterGateway(tmp_path, hosts, further=further)
+    names = " ".join(f"broker-{each.node_id}.kafka.test" for each in hosts.cluster.brokers)
+    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost {names}\n")
+    (tmp_path / "client.properties").write_text(
+        "security.protocol=SSL\nssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={authority.certificate}\n"
+    )
+    count = sum(map(len, written.records.values()))
+
+    with gateway.running():
+        printed = run_tool(
+            "org.apache.kafka.tools.consumer.ConsoleConsumer",
+            *("--bootstrap-server", gateway.bootstrap_servers, "--topic", written.name),
+            *("--command-config", str(tmp_path / "client.properties"), "--from-beginning"),
+            *("--max-messages", str(count), "--timeout-ms", "30000"),
+            *("--formatter-property", "print.value=false"),
+            *("--formatter-property", "print.partition=true"),
+            *("--formatter-property", "print.offset=true"),
+            flags=(f"-Djdk.net.hosts.file={tmp_path / 'hosts'}",),
+        )
+
+    places = re.findall(r"Partition:(\d+)\s+Offset:(\d+)", printed)
+    assert sorted((int(number), int(offset)) for number, offset in places) == [
+        (number, each.offset) for number, records in written.records.items() for each in records
+    ]
 
 
 def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
