@@ -31,6 +31,7 @@ from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
 from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
+from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
@@ -142,6 +143,6 @@ def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStora
     return SegmentStorageManager(
         storage=storage,
         keys=ObjectKeys(prefix=config.key_prefix),
-        layouts=(RawLayout(),),
+        layouts=(RawLayout(), BlockV1Layout()),
         read_back=ReadBack() if verify_by_reading else None,
     )

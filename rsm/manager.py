@@ -9,8 +9,9 @@ The order of effects, here and nowhere else:
 
 Metadata events are not sent from here: objects are recorded before the copy and after deletion by
 the caller. Memory: for each copy under way what its source yields at once (1 MiB unless its reader
-chose otherwise) + its encoded companion twice; for each read the range asked for; and the cache of
-companions, `companion_cache_bytes` in all.
+chose otherwise) + its encoded companion twice; for each read the range asked for, twice where the
+layout's objects hold more than the log; and the cache of companions and indexes,
+`decoded_cache_bytes` in all.
 """
 
 from __future__ import annotations
@@ -19,12 +20,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crc32c import crc32c
-
-from rsm.cache.companions import CompanionCache
-from rsm.layout.companion import Companion, checkpoint_bytes
+from rsm.layout.companion import checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
-from rsm.layout.segment_layout import ObjectContent, SegmentLayout
+from rsm.layout.segment_layout import ObjectContent, SegmentLayout, record_stored
+from rsm.object_reader import ObjectReader
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -58,14 +57,14 @@ class SegmentStorageManager(RemoteStorageManager):
         keys: ObjectKeys,
         layouts: Sequence[SegmentLayout],
         read_back: ReadBack | None = None,
-        companion_cache_bytes: int = 64 << 20,
+        decoded_cache_bytes: int = 64 << 20,
     ) -> None:
         self._storage = storage
         self._keys = keys
         self._layouts = {layout.name: layout for layout in layouts}
         self._write_layout = layouts[0]
         self._read_back = read_back
-        self._companions = CompanionCache(budget_bytes=companion_cache_bytes)
+        self._objects = ObjectReader(storage, decoded_bytes=decoded_cache_bytes)
 
     def layout_name(self) -> str:
         return self._write_layout.name
@@ -88,18 +87,10 @@ class SegmentStorageManager(RemoteStorageManager):
             raise
 
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
-        pieces = []
-        for wanted in self._layout_of(metadata).locate(metadata, positions):
-            piece = self._storage.read_range(wanted.key, wanted.positions)
-            if len(piece) != len(wanted.positions):
-                raise CorruptError(
-                    "an object is shorter than its record says",
-                    key=wanted.key,
-                    wanted=wanted.positions,
-                    read_bytes=len(piece),
-                )
-            pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        located = self._layout_of(metadata).locate(metadata, positions, self._objects)
+        return located.join(
+            [self._objects.read(each.key, each.positions) for each in located.ranges]
+        )
 
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
         content = _index_bytes(self._companions_of(metadata), index_type)
@@ -119,7 +110,7 @@ class SegmentStorageManager(RemoteStorageManager):
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]
         for key in keys:
-            self._companions.forget(key)
+            self._objects.forget(key)
         # The companion only when all else is gone: until then it tells what the rest is.
         for group in (keys[:-1], keys[-1:]):
             failed = _failed(self._storage.delete_many(group))
@@ -137,7 +128,7 @@ class SegmentStorageManager(RemoteStorageManager):
     def _companions_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentCompanions:
         layout = self._layout_of(metadata)
         stored = layout.companion_object(metadata)
-        companion = self._companions.get(stored.key, lambda: self._read_companion(layout, stored))
+        companion = self._objects.decoded(stored, layout.decode_companion)
         if companion.metadata.segment_id != metadata.segment_id:
             raise CorruptError(
                 "the companion of another segment",
@@ -168,11 +159,15 @@ class SegmentStorageManager(RemoteStorageManager):
         """Write and verify one object after the other; `written` gets the keys that may exist."""
         unwritten = tuple(StoredObject(key=planned.key) for planned in metadata.objects)
         metadata = replace(metadata, objects=unwritten)
-        while (content := layout.next_object(metadata, data)) is not None:
+        contents = layout.contents(metadata, data)
+        content = next(contents)
+        while True:
             stored = self._put(content, attempt, written)
-            objects = tuple(stored if o.key == stored.key else o for o in metadata.objects)
-            metadata = replace(metadata, objects=objects)
-        return metadata.objects
+            metadata = record_stored(metadata, stored)
+            try:
+                content = contents.send(stored)
+            except StopIteration:
+                return metadata.objects
 
     def _put(
         self, content: ObjectContent, attempt: CopyAttempt, written: list[str]
@@ -185,6 +180,7 @@ class SegmentStorageManager(RemoteStorageManager):
                 content.source,
                 attempt=attempt,
                 read_back=self._read_back,
+                attributes=content.attributes,
             )
         except AlreadyExistsError:
             written.remove(content.key)  # what is there is not ours to delete
@@ -202,24 +198,6 @@ class SegmentStorageManager(RemoteStorageManager):
                 segment_id,
                 ",".join(left),
             )
-
-    def _read_companion(self, layout: SegmentLayout, stored: StoredObject) -> tuple[Companion, int]:
-        length_bytes = stored.length_bytes
-        if length_bytes is None:
-            length_bytes = self._storage.info(stored.key).length_bytes
-        content = self._storage.read_range(
-            stored.key, ByteRange(start_position=0, end_position=length_bytes)
-        )
-        if len(content) != length_bytes:
-            raise CorruptError(
-                "an object is shorter than its record says",
-                key=stored.key,
-                recorded_bytes=length_bytes,
-                read_bytes=len(content),
-            )
-        if stored.crc32c is not None and crc32c(content) != stored.crc32c:
-            raise CorruptError("an object is not the one that was recorded", key=stored.key)
-        return layout.decode_companion(content), length_bytes
 
 
 def _require_same_segment(metadata: RemoteLogSegmentMetadata, data: LogSegmentData) -> None:

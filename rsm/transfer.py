@@ -9,13 +9,13 @@ Memory: what the source yields at once; reading back, one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, PartedSource
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -47,6 +47,17 @@ class AttemptSource:
             self.attempt.check()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartedAttemptSource(AttemptSource):
+    """The same for a source that divides its content into parts."""
+
+    source: PartedSource
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        return self.source.part_lengths_bytes
+
+
 def put_verified(
     storage: ChunkStorage,
     key: str,
@@ -54,13 +65,17 @@ def put_verified(
     *,
     attempt: CopyAttempt,
     read_back: ReadBack | None = None,
+    attributes: Mapping[str, str] | None = None,
 ) -> StoredObject:
     """Write one object and verify it; returns it with length and CRC32C.
 
     Raises AlreadyExistsError (nothing was written), what the source or the attempt raises, the
     store's errors, and CorruptError if the store has something else: then the object may be there.
     """
-    checksum = storage.create_with_content(key, AttemptSource(source=source, attempt=attempt))
+    attempted = AttemptSource(source=source, attempt=attempt)
+    if isinstance(source, PartedSource):
+        attempted = PartedAttemptSource(source=source, attempt=attempt)
+    checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
     written = StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)
     info = storage.info(key)

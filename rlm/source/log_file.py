@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from rlm.source.batch_headers import BatchSpan, read_batch_spans
 from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
 from rsm.segment.epochs import Lineage
@@ -102,6 +103,11 @@ class LogFile:
                 if position == self.length_bytes:
                     self._finish(scanner)
             yield view
+
+    def batches(self) -> Iterator[BatchSpan]:
+        """One walk over the headers; raises CorruptError, RetriableError as `chunks` does."""
+        with self.blaming_writers():
+            yield from read_batch_spans(self._descriptor, self.length_bytes)
 
     def require_unwritten(self) -> None:
         """Raise RetriableError if the file was written to since it was opened."""

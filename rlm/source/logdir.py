@@ -131,6 +131,7 @@ class _OpenLogDirSegment:
                 lineage=lineage,
                 aborted_transactions=transactions.aborted_transactions,
             ),
+            batches=log.batches,
         )
 
     @property

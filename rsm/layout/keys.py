@@ -1,16 +1,21 @@
 """The grammar of object keys, built and parsed in this one place.
 
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>
+    <prefix>/<topic>-<topic id>/<partition>/<segment uuid>-ledger-<base offset><part>
 
-An empty prefix adds no slash. Ids are Kafka's 22 characters; the base offset has 20 digits, so that
-a partition's objects sort by offset; the partition has no leading zeros. A topic's name cannot
-hold a "/", and the id behind it has a fixed length, so every key has one reading.
+The second form is PIP-17's, whose ledger is the log segment. An empty prefix adds no slash. Ids are
+Kafka's 22 characters; the base offset has 20 digits, so that a partition's objects sort by offset;
+the partition has no leading zeros. In PIP-17's form the segment id is a UUID with hyphens, as Java
+prints it, and the base offset plain decimal. A topic's name cannot hold a "/", and the id behind it
+has a fixed length, so every key has one reading.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
+from uuid import UUID
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, id_to_text
@@ -18,11 +23,17 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, 
 _ID = "[A-Za-z0-9_-]{22}"
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")  # org.apache.kafka Topic.validate
 _SUFFIX = re.compile("[a-z0-9][a-z0-9_.-]*")
+_PARTITION = (
+    rf"(?P<topic>[A-Za-z0-9._-]{{1,249}})-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]{{0,9}})"
+)
 _KEY = re.compile(
-    rf"(?P<topic>[A-Za-z0-9._-]{{1,249}})-(?P<topic_id>{_ID})"
-    rf"/(?P<partition>0|[1-9][0-9]{{0,9}})"
-    rf"/(?P<base_offset>[0-9]{{20}})-(?P<segment_id>{_ID})"
-    rf"\.(?P<suffix>[a-z0-9][a-z0-9_.-]*)",
+    rf"{_PARTITION}/(?P<base_offset>[0-9]{{20}})-(?P<segment_id>{_ID})"
+    rf"\.(?P<suffix>{_SUFFIX.pattern})",
+    re.ASCII,
+)
+_LEDGER_KEY = re.compile(
+    rf"{_PARTITION}/(?P<uuid>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
+    r"-ledger-(?P<base_offset>0|[1-9][0-9]{0,18})(?P<part>(?:-index|-companion)?)",
     re.ASCII,
 )
 _MAX_PARTITION = 2**31 - 1
@@ -38,14 +49,29 @@ class ObjectKey:
     suffix: str
 
     def __post_init__(self) -> None:
-        if not _TOPIC.fullmatch(self.segment_id.topic_id_partition.topic):
-            raise ValueError(f"not a topic: {self.segment_id.topic_id_partition.topic!r}")
-        if self.segment_id.topic_id_partition.partition > _MAX_PARTITION:
-            raise ValueError(f"not a partition: {self.segment_id.topic_id_partition.partition}")
-        if not 0 <= self.base_offset <= _MAX_OFFSET:
-            raise ValueError(f"not an offset: {self.base_offset}")
+        _check_segment(self.segment_id, self.base_offset)
         if not _SUFFIX.fullmatch(self.suffix):
             raise ValueError(f"not a suffix: {self.suffix!r}")
+
+
+class LedgerPart(Enum):
+    """The objects of a segment in PIP-17's form; the value ends their names."""
+
+    DATA = ""
+    INDEX = "-index"
+    COMPANION = "-companion"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerKey:
+    """What a key in PIP-17's form says."""
+
+    segment_id: RemoteLogSegmentId
+    base_offset: int
+    part: LedgerPart
+
+    def __post_init__(self) -> None:
+        _check_segment(self.segment_id, self.base_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +90,12 @@ class ObjectKeys:
                 expected="segments joined by single slashes, none before or behind them",
             )
 
-    def build(self, key: ObjectKey) -> str:
+    def build(self, key: ObjectKey | LedgerKey) -> str:
         """Spell a key."""
-        segment_id = id_to_text(key.segment_id.id)
         partition = self.partition_prefix(key.segment_id.topic_id_partition)
+        if isinstance(key, LedgerKey):
+            return partition + ledger_name(key.base_offset, key.segment_id.id, key.part)
+        segment_id = id_to_text(key.segment_id.id)
         return f"{partition}{key.base_offset:020d}-{segment_id}.{key.suffix}"
 
     def partition_prefix(self, partition: TopicIdPartition) -> str:
@@ -75,13 +103,14 @@ class ObjectKeys:
         topic_id = id_to_text(partition.topic_id)
         return f"{self._start}{partition.topic}-{topic_id}/{partition.partition}/"
 
-    def parse(self, text: str) -> ObjectKey | None:
+    def parse(self, text: str) -> ObjectKey | LedgerKey | None:
         """Read what `build` writes; None for any other name, as a listing may show."""
-        match = _KEY.fullmatch(text.removeprefix(self._start))
+        name = text.removeprefix(self._start)
+        match = _KEY.fullmatch(name) or _LEDGER_KEY.fullmatch(name)
         if match is None:
             return None
         try:
-            key = _key_of(match)
+            key = _key_of(match) if match.re is _KEY else _ledger_key_of(match)
         except (ValueError, InvalidConfigError):
             return None
         # Also refuses another prefix, and ids whose unused bits are not zero.
@@ -92,16 +121,42 @@ class ObjectKeys:
         return f"{self.prefix}/" if self.prefix else ""
 
 
+def ledger_name(ledger_id: int, uuid: UUID, part: LedgerPart) -> str:
+    """PIP-17's bare name of an offloaded ledger's object, below no prefix."""
+    return f"{uuid}-ledger-{ledger_id}{part.value}"
+
+
+def _check_segment(segment_id: RemoteLogSegmentId, base_offset: int) -> None:
+    if not _TOPIC.fullmatch(segment_id.topic_id_partition.topic):
+        raise ValueError(f"not a topic: {segment_id.topic_id_partition.topic!r}")
+    if segment_id.topic_id_partition.partition > _MAX_PARTITION:
+        raise ValueError(f"not a partition: {segment_id.topic_id_partition.partition}")
+    if not 0 <= base_offset <= _MAX_OFFSET:
+        raise ValueError(f"not an offset: {base_offset}")
+
+
 def _key_of(match: re.Match[str]) -> ObjectKey:
     return ObjectKey(
-        segment_id=RemoteLogSegmentId(
-            topic_id_partition=TopicIdPartition(
-                topic_id=id_from_text(match["topic_id"]),
-                topic=match["topic"],
-                partition=int(match["partition"]),
-            ),
-            id=id_from_text(match["segment_id"]),
-        ),
+        segment_id=_segment_id_of(match, id_from_text(match["segment_id"])),
         base_offset=int(match["base_offset"]),
         suffix=match["suffix"],
+    )
+
+
+def _ledger_key_of(match: re.Match[str]) -> LedgerKey:
+    return LedgerKey(
+        segment_id=_segment_id_of(match, UUID(match["uuid"])),
+        base_offset=int(match["base_offset"]),
+        part=LedgerPart(match["part"]),
+    )
+
+
+def _segment_id_of(match: re.Match[str], segment_id: UUID) -> RemoteLogSegmentId:
+    return RemoteLogSegmentId(
+        topic_id_partition=TopicIdPartition(
+            topic_id=id_from_text(match["topic_id"]),
+            topic=match["topic"],
+            partition=int(match["partition"]),
+        ),
+        id=segment_id,
     )

@@ -5,9 +5,19 @@ Two objects a segment, written in that order: a `.meta` tells that its `.log` is
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import ObjectKey, ObjectKeys
-from rsm.layout.segment_layout import BytesSource, ObjectContent, ObjectRange, SegmentLayout
+from rsm.layout.segment_layout import (
+    BytesSource,
+    LocatedBytes,
+    ObjectContent,
+    ObjectRange,
+    SegmentLayout,
+    SegmentObjects,
+    record_stored,
+)
 from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
@@ -38,34 +48,34 @@ class RawLayout(SegmentLayout):
             raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
         return tuple(StoredObject(key=keys.build(key)) for key in planned)
 
-    def next_object(
+    def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> ObjectContent | None:
+    ) -> Generator[ObjectContent, StoredObject, None]:
         log, companion = _objects(metadata)
-        if log.length_bytes is None:
-            return ObjectContent(key=log.key, source=data.log)
-        if companion.length_bytes is None:
-            record = Companion(metadata=metadata, companions=data.companions)
-            return ObjectContent(
-                key=companion.key, source=BytesSource(content=encode_companion(record))
-            )
-        return None
+        stored = yield ObjectContent(key=log.key, source=data.log)
+        record = Companion(metadata=record_stored(metadata, stored), companions=data.companions)
+        yield ObjectContent(key=companion.key, source=BytesSource(content=encode_companion(record)))
 
     def locate(
-        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange
-    ) -> tuple[ObjectRange, ...]:
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
+    ) -> LocatedBytes:
         log, _ = _objects(metadata)
         end_position = min(positions.end_position, metadata.segment_size_bytes)
         if positions.start_position >= end_position:
-            return ()
+            return LocatedBytes(ranges=(), join=b"".join)
         within = ByteRange(start_position=positions.start_position, end_position=end_position)
-        return (ObjectRange(key=log.key, positions=within),)
+        return LocatedBytes(ranges=(ObjectRange(key=log.key, positions=within),), join=_only)
 
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
         return _objects(metadata)[1]
 
     def decode_companion(self, content: bytes) -> Companion:
         return decode_companion(content)
+
+
+def _only(pieces: Sequence[bytes]) -> bytes:
+    (content,) = pieces
+    return content
 
 
 def _objects(metadata: RemoteLogSegmentMetadata) -> tuple[StoredObject, StoredObject]:

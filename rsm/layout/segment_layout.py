@@ -1,14 +1,16 @@
 """SegmentLayout: what the objects of a log segment are, and where in them its bytes lie.
 
-A layout is pure: it names objects and gives their contents one after the other; whoever writes
-them tells it in the segment's metadata which are done. It must not know where objects are stored.
+A layout is pure: it names objects, gives their contents one after the other, and says which bytes
+of them to read; whoever writes and reads them tells it what came of it. It must not know where
+objects are stored.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from rsm.layout.companion import Companion
 from rsm.layout.keys import ObjectKeys
@@ -16,6 +18,8 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import ContentSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +39,11 @@ class BytesSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectContent:
-    """The next object to write: under which key, and what."""
+    """The next object to write: under which key, what, and the attributes it gets."""
 
     key: str
     source: ContentSource
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,34 @@ class ObjectRange:
 
     key: str
     positions: ByteRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedBytes:
+    """Where bytes of a log lie: all of `ranges` are read, `join` makes them the log's.
+
+    `join` takes what each of the ranges holds, in order, and raises CorruptError if that is not
+    what has to be there. None of the ranges is empty.
+    """
+
+    ranges: tuple[ObjectRange, ...]
+    join: Callable[[Sequence[bytes]], bytes]
+
+
+class SegmentObjects(Protocol):
+    """What a layout may ask for while it locates bytes. Thread-safe."""
+
+    def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
+        """What `decode` makes of a whole object, kept for the next time it is asked for.
+
+        Raises what reading and `decode` raise.
+        """
+
+    def floor(self, key: str, at: int) -> tuple[int, int] | None:
+        """Of what was noted of an object, the pair with the greatest `at` not above this one."""
+
+    def note(self, key: str, at: int, value: int) -> None:
+        """Keep a pair that was learned of an object, for a while."""
 
 
 class SegmentLayout(ABC):
@@ -67,21 +100,21 @@ class SegmentLayout(ABC):
         """
 
     @abstractmethod
-    def next_object(
+    def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> ObjectContent | None:
-        """The first of `metadata.objects` without a length, with its content; None at the end.
+    ) -> Generator[ObjectContent, StoredObject, None]:
+        """The content of each of `metadata.objects` in order.
 
-        The objects before it have the lengths and checksums that were verified.
+        Is sent each object as it was verified, with its length and checksum, for the next one.
         """
 
     @abstractmethod
     def locate(
-        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange
-    ) -> tuple[ObjectRange, ...]:
-        """Where the bytes of the original log at `positions` lie, in order, cut at its end.
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
+    ) -> LocatedBytes:
+        """Where the bytes of the original log at `positions` lie, cut at its end.
 
-        None of the ranges is empty.
+        Raises CorruptError, and what `objects` raises.
         """
 
     @abstractmethod
@@ -91,3 +124,11 @@ class SegmentLayout(ABC):
     @abstractmethod
     def decode_companion(self, content: bytes) -> Companion:
         """Read the companion object. Raises CorruptError, UnsupportedError."""
+
+
+def record_stored(
+    metadata: RemoteLogSegmentMetadata, stored: StoredObject
+) -> RemoteLogSegmentMetadata:
+    """The metadata with what is known of an object since it was written."""
+    objects = tuple(stored if o.key == stored.key else o for o in metadata.objects)
+    return replace(metadata, objects=objects)

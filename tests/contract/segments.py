@@ -17,8 +17,13 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredO
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import CopyAttempt, RemoteStorageManager
 from tests.contract.sources import PiecesSource
+from tests.segment_builder import pack_batch
 
-LOG_PIECES = (b"first batch|", b"second batch|", b"third batch")
+LOG_PIECES = (
+    pack_batch(b"first batch", base_offset=1000, last_offset=1002, record_count=3),
+    pack_batch(b"second batch, a longer one", base_offset=1100, last_offset=1100, leader_epoch=2),
+    pack_batch(b"third batch", base_offset=1101, last_offset=1250, leader_epoch=2),
+)
 LOG = b"".join(LOG_PIECES)
 OFFSETS = OffsetRange(start_offset=1000, end_offset=1300)
 PARTITION = TopicIdPartition(topic_id=UUID(int=7), topic="orders.eu-1", partition=3)
@@ -82,8 +87,10 @@ def finished(
     return replace(metadata, state=SegmentState.COPY_SEGMENT_FINISHED, objects=objects)
 
 
-def copied(manager: RemoteStorageManager, number: int = 1) -> RemoteLogSegmentMetadata:
+def copied(
+    manager: RemoteStorageManager, number: int = 1, attempt: CopyAttempt | None = None
+) -> RemoteLogSegmentMetadata:
     """The metadata of a segment that was copied."""
     metadata = planned(manager, number)
-    objects = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+    objects = manager.copy_log_segment_data(metadata, segment_data(), attempt or CountedAttempt())
     return finished(metadata, objects)

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from crc32c import crc32c
 
+from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.checkpoints import parse_leader_epochs
 from rsm.segment.errors import (
@@ -39,14 +41,29 @@ from tests.contract.sources import PiecesSource, failing_source, source_of
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
-@pytest.fixture(params=["write", "read"])
+@pytest.fixture(
+    params=[
+        (RawLayout(), "write"),
+        (RawLayout(), "read"),
+        (BlockV1Layout(), "write"),
+        (BlockV1Layout(block_bytes=220), "read"),
+    ],
+    ids=["raw-write", "raw-read", "block_v1-write", "block_v1 with a block for each batch-read"],
+)
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:
-    """One that verifies what the store says, and one that reads back as well."""
+    """In each layout; one that verifies what the store says, and one that reads back as well."""
+    layout, verify = request.param
+    return open_manager(storage, layout, verify=verify)
+
+
+def open_manager(
+    storage: ChunkStorage, *layouts: SegmentLayout, verify: str = "write"
+) -> RemoteStorageManager:
     return SegmentStorageManager(
         storage=storage,
         keys=ObjectKeys(prefix="cluster/a"),
-        layouts=[RawLayout()],
-        read_back=ReadBack(piece_bytes=7) if request.param == "read" else None,
+        layouts=layouts,
+        read_back=ReadBack(piece_bytes=150) if verify == "read" else None,
     )
 
 
@@ -60,39 +77,46 @@ def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_chec
     """Scenario 21: two writes a segment."""
     metadata = planned(manager)
 
-    log, companion = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+    written = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
 
     assert stored_keys(storage) == sorted(stored.key for stored in metadata.objects)
-    assert log == StoredObject(
-        key=metadata.objects[0].key, length_bytes=len(LOG), crc32c=crc32c(LOG)
-    )
-    assert storage.read_range(log.key, WHOLE) == LOG
-    assert companion.crc32c == crc32c(storage.read_range(companion.key, WHOLE))
+    assert [stored.key for stored in written] == [stored.key for stored in metadata.objects]
+    for stored in written:
+        content = storage.read_range(stored.key, WHOLE)
+        assert (stored.length_bytes, stored.crc32c) == (len(content), crc32c(content))
 
 
 def test_plan_when_asked_then_names_follow_the_grammar_and_nothing_is_written(
-    manager: RemoteStorageManager, storage: ChunkStorage
+    storage: ChunkStorage,
 ) -> None:
     topic = "cluster/a/orders.eu-1-AAAAAAAAAAAAAAAAAAAABw/3"
+    ledger = f"{topic}/00000000-0000-0000-0000-000000000001-ledger-1000"
 
-    assert [stored.key for stored in planned(manager).objects] == [
+    raw, blocks = (
+        [stored.key for stored in planned(open_manager(storage, layout)).objects]
+        for layout in (RawLayout(), BlockV1Layout())
+    )
+
+    assert raw == [
         f"{topic}/00000000000000001000-AAAAAAAAAAAAAAAAAAAAAQ.log",
         f"{topic}/00000000000000001000-AAAAAAAAAAAAAAAAAAAAAQ.meta",
     ]
+    assert blocks == [ledger, f"{ledger}-index", f"{ledger}-companion"]
     assert stored_keys(storage) == []
 
 
-@pytest.mark.parametrize("fails_at", range(len(LOG_PIECES) + 4))
 def test_copy_when_fenced_at_any_check_then_nothing_is_left(
-    manager: RemoteStorageManager, storage: ChunkStorage, fails_at: int
+    manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
     """Scenario 5: leadership lost in the middle of a copy. Scenario 13: leftovers go at once."""
-    attempt = CountedAttempt(error=FencedError("leadership lost"), fails_at=fails_at)
+    whole = CountedAttempt()
+    manager.delete_log_segment_data(copied(manager, attempt=whole))
 
-    with pytest.raises(FencedError, match="leadership lost"):
-        manager.copy_log_segment_data(planned(manager), segment_data(), attempt)
-
-    assert stored_keys(storage) == []
+    for fails_at in range(whole.asked_count):
+        attempt = CountedAttempt(error=FencedError("leadership lost"), fails_at=fails_at)
+        with pytest.raises(FencedError, match="leadership lost"):
+            manager.copy_log_segment_data(planned(manager), segment_data(), attempt)
+        assert stored_keys(storage) == []
 
 
 def test_copy_when_source_breaks_then_its_error_is_raised_and_nothing_is_left(
@@ -122,7 +146,7 @@ def test_copy_when_an_object_is_there_already_then_it_is_left_alone(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
     metadata = planned(manager)
-    log, companion = metadata.objects
+    log, *_, companion = metadata.objects
     storage.create_with_content(companion.key, source_of(b"someone else's"))
 
     with pytest.raises(AlreadyExistsError):
@@ -133,7 +157,8 @@ def test_copy_when_an_object_is_there_already_then_it_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("start", "end"), [(0, 1 << 40), (0, 0), (5, 9), (len(LOG) - 1, len(LOG) + 1), (len(LOG), 99)]
+    ("start", "end"),
+    [(0, 1 << 40), (0, 0), (5, 9), (70, 170), (len(LOG) - 1, len(LOG) + 1), (len(LOG), 999)],
 )
 def test_fetch_log_segment_when_asked_for_a_range_then_cut_at_the_end(
     manager: RemoteStorageManager, start: int, end: int
@@ -150,8 +175,9 @@ def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
 ) -> None:
     metadata = copied(manager)
     log = metadata.objects[0].key
+    content = storage.read_range(log, WHOLE)
     storage.delete(log)
-    storage.create_with_content(log, source_of(LOG[:-1]))
+    storage.create_with_content(log, source_of(content[:-1]))
 
     with pytest.raises(CorruptError, match="shorter than its record"):
         manager.fetch_log_segment(metadata, WHOLE)
@@ -214,7 +240,7 @@ def test_fetch_index_when_companion_was_changed_then_corrupt(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
     metadata = copied(manager)
-    key = metadata.objects[1].key
+    key = metadata.objects[-1].key
     content = bytearray(storage.read_range(key, WHOLE))
     content[40] ^= 1
     storage.delete(key)
@@ -228,7 +254,7 @@ def test_fetch_index_when_companion_is_another_segments_then_corrupt(
     manager: RemoteStorageManager,
 ) -> None:
     one, other = copied(manager, 1), copied(manager, 2)
-    mixed = replace(one, objects=(one.objects[0], other.objects[1]))
+    mixed = replace(one, objects=(*one.objects[:-1], other.objects[-1]))
 
     with pytest.raises(CorruptError, match="companion of another segment"):
         manager.fetch_index(mixed, IndexType.OFFSET)
@@ -239,7 +265,7 @@ def test_fetch_index_when_asked_again_then_answered_without_the_store(
 ) -> None:
     metadata = copied(manager)
     manager.fetch_index(metadata, IndexType.OFFSET)
-    storage.delete(metadata.objects[1].key)
+    storage.delete(metadata.objects[-1].key)
 
     assert manager.fetch_index(metadata, IndexType.TIMESTAMP) == b""
 
@@ -261,12 +287,26 @@ def test_delete_when_an_object_cannot_be_deleted_then_its_companion_is_kept(
     manager: RemoteStorageManager, storage: ChunkStorage
 ) -> None:
     metadata = copied(manager)
-    bad = (StoredObject(key="../not/a/name"), metadata.objects[1])
+    bad = (StoredObject(key="../not/a/name"), metadata.objects[-1])
 
     with pytest.raises(RetriableError, match=r"\.\./not/a/name"):
         manager.delete_log_segment_data(replace(metadata, objects=bad))
 
-    assert storage.exists(metadata.objects[1].key)
+    assert storage.exists(metadata.objects[-1].key)
+
+
+def test_fetch_when_layouts_changed_over_time_then_each_segment_is_read_in_its_own(
+    storage: ChunkStorage,
+) -> None:
+    raw, blocks = RawLayout(), BlockV1Layout()
+    old = copied(open_manager(storage, raw), 1)
+    manager = open_manager(storage, blocks, raw)
+    new = copied(manager, 2)
+
+    fetched = [manager.fetch_log_segment(segment, WHOLE) for segment in (old, new)]
+
+    assert [old.layout, new.layout] == ["raw", "block_v1"]
+    assert fetched == [LOG, LOG]
 
 
 def test_any_call_when_layout_is_unknown_then_unsupported(manager: RemoteStorageManager) -> None:

@@ -7,6 +7,7 @@ import pytest
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.object_reader import ObjectReader
 from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import ByteRange
@@ -21,34 +22,32 @@ METADATA = planned(
 )
 
 
-def test_next_object_when_asked_until_the_end_then_log_then_companion_with_the_logs_record() -> (
-    None
-):
+def test_contents_when_taken_in_order_then_log_then_companion_with_the_logs_record() -> None:
     data = segment_data()
     log, companion = METADATA.objects
-    first = LAYOUT.next_object(METADATA, data)
-    log = replace(log, length_bytes=len(LOG), crc32c=5)
-    second = LAYOUT.next_object(replace(METADATA, objects=(log, companion)), data)
-    companion = replace(companion, length_bytes=1, crc32c=6)
+    written = replace(log, length_bytes=len(LOG), crc32c=5)
 
-    end = LAYOUT.next_object(replace(METADATA, objects=(log, companion)), data)
+    contents = LAYOUT.contents(METADATA, data)
+    first = next(contents)
+    second = contents.send(written)
+    rest = list(contents)
 
-    assert first is not None
     assert (first.key, first.source) == (log.key, data.log)
-    assert second is not None
     assert second.key == companion.key
-    written = LAYOUT.decode_companion(b"".join(second.source.chunks()))
-    assert written.metadata.objects[0] == log
-    assert written.companions == data.companions
-    assert end is None
+    decoded = LAYOUT.decode_companion(b"".join(second.source.chunks()))
+    assert decoded.metadata.objects == (written, companion)
+    assert decoded.companions == data.companions
+    assert not rest
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 5), (3, 10**9), (len(LOG), 10**9), (4, 4)])
 def test_locate_when_range_is_any_then_within_the_log(start: int, end: int) -> None:
-    located = LAYOUT.locate(METADATA, ByteRange(start_position=start, end_position=end))
+    objects = ObjectReader(MemoryChunkStorage(wall_ms=lambda: 0), decoded_bytes=0)
 
-    pieces = [LOG[o.positions.start_position : o.positions.end_position] for o in located]
-    assert b"".join(pieces) == LOG[start:end]
+    located = LAYOUT.locate(METADATA, ByteRange(start_position=start, end_position=end), objects)
+
+    pieces = [LOG[o.positions.start_position : o.positions.end_position] for o in located.ranges]
+    assert located.join(pieces) == LOG[start:end]
     assert all(pieces)
 
 

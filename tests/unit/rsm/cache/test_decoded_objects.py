@@ -1,24 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from rsm.cache.companions import CompanionCache
-from rsm.layout.companion import Companion
-from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
-from rsm.storage.memory import MemoryChunkStorage
-from tests.contract.segments import COMPANIONS, planned
-
-COMPANION = Companion(
-    metadata=planned(
-        SegmentStorageManager(
-            storage=MemoryChunkStorage(wall_ms=lambda: 0), keys=ObjectKeys(), layouts=[RawLayout()]
-        )
-    ),
-    companions=COMPANIONS,
-)
+from rsm.cache.decoded_objects import DecodedObjects
 
 
 class Loads:
@@ -28,18 +12,18 @@ class Loads:
         self.length_bytes = length_bytes
         self.keys: list[str] = []
 
-    def get(self, cache: CompanionCache, *keys: str) -> None:
+    def get(self, cache: DecodedObjects[str], *keys: str) -> None:
         for key in keys:
             cache.get(key, partial(self._load, key))
 
-    def _load(self, key: str) -> tuple[Companion, int]:
+    def _load(self, key: str) -> tuple[str, int]:
         self.keys.append(key)
-        return replace(COMPANION), self.length_bytes
+        return key.upper(), self.length_bytes
 
 
 def test_get_when_budget_is_full_then_the_least_recently_used_goes() -> None:
     loads = Loads(length_bytes=10)
-    cache = CompanionCache(budget_bytes=20)
+    cache = DecodedObjects[str](budget_bytes=20)
 
     loads.get(cache, "a", "b", "a", "c", "a", "b")
 
@@ -48,7 +32,7 @@ def test_get_when_budget_is_full_then_the_least_recently_used_goes() -> None:
 
 def test_get_when_one_is_larger_than_the_budget_then_served_and_not_kept() -> None:
     loads = Loads(length_bytes=30)
-    cache = CompanionCache(budget_bytes=20)
+    cache = DecodedObjects[str](budget_bytes=20)
 
     loads.get(cache, "a", "a")
 
@@ -57,7 +41,7 @@ def test_get_when_one_is_larger_than_the_budget_then_served_and_not_kept() -> No
 
 def test_forget_when_called_then_loaded_again_and_its_bytes_are_free() -> None:
     loads = Loads(length_bytes=10)
-    cache = CompanionCache(budget_bytes=20)
+    cache = DecodedObjects[str](budget_bytes=20)
     loads.get(cache, "a", "b")
 
     cache.forget("a")

@@ -1,15 +1,16 @@
-"""Decoded companions that were read lately, by key, within a budget of bytes."""
+"""Decoded objects that were read lately, by key, within a budget of bytes."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from rsm.layout.companion import Companion
+ValueT = TypeVar("ValueT")
 
 
-class CompanionCache:
+class DecodedObjects(Generic[ValueT]):
     """The least recently used go first. Thread-safe.
 
     Memory: `budget_bytes`, counted in lengths of the encoded objects; one that is longer than the
@@ -19,23 +20,23 @@ class CompanionCache:
     def __init__(self, *, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
         self._held_bytes = 0
-        self._entries: OrderedDict[str, tuple[Companion, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str, load: Callable[[], tuple[Companion, int]]) -> Companion:
-        """The companion of `key`, or what `load` gives with its encoded length."""
+    def get(self, key: str, load: Callable[[], tuple[ValueT, int]]) -> ValueT:
+        """The object of `key`, or what `load` gives with its encoded length."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key][0]
-        companion, length_bytes = load()
+        value, length_bytes = load()
         with self._lock:
             self._remove(key)
-            self._entries[key] = (companion, length_bytes)
+            self._entries[key] = (value, length_bytes)
             self._held_bytes += length_bytes
             while self._held_bytes > self._budget_bytes:
                 self._remove(next(iter(self._entries)))
-        return companion
+        return value
 
     def forget(self, key: str) -> None:
         """Hold nothing of `key`; what a load that is under way brings is held again."""
@@ -43,5 +44,6 @@ class CompanionCache:
             self._remove(key)
 
     def _remove(self, key: str) -> None:
-        _, length_bytes = self._entries.pop(key, (None, 0))
-        self._held_bytes -= length_bytes
+        found = self._entries.pop(key, None)
+        if found is not None:
+            self._held_bytes -= found[1]

@@ -1,0 +1,189 @@
+"""Where the bytes of a log lie in a data object in block format v1, and how they come out of it.
+
+The log position of a batch and its entry id tell its place: in its block, in front of it, are the
+block's header, the entry headers up to its own, and the block's bytes of log up to its own. So any
+batch whose number is known is a place to begin at: those are the index object's log points, and
+what reads before have come by. How far to read is known to within the entry headers between two
+points. Pure.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from crc32c import crc32c
+
+from rsm.layout.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES
+from rsm.layout.block_index import BlockIndex, decode_index
+from rsm.layout.log_points import LogPoint, LogPoints
+from rsm.segment.batch import (
+    CRC_COVERED_FROM,
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    MAGIC_POSITION,
+    verify_crc,
+)
+from rsm.segment.errors import CorruptError
+from rsm.segment.ranges import ByteRange
+
+_BATCH_LENGTH = struct.Struct(">8xi")
+_CRC = struct.Struct(">17xI")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRun:
+    """Bytes of a data object that begin with an entry header, and lie in one block.
+
+    `begin` is that entry's batch; what is wanted of the run ends at `end_log_position`. The block
+    ends with the batch in front of `block_end`.
+    """
+
+    begin: LogPoint
+    end_log_position: int
+    block_end: LogPoint
+    positions: ByteRange
+
+
+class BlockDirectory:
+    """An index object, read. Immutable. `name` is the data object's, for errors."""
+
+    def __init__(self, index: BlockIndex, points: LogPoints, *, name: str) -> None:
+        self._index = index
+        self._points = points
+        self._name = name
+        self._block_log_positions = [
+            points.log_position_of(block.first_entry_id) for block in index.blocks
+        ]
+
+    @classmethod
+    def decode(cls, content: bytes, *, name: str, index_name: str) -> BlockDirectory:
+        """Read an index object that carries log points. CorruptError."""
+        index = decode_index(content, name=index_name)
+        return cls(index, LogPoints.of(index, name=index_name), name=name)
+
+    @property
+    def log_bytes(self) -> int:
+        return self._index.metadata.length_bytes
+
+    @property
+    def data_bytes(self) -> int:
+        return self._index.data_bytes
+
+    def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
+        """What to read for these bytes of the log, which end within it: one run in each block.
+
+        `known` is a batch at or below their begin.
+        """
+        begin = self._points.floor(positions.start_position)
+        if known is not None and known.log_position > begin.log_position:
+            begin = known
+        runs: list[EntryRun] = []
+        number = bisect_right(self._block_log_positions, begin.log_position) - 1
+        while begin.log_position < positions.end_position:
+            runs.append(self._run(number, begin, positions.end_position))
+            number += 1
+            if number == len(self._block_log_positions):
+                break
+            begin = LogPoint(
+                entry_id=self._index.blocks[number].first_entry_id,
+                log_position=self._block_log_positions[number],
+            )
+        return runs
+
+    def batches(self, run: EntryRun, content: bytes) -> Iterator[tuple[int, memoryview]]:
+        """The batches of a run with their positions in the log, the last one maybe cut short.
+
+        CorruptError for what can't be an entry or its batch; the CRC of each whole batch is
+        checked.
+        """
+        view, place = memoryview(content), 0
+        entry_id, log_position = run.begin.entry_id, run.begin.log_position
+        while log_position < run.end_log_position:
+            where = run.positions.start_position + place
+            if len(view) - place <= ENTRY_HEADER_BYTES:
+                raise self._corrupt("entries end early", where, "an entry", "the end of the read")
+            length_bytes, found_id = ENTRY_HEADER.unpack_from(view, place)
+            left_bytes = run.block_end.log_position - log_position
+            if not 0 < length_bytes <= left_bytes:
+                raise self._corrupt("entry length", where, f"1..{left_bytes}", length_bytes)
+            if found_id != entry_id or entry_id >= run.block_end.entry_id:
+                raise self._corrupt("another entry", where + 4, entry_id, found_id)
+            place += ENTRY_HEADER_BYTES
+            batch = view[place : place + length_bytes]
+            self._check_batch(batch, length_bytes, where)
+            yield log_position, batch
+            place += length_bytes
+            log_position += length_bytes
+            entry_id += 1
+
+    def _run(self, number: int, begin: LogPoint, end_log_position: int) -> EntryRun:
+        block_end = self._block_end(number)
+        within = min(end_log_position, block_end.log_position)
+        start_position = self._position(number, begin)
+        # An entry header may stand in front of each batch up to the next one whose number is known.
+        following = self._points.ceiling(within)
+        last = block_end if following is None else following
+        entry_count = min(last.entry_id, block_end.entry_id) - begin.entry_id
+        log_bytes = within - begin.log_position
+        return EntryRun(
+            begin=begin,
+            end_log_position=within,
+            block_end=block_end,
+            positions=ByteRange(
+                start_position=start_position,
+                end_position=start_position + entry_count * ENTRY_HEADER_BYTES + log_bytes,
+            ),
+        )
+
+    def _position(self, number: int, point: LogPoint) -> int:
+        """Where the entry header of a batch is that is in this block."""
+        block = self._index.blocks[number]
+        headers_bytes = (point.entry_id - block.first_entry_id) * ENTRY_HEADER_BYTES
+        log_bytes = point.log_position - self._block_log_positions[number]
+        return block.position + self._index.header_bytes + headers_bytes + log_bytes
+
+    def _block_end(self, number: int) -> LogPoint:
+        """Where the log goes on behind a block."""
+        following = number + 1
+        if following == len(self._block_log_positions):
+            return LogPoint(entry_id=self._index.last_entry_id + 1, log_position=self.log_bytes)
+        return LogPoint(
+            entry_id=self._index.blocks[following].first_entry_id,
+            log_position=self._block_log_positions[following],
+        )
+
+    def _check_batch(self, batch: memoryview, length_bytes: int, where: int) -> None:
+        """Check that an entry is one batch, and its CRC if it is whole."""
+        if len(batch) >= LOG_OVERHEAD_BYTES:
+            (rest_bytes,) = _BATCH_LENGTH.unpack_from(batch)
+            if rest_bytes + LOG_OVERHEAD_BYTES != length_bytes:
+                expected = rest_bytes + LOG_OVERHEAD_BYTES
+                raise self._corrupt("an entry is not one batch", where, expected, length_bytes)
+        if len(batch) < length_bytes:
+            return
+        if length_bytes > HEADER_BYTES and batch[MAGIC_POSITION] == 2:  # the way of nearly all
+            (expected_crc,) = _CRC.unpack_from(batch)
+            found_crc = crc32c(batch[CRC_COVERED_FROM:])
+            if found_crc != expected_crc:
+                raise self._corrupt("wrong batch CRC", where, expected_crc, found_crc)
+            return
+        try:
+            verify_crc(batch)
+        except CorruptError as error:
+            context = dict(error.context) | {"object": self._name, "position": where}
+            raise CorruptError(error.message, **context) from error
+
+    def _corrupt(self, message: str, at: int, expected: object, found: object) -> CorruptError:
+        return CorruptError(message, object=self._name, position=at, expected=expected, found=found)
+
+
+def cut(batches: Sequence[tuple[int, memoryview]], positions: ByteRange) -> Iterator[memoryview]:
+    """Of batches with their positions in the log, the bytes at `positions`."""
+    for log_position, batch in batches:
+        start = max(positions.start_position - log_position, 0)
+        end = positions.end_position - log_position
+        if start < len(batch):
+            yield batch[start:end]

@@ -1,0 +1,148 @@
+"""A log segment's bytes as a data object in block format v1: each record batch is an entry.
+
+The division into blocks is given, made of the batches' lengths; here the bytes pass once, from the
+log's own chunks to the object's. Pure.
+
+Memory: one buffer of about `_BUFFER_BYTES`; a batch is never held.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rsm.layout.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES, HEADER_BYTES, padding
+from rsm.layout.block_plan import PlannedBlock
+from rsm.segment.batch import LOG_OVERHEAD_BYTES
+from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import ContentSource
+
+_BUFFER_BYTES = 1 << 20
+# What is larger is handed on as it lies in the log's chunk.
+_COPIED_BYTES = 64 << 10
+_BATCH_LENGTH = struct.Struct(">8xi")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedLog:
+    """A PartedSource over `log`, whose batches are divided into `blocks`.
+
+    A pass raises what the log's raises, and RetriableError if the log has other batches.
+    """
+
+    log: ContentSource
+    blocks: Sequence[PlannedBlock]
+
+    @property
+    def length_bytes(self) -> int:
+        last = self.blocks[-1]
+        return last.position + last.block_bytes
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        return tuple(block.block_bytes for block in self.blocks)
+
+    def chunks(self) -> Iterator[memoryview]:
+        passing = _Pass(self.blocks)
+        for view in self.log.chunks():
+            yield from passing.feed(view)
+        yield from passing.finish()
+
+
+class _Pass:
+    """One pass: where in the blocks and in the current batch it is, and what is not handed on."""
+
+    def __init__(self, blocks: Sequence[PlannedBlock]) -> None:
+        self._following = iter(blocks)
+        self._block: PlannedBlock | None = None
+        self._end_entry_id = 0
+        self._next_entry_id = 0
+        self._left_in_block_bytes = 0
+        self._left_in_batch_bytes = 0
+        self._begun = bytearray()  # of a batch whose length is not all there yet
+        self._out = bytearray()
+
+    def feed(self, view: memoryview) -> Iterator[memoryview]:
+        """Take the log's next bytes."""
+        position = 0
+        while position < len(view):
+            if not self._left_in_batch_bytes:
+                position += self._take_begin(view, position)
+                if len(self._begun) < LOG_OVERHEAD_BYTES:
+                    return
+                yield from self._begin_entry()
+            size_bytes = min(self._left_in_batch_bytes, len(view) - position)
+            piece = view[position : position + size_bytes]
+            position += size_bytes
+            self._left_in_batch_bytes -= size_bytes
+            if size_bytes > _COPIED_BYTES:
+                yield from self._flush()
+                yield piece
+            else:
+                self._out += piece
+            if len(self._out) >= _BUFFER_BYTES:
+                yield from self._flush()
+
+    def finish(self) -> Iterator[memoryview]:
+        """The rest, once the log has ended."""
+        self._require(not self._begun and not self._left_in_batch_bytes)
+        yield from self._end_block()
+        self._require(next(self._following, None) is None)
+        yield from self._flush()
+
+    def _take_begin(self, view: memoryview, position: int) -> int:
+        """Take what tells a batch's length; returns how many bytes of the view that was."""
+        wanted_bytes = LOG_OVERHEAD_BYTES - len(self._begun)
+        piece = view[position : position + wanted_bytes]
+        self._begun += piece
+        return len(piece)
+
+    def _begin_entry(self) -> Iterator[memoryview]:
+        (length_bytes,) = _BATCH_LENGTH.unpack(self._begun)
+        size_bytes = length_bytes + LOG_OVERHEAD_BYTES
+        self._require(length_bytes > 0)
+        if self._next_entry_id == self._end_entry_id:
+            yield from self._end_block()
+            self._begin_block()
+        self._left_in_block_bytes -= ENTRY_HEADER_BYTES + size_bytes
+        self._require(self._left_in_block_bytes >= 0)
+        self._out += ENTRY_HEADER.pack(size_bytes, self._next_entry_id)
+        self._out += self._begun
+        self._begun.clear()
+        self._left_in_batch_bytes = length_bytes
+        self._next_entry_id += 1
+
+    def _begin_block(self) -> None:
+        block = next(self._following, None)
+        if block is None:
+            raise _changed(self._next_entry_id)
+        self._block = block
+        self._end_entry_id = block.first_entry_id + block.entry_count
+        self._left_in_block_bytes = block.block_bytes - block.padding_bytes - HEADER_BYTES
+        self._out += block.header()
+
+    def _end_block(self) -> Iterator[memoryview]:
+        self._require(self._next_entry_id == self._end_entry_id and not self._left_in_block_bytes)
+        if self._block is None or not self._block.padding_bytes:
+            return
+        # In pieces, each a whole number of times the pattern, so that the next one goes on with it.
+        left_bytes = self._block.padding_bytes
+        while left_bytes:
+            size_bytes = min(left_bytes, _BUFFER_BYTES)
+            self._out += padding(size_bytes)
+            left_bytes -= size_bytes
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[memoryview]:
+        out, self._out = self._out, bytearray()
+        if out:
+            yield memoryview(out)
+
+    def _require(self, as_planned: bool) -> None:  # noqa: FBT001 - reads as an assertion
+        if not as_planned:
+            raise _changed(self._next_entry_id)
+
+
+def _changed(entry_id: int) -> RetriableError:
+    return RetriableError("the log's batches changed while it was copied", entry_id=entry_id)

@@ -1,0 +1,134 @@
+"""LedgerMetadata: what an index object says of its ledger, as BookKeeper's LedgerMetadataFormat.
+
+Owns the protobuf message (rsm/layout/proto/ledger_metadata.proto) and its checks. Pulsar's readers
+need the length, the last entry id and the state; all else is carried, so that what was read from
+one index is written to another byte for byte. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from google.protobuf.message import DecodeError
+
+from rsm.layout.proto import ledger_metadata_pb2 as pb
+from rsm.segment.errors import CorruptError
+from rsm.segment.unknown_fields import unknown_fields
+
+
+class LedgerState(IntEnum):
+    """BookKeeper's states of a ledger; only a closed one is offloaded."""
+
+    OPEN = 1
+    IN_RECOVERY = 2
+    CLOSED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEnsemble:
+    """The bookies that held the entries from `first_entry_id` on."""
+
+    first_entry_id: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerMetadata:
+    """One ledger. `length_bytes` is the sum of its entries' data.
+
+    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None where absent. The order
+    of `custom` is that of the message; keys are unique in BookKeeper, which nothing here relies on.
+    """
+
+    length_bytes: int
+    last_entry_id: int
+    state: LedgerState = LedgerState.CLOSED
+    write_quorum_count: int = 1
+    ensemble_count: int = 1
+    ack_quorum_count: int | None = None
+    digest_type: int | None = None
+    created_ms: int | None = None
+    password: bytes | None = None
+    ensembles: tuple[LedgerEnsemble, ...] = ()
+    custom: tuple[tuple[str, bytes], ...] = ()
+    unknown_fields: bytes = b""
+
+    def custom_value(self, key: str) -> bytes | None:
+        """The value of a custom field, None if there is none."""
+        return next((value for name, value in self.custom if name == key), None)
+
+
+def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
+    """Spell the message: fields by number, as BookKeeper's own encoder orders them."""
+    message = pb.LedgerMetadata(
+        write_quorum_count=metadata.write_quorum_count,
+        ensemble_count=metadata.ensemble_count,
+        length_bytes=metadata.length_bytes,
+        last_entry_id=metadata.last_entry_id,
+        state=metadata.state,
+        ensemble=[
+            pb.LedgerEnsemble(
+                first_entry_id=each.first_entry_id,
+                member=[_to_bytes(member) for member in each.members],
+            )
+            for each in metadata.ensembles
+        ],
+        digest_type=metadata.digest_type,
+        password=metadata.password,
+        ack_quorum_count=metadata.ack_quorum_count,
+        created_ms=metadata.created_ms,
+        custom=[
+            pb.LedgerCustomEntry(key=_to_bytes(key), value=value) for key, value in metadata.custom
+        ],
+    )
+    return message.SerializeToString(deterministic=True) + metadata.unknown_fields
+
+
+def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
+    """Read the message. CorruptError if it is none, or lacks what BookKeeper requires of it."""
+    message = pb.LedgerMetadata()
+    try:
+        message.ParseFromString(content)
+    except DecodeError as error:
+        raise CorruptError("ledger metadata is not protobuf") from error
+    for field in ("write_quorum_count", "ensemble_count", "length_bytes", "state"):
+        if not message.HasField(field):
+            raise CorruptError("ledger metadata lacks a field", expected=field, found="nothing")
+    if message.state not in set(LedgerState):
+        raise CorruptError("unknown ledger state", expected="1, 2 or 3", found=message.state)
+    if message.length_bytes < 0 or message.last_entry_id < 0:
+        found = f"length {message.length_bytes}, last entry id {message.last_entry_id}"
+        raise CorruptError("negative field of ledger metadata", expected=">= 0", found=found)
+    return LedgerMetadata(
+        length_bytes=message.length_bytes,
+        last_entry_id=message.last_entry_id,
+        state=LedgerState(message.state),
+        write_quorum_count=message.write_quorum_count,
+        ensemble_count=message.ensemble_count,
+        ack_quorum_count=_optional(message, "ack_quorum_count"),
+        digest_type=_optional(message, "digest_type"),
+        created_ms=_optional(message, "created_ms"),
+        password=message.password if message.HasField("password") else None,
+        ensembles=tuple(
+            LedgerEnsemble(
+                first_entry_id=each.first_entry_id,
+                members=tuple(map(_to_text, each.member)),
+            )
+            for each in message.ensemble
+        ),
+        custom=tuple((_to_text(each.key), each.value) for each in message.custom),
+        unknown_fields=unknown_fields(message),
+    )
+
+
+def _optional(message: pb.LedgerMetadata, field: str) -> int | None:
+    return getattr(message, field) if message.HasField(field) else None
+
+
+def _to_text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

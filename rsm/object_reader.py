@@ -1,0 +1,73 @@
+"""ObjectReader: bytes of a segment's objects, checked against their records, and what is kept.
+
+Owns that what the store gives is as long as it has to be, and the checksum of objects that are read
+whole. Must not know layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from crc32c import crc32c
+
+from rsm.cache.decoded_objects import DecodedObjects
+from rsm.cache.noted_positions import NotedPositions
+from rsm.segment.errors import CorruptError
+from rsm.segment.metadata import StoredObject
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+
+_T = TypeVar("_T")
+
+
+class ObjectReader:
+    """Thread-safe. Memory: `decoded_bytes` of decoded objects, 3 MB of noted positions."""
+
+    def __init__(self, storage: ChunkStorage, *, decoded_bytes: int) -> None:
+        self._storage = storage
+        self._decoded: DecodedObjects[Any] = DecodedObjects(budget_bytes=decoded_bytes)
+        self._noted = NotedPositions()
+
+    def read(self, key: str, positions: ByteRange) -> bytes:
+        """All of the bytes at `positions`.
+
+        NotFoundError, RetriableError, CorruptError if the object ends before.
+        """
+        piece = self._storage.read_range(key, positions)
+        if len(piece) != len(positions):
+            raise CorruptError(
+                "an object is shorter than its record says",
+                key=key,
+                wanted=positions,
+                read_bytes=len(piece),
+            )
+        return piece
+
+    def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
+        """What `decode` makes of a whole object, read if it is not kept; one kind for each key.
+
+        Raises as `read` and `decode` do, CorruptError if it is not what was recorded.
+        """
+        value = self._decoded.get(stored.key, lambda: self._decode(stored, decode))
+        return cast(_T, value)
+
+    def floor(self, key: str, at: int) -> tuple[int, int] | None:
+        return self._noted.floor(key, at)
+
+    def note(self, key: str, at: int, value: int) -> None:
+        self._noted.note(key, at, value)
+
+    def forget(self, key: str) -> None:
+        """Keep nothing of an object."""
+        self._decoded.forget(key)
+        self._noted.forget(key)
+
+    def _decode(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> tuple[_T, int]:
+        length_bytes = stored.length_bytes
+        if length_bytes is None:
+            length_bytes = self._storage.info(stored.key).length_bytes
+        content = self.read(stored.key, ByteRange(start_position=0, end_position=length_bytes))
+        if stored.crc32c is not None and crc32c(content) != stored.crc32c:
+            raise CorruptError("an object is not the one that was recorded", key=stored.key)
+        return decode(content), length_bytes
