@@ -87,6 +87,9 @@ def _blocked(view: PartitionView) -> TrimHeld | None:
         return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
         return TrimHeld(reason="not_owner")
+    if view.state.log_start_offset is None:
+        # It is yet to be read from the broker, who must not have moved its own start by then.
+        return TrimHeld(reason="log_start_not_recorded")
     if view.newer is not None:
         values = {
             "needs_fold_version": view.newer.needs_fold_version,

@@ -31,10 +31,12 @@ class Audit:
         self.violations: list[str] = []
 
     def witness(self, process: Process, name: str, subject: object) -> None:
-        """Check one act of one process. Asking for offsets is when it may look who owns what."""
+        """Check one act of one process. Asking for offsets is when it looks who owns what."""
         if name == "offsets":
-            owners = {tip: self._world.state(tip).owner for tip in self._world.tips}
-            self._confirmed[process] = owners
+            known = process.ports.metadata
+            self._confirmed[process] = {
+                tip: known.partition_state(tip).owner for tip in self._world.tips
+            }
         elif isinstance(subject, SegmentEvent):
             self._check_event(subject)
         elif isinstance(subject, Mapping):

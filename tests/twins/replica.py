@@ -101,7 +101,8 @@ class Replica:
         self.epochs.append(EpochEntry(epoch=epoch, start_offset=start_offset))
 
     def truncate(self, end_offset: int) -> None:
-        """Cut the log to batches below an offset, as a follower does."""
+        """Cut the log to batches below an offset, as a follower does; its start may go back."""
+        is_empty = end_offset < self.on_disk[0].base_offset
         while len(self.files) > 1 and self.files[-1].base_offset >= end_offset:
             self.files.pop().writes += 1
         self.first_file = min(self.first_file, len(self.files) - 1)
@@ -112,6 +113,10 @@ class Replica:
             last.batches = kept
         self.epochs = [e for e in self.epochs if e.start_offset < end_offset]
         self.high_watermark = min(self.high_watermark, self.end_offset)
+        self.log_start_offset = min(self.log_start_offset, end_offset)
+        if is_empty:  # all that was there went; nothing of the history is on disk any more
+            self.roll()
+            self.first_file = len(self.files) - 1
 
     def move_start(self, offset: int) -> None:
         """What DeleteRecords does: the start moves; the first epoch left is rewritten to it."""

@@ -42,6 +42,21 @@ def test_trim_when_stored_then_recorded_first_and_deleted_after() -> None:
     assert violations(world) == []
 
 
+def test_trim_when_log_start_is_not_on_record_then_waits_for_it() -> None:
+    """Scenario 4: the log began where the broker's did before we trimmed, not after."""
+    world = World()
+    world.segments(3)
+    process = world.start(1)
+    process.effects.fail("publish LogStartAdvanced", RetriableError("no topic"), times=2)
+
+    world.settle()
+
+    performed = process.effects.performed
+    assert performed.index("publish LogStartAdvanced") < performed.index(DELETE_RECORDS)
+    assert world.state().log_start_offset == 0
+    assert violations(world) == []
+
+
 def test_trim_when_everything_is_stored_then_newest_rolled_segment_stays() -> None:
     """R3: producers' state goes with the log, so it is not trimmed to its end."""
     world, process = stored_world()
