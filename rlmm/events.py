@@ -21,6 +21,7 @@ from rsm.segment.ranges import OffsetRange
 
 UNLIMITED = -1
 AS_TOTAL_RETENTION = -2
+AS_LOCAL_RETENTION = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +277,16 @@ class TopicPolicy:
     def effective_local_retention_bytes(self) -> int:
         local = self.local_retention_bytes
         return self.retention_bytes if local == AS_TOTAL_RETENTION else local
+
+    @property
+    def effective_copy_lag_ms(self) -> int:
+        lag = self.copy_lag_ms
+        return self.effective_local_retention_ms if lag == AS_LOCAL_RETENTION else lag
+
+    @property
+    def effective_copy_lag_bytes(self) -> int:
+        lag = self.copy_lag_bytes
+        return self.effective_local_retention_bytes if lag == AS_LOCAL_RETENTION else lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
+from rlm.tasks.offload import RolledWord
 from rlm.tasks.report import LEADER
 from rlmm.events import ProcessRegistered, ProcessRole, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
@@ -41,31 +42,60 @@ class ManagerLags:
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
         """As of a cycle that saw this state of the policy; left out where no manager tells."""
         found: dict[TopicIdPartition, Lag] = {}
-        for manager in live_managers(self._metadata):
-            try:
-                rows = self._client.partitions(manager.http_address, topic=policy.topic)
-                found.update(filter(None, (_lag_of(row, policy) for row in rows)))
-            except TieredStorageError as error:
-                logger.info("manager not heard broker_id=%d error=%s", manager.broker_id, error)
+        for tip, row in _leaders_rows(self._metadata, self._client, policy):
+            segments, size = row.get("lag_segments"), row.get("lag_bytes")
+            if isinstance(segments, int) and isinstance(size, int):
+                found[tip] = Lag(segments=segments, bytes=size)
         return found
 
 
-def _lag_of(row: Mapping[str, object], policy: TopicPolicy) -> tuple[TopicIdPartition, Lag] | None:
-    partition, segments, size = (
-        row.get(name) for name in ("partition", "lag_segments", "lag_bytes")
-    )
-    speaks = (
-        row.get("role") == LEADER
-        and row.get("claimed") is True
-        and row.get("topic_id") == id_to_text(policy.topic_id)
-        and row.get("policy_state") == policy.state.name
-    )
-    if not (
-        speaks
-        and isinstance(partition, int)
-        and isinstance(segments, int)
-        and isinstance(size, int)
-    ):
-        return None
-    tip = TopicIdPartition(topic_id=policy.topic_id, topic=policy.topic, partition=partition)
-    return tip, Lag(segments=segments, bytes=size)
+class ManagerRolled:
+    """What leading managers say of what is rolled and stored. See RolledWords."""
+
+    def __init__(self, metadata: RemoteLogMetadataManager, client: ManagerClient) -> None:
+        self._metadata = metadata
+        self._client = client
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        """As of the last cycle; left out where no manager tells."""
+        found: dict[TopicIdPartition, RolledWord] = {}
+        for tip, row in _leaders_rows(self._metadata, self._client, policy):
+            rolled, stored, requested = (
+                row.get(f"{name}_offset") for name in ("rolled_end", "stored_end", "offload")
+            )
+            held = row.get("copy_held")
+            if isinstance(rolled, int) and isinstance(stored, int) and isinstance(requested, int):
+                found[tip] = RolledWord(
+                    rolled_end_offset=rolled,
+                    stored_end_offset=stored,
+                    requested_offset=requested,
+                    held=str(held.get("reason", "")) if isinstance(held, dict) else "",
+                )
+        return found
+
+
+def _leaders_rows(
+    metadata: RemoteLogMetadataManager, client: ManagerClient, policy: TopicPolicy
+) -> Iterator[tuple[TopicIdPartition, Mapping[str, object]]]:
+    """The rows of leaders that saw this state of the policy; the silent are left out."""
+    for manager in live_managers(metadata):
+        try:
+            rows = client.partitions(manager.http_address, topic=policy.topic)
+        except TieredStorageError as error:
+            logger.info("manager not heard broker_id=%d error=%s", manager.broker_id, error)
+            continue
+        for row in rows:
+            partition = row.get("partition")
+            speaks = (
+                row.get("role") == LEADER
+                and row.get("claimed") is True
+                and row.get("topic_id") == id_to_text(policy.topic_id)
+                and row.get("policy_state") == policy.state.name
+            )
+            if speaks and isinstance(partition, int):
+                yield (
+                    TopicIdPartition(
+                        topic_id=policy.topic_id, topic=policy.topic, partition=partition
+                    ),
+                    row,
+                )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Annotated
 from uuid import uuid4
 
@@ -23,15 +24,18 @@ from rlm.cli.options import (
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.outside import own_topics
-from rlm.policy.topic_policy import RetentionFlags
+from rlm.policy.topic_policy import PolicyFlags
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.tiering_end import TieringEnd
-from rlmm.events import TopicPolicy
+from rlmm.events import OutagePolicy, TopicPolicy
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 
+_MINUTE_MS = 60_000
+_MIB = 1 << 20
 _WIDE = 200  # of a table that goes into a file or a pipe
 
 _TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
@@ -47,6 +51,36 @@ _LocalBytes = Annotated[
 ]
 
 
+_LagMs = Annotated[
+    int | None,
+    typer.Option(
+        help="Copy a rolled segment only when its newest record is so old; 0 at once, -1 as local "
+        "retention. It is enough that one of the two lags is over."
+    ),
+]
+_LagBytes = Annotated[
+    int | None, typer.Option(help="The same: when so many bytes are in newer segments.")
+]
+_OffloadMinutes = Annotated[
+    int | None, typer.Option(min=0, help="--copy-lag-ms in minutes (PIP-17).")
+]
+_OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes in MiB (PIP-17).")]
+
+
+class _OutageWord(Enum):
+    HOLD = "hold"
+    SHED_OLDEST = "shed"
+
+
+_Outage = Annotated[
+    _OutageWord | None,
+    typer.Option(
+        help="When the store is away and a broker's disk fills: hold keeps all that is not stored; "
+        "shed gives up the oldest of it, and records the gap."
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     topic = typer.Typer(
@@ -59,24 +93,32 @@ def register(app: typer.Typer) -> None:
 
 
 @with_cluster_options
-def _set(
+def _set(  # noqa: PLR0913 - one for each flag
     topic: _TopicArgument,
     *,
     local_retention_ms: _LocalMs = None,
     local_retention_bytes: _LocalBytes = None,
     retention_ms: _TotalMs = None,
     retention_bytes: _TotalBytes = None,
+    copy_lag_ms: _LagMs = None,
+    copy_lag_bytes: _LagBytes = None,
+    offload_time_in_minutes: _OffloadMinutes = None,
+    offload_size_in_mb: _OffloadMib = None,
+    outage_policy: _Outage = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Tier a topic, or change its retentions; what is not given keeps its value.
+    """Tier a topic, or change how; what is not given keeps its value.
 
     Returns when the policy is in force.
     """
-    flags = RetentionFlags(
+    flags = PolicyFlags(
         retention_ms=retention_ms,
         retention_bytes=retention_bytes,
         local_retention_ms=local_retention_ms,
         local_retention_bytes=local_retention_bytes,
+        copy_lag_ms=_one_of(copy_lag_ms, offload_time_in_minutes, _MINUTE_MS, "time-in-minutes"),
+        copy_lag_bytes=_one_of(copy_lag_bytes, offload_size_in_mb, _MIB, "size-in-mb"),
+        outage_policy=None if outage_policy is None else OutagePolicy[outage_policy.name],
     )
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
@@ -145,6 +187,13 @@ def _disable(
         typer.echo(_line(policy))
 
 
+def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
+    """A lag in its own unit, or in PIP-17's."""
+    if value is not None and other is not None:
+        raise InvalidConfigError(f"--offload-{name} is the same setting as a copy lag: give one")
+    return value if other is None else other * factor
+
+
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
     policy, risks = ending.preview(topic, timeout_ms=timeout_ms)
     restored = ", ".join(
@@ -208,6 +257,9 @@ def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
         "retention_bytes": policy.retention_bytes,
         "local_retention_ms": policy.local_retention_ms,
         "local_retention_bytes": policy.local_retention_bytes,
+        "copy_lag_ms": policy.copy_lag_ms,
+        "copy_lag_bytes": policy.copy_lag_bytes,
+        "outage_policy": _OutageWord[policy.outage_policy.name].value,
         "originals": {each.name: each.value for each in policy.originals},
         "delete_remote": policy.delete_remote,
     }

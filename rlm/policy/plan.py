@@ -21,6 +21,7 @@ from rlm.policy.retention import expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
+from rlmm.events import PausableTask
 from rlmm.spi import ReadLease, SegmentRecord
 
 
@@ -56,6 +57,8 @@ def plan(view: PartitionView) -> Plan:
     """Decide. What is not ours, or not wholly understood, gets no action, only what holds it."""
     if not view.owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
+    if PausableTask.DELETE in view.paused:
+        return _without_deletions(view)
     log_start, lease_ahead = _log_start(view)
     deletions, lease_behind = _deletions(view)
     lease = lease_behind or lease_ahead
@@ -65,6 +68,17 @@ def plan(view: PartitionView) -> Plan:
         deletions=deletions,
         expiry_held=None if lease is None else held_by(lease),
         forgets=forgettable(view),
+        trim=decide_trim(view),
+    )
+
+
+def _without_deletions(view: PartitionView) -> Plan:
+    """Nothing expires and no object goes, not even those of copies that did not finish."""
+    began = None if view.state.log_start_offset is not None else _log_start(view)[0]
+    return Plan(
+        copies=copy_candidates(view),
+        log_start=began,
+        expiry_held=ExpiryHeld(reason="paused"),
         trim=decide_trim(view),
     )
 

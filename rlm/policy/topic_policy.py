@@ -1,7 +1,7 @@
 """How a topic's tiering policy comes to be: flags over the policy it has over its own settings.
 
-Owns what a policy may say and which topics may have one. Values are checked as Kafka checks
-`retention.*` and `local.retention.*` (KIP-405, LogConfig.validateValues). Must not know how a
+Owns what a policy may say and which topics may have one; rlm.policy.policy_values, which values
+go together. Must not know how a
 policy is brought into force: the order of effects is rlm.tasks.tiering's.
 """
 
@@ -18,10 +18,12 @@ from rlm.broker.topic_configs import (
     RETENTION_MS,
     TopicConfigs,
 )
+from rlm.policy.policy_values import check_values
 from rlmm.events import (
-    AS_TOTAL_RETENTION,
+    AS_LOCAL_RETENTION,
     UNLIMITED,
     OriginalConfig,
+    OutagePolicy,
     PolicyState,
     TopicPolicy,
 )
@@ -40,18 +42,34 @@ INTERNAL_TOPICS = frozenset(
     }
 )
 
-_MAX_VALUE = 2**63 - 1
 _ORIGINALS_IN_FORCE = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionFlags:
-    """What a user gave; None keeps the value that the topic has."""
+class PolicyFlags:
+    """What a user gave; None keeps the value that the topic has.
+
+    Of the two copy lags either 0 copies at once; so one that is given switches on the other, as
+    -1, if that one was 0 and is not given itself.
+    """
 
     retention_ms: int | None = None
     retention_bytes: int | None = None
     local_retention_ms: int | None = None
     local_retention_bytes: int | None = None
+    copy_lag_ms: int | None = None
+    copy_lag_bytes: int | None = None
+    outage_policy: OutagePolicy | None = None
+
+    def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
+        """The lags in ms and bytes over those of `base`."""
+        lag_ms = _or(self.copy_lag_ms, base.copy_lag_ms)
+        lag_bytes = _or(self.copy_lag_bytes, base.copy_lag_bytes)
+        if self.copy_lag_ms and self.copy_lag_bytes is None:
+            lag_bytes = lag_bytes or AS_LOCAL_RETENTION
+        if self.copy_lag_bytes and self.copy_lag_ms is None:
+            lag_ms = lag_ms or AS_LOCAL_RETENTION
+        return lag_ms, lag_bytes
 
 
 def enabling_policy(
@@ -59,7 +77,7 @@ def enabling_policy(
     topic: str,
     topic_id: UUID,
     current: TopicPolicy | None,
-    flags: RetentionFlags,
+    flags: PolicyFlags,
     configs: TopicConfigs,
 ) -> TopicPolicy:
     """The policy that `flags` ask for, in state ENABLING, with the originals to restore later.
@@ -78,6 +96,7 @@ def enabling_policy(
         )
     else:
         base = current
+    copy_lag_ms, copy_lag_bytes = flags.copy_lags(base)
     policy = replace(
         base,
         topic=topic,
@@ -86,10 +105,13 @@ def enabling_policy(
         retention_bytes=_or(flags.retention_bytes, base.retention_bytes),
         local_retention_ms=_or(flags.local_retention_ms, base.local_retention_ms),
         local_retention_bytes=_or(flags.local_retention_bytes, base.local_retention_bytes),
+        copy_lag_ms=copy_lag_ms,
+        copy_lag_bytes=copy_lag_bytes,
+        outage_policy=flags.outage_policy or base.outage_policy,
         originals=_originals(current, configs),
         delete_remote=False,
     )
-    _check_values(policy)
+    check_values(policy)
     return policy
 
 
@@ -144,32 +166,3 @@ def _originals(current: TopicPolicy | None, configs: TopicConfigs) -> tuple[Orig
 
 def _or(given: int | None, kept: int) -> int:
     return kept if given is None else given
-
-
-def _check_values(policy: TopicPolicy) -> None:
-    pairs = (
-        (RETENTION_MS, policy.retention_ms, policy.local_retention_ms),
-        (RETENTION_BYTES, policy.retention_bytes, policy.local_retention_bytes),
-    )
-    for name, total, local in pairs:
-        local_name = f"local.{name}"
-        _check_range(policy.topic, name, total, least=UNLIMITED)
-        _check_range(policy.topic, local_name, local, least=AS_TOTAL_RETENTION)
-        exceeds = local == UNLIMITED or local > total
-        if total != UNLIMITED and local != AS_TOTAL_RETENTION and exceeds:
-            raise InvalidConfigError(
-                "local retention above total retention",
-                topic=policy.topic,
-                rule=f"{local_name} <= {name}",
-                **{local_name: local, name: total},
-            )
-
-
-def _check_range(topic: str, name: str, value: int, *, least: int) -> None:
-    if not least <= value <= _MAX_VALUE:
-        raise InvalidConfigError(
-            "retention out of range",
-            topic=topic,
-            rule=f"{least} <= {name} <= {_MAX_VALUE}",
-            found=value,
-        )

@@ -18,7 +18,7 @@ from rlm.policy.gateways import has_applied
 from rlm.policy.retention import Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PolicyState
+from rlmm.events import PausableTask, PolicyState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,9 @@ def expired_end(view: PartitionView) -> int | None:
     return min(log_start, view.offsets.high_watermark)
 
 
-def _blocked(view: PartitionView) -> TrimHeld | None:
+def _blocked(  # noqa: PLR0911 - one return for each rule
+    view: PartitionView,
+) -> TrimHeld | None:
     """What forbids any trim of this partition."""
     if view.policy.state is not PolicyState.ACTIVE:
         return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
@@ -90,6 +92,8 @@ def _blocked(view: PartitionView) -> TrimHeld | None:
     if view.state.log_start_offset is None:
         # It is yet to be read from the broker, who must not have moved its own start by then.
         return TrimHeld(reason="log_start_not_recorded")
+    if PausableTask.TRIM in view.paused:
+        return TrimHeld(reason="paused")
     if view.newer is not None:
         values = {
             "needs_fold_version": view.newer.needs_fold_version,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.source.log_source import LocalLog
-from rlmm.events import ProcessRegistered, TopicPolicy
+from rlmm.events import PausableTask, ProcessRegistered, TopicPolicy
 from rlmm.spi import NewerRecord, PartitionState, ReadLease, SegmentRecord
 from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
@@ -50,6 +50,7 @@ class PartitionView:
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
     `gateways` are the live ones: they must know of what is stored before it leaves the broker.
+    `paused`: what an operator has paused of the topic.
     `copy_failure` is None unless this process' last attempt to copy has failed.
     `newer` is a record about this partition that a newer version must fold, None if there is none.
     """
@@ -68,6 +69,7 @@ class PartitionView:
     gateways: tuple[ProcessRegistered, ...] = ()
     newer: NewerRecord | None = None
     copy_failure: CopyFailure | None = None
+    paused: frozenset[PausableTask] = frozenset()
 
     @cached_property
     def _stitched(self) -> StitchedLineage:

@@ -25,6 +25,7 @@ from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
+from rlmm.events import PausableTask
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -66,6 +67,7 @@ class CopyLanes:
         self._leadership = leadership
         self._clock = ports.clock
         self._new_id = ports.new_id
+        self._metadata = ports.metadata
         self._metrics = metrics
         self._stopping = stopping
         self._attempt_timeout_ms = attempt_timeout_ms
@@ -120,7 +122,9 @@ class CopyLanes:
         self, lead: PartitionLead, segments: tuple[LocalSegment, ...], lineage: Lineage
     ) -> Job | None:
         """Copy the first; the job that copies the rest, if that went well."""
-        if self._stopped(lead) or not self._copy_one(lead, segments[0], lineage):
+        if self._stopped(lead) or self._paused(lead.topic_id_partition):
+            return None
+        if not self._copy_one(lead, segments[0], lineage):
             return None
         rest = segments[1:]
         return partial(self._copy_next, lead, rest, lineage) if rest else None
@@ -202,6 +206,13 @@ class CopyLanes:
         if self._words.ended(tip) and failed is not None:
             fields = {"topic_partition": tip, "attempts": failed.attempts}
             _log.info("copies succeed again", extra=fields)
+
+    def _paused(self, tip: TopicIdPartition) -> bool:
+        """Paused since it was offered, or not known."""
+        try:
+            return PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)
+        except RetriableError:
+            return True
 
     def _stopped(self, lead: PartitionLead) -> bool:
         return self._stopping.is_set() or not self._leadership.still_leads(lead)

@@ -11,7 +11,7 @@ from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
-from rlmm.events import LogStartAdvanced
+from rlmm.events import LogStartAdvanced, PausableTask
 from rsm.segment.errors import TieredStorageError
 
 _log = logging.getLogger(__name__)
@@ -78,5 +78,7 @@ class ExpiryLanes:
         """One after the other; a lead that was lost between two ends it."""
         for action in plan.deletions:
             if self._stopping.is_set() or not self._leadership.still_leads(lead):
+                return
+            if PausableTask.DELETE in self._metadata.paused_tasks(lead.topic_id_partition.topic_id):
                 return
             self._expirer.delete(action, lead.writer)

@@ -194,6 +194,7 @@ class LeaderCycle:
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
             newer=self._metadata.newer_record(tip),
             copy_failure=self._copies.failure(tip),
+            paused=self._metadata.paused_tasks(tip.topic_id),
         )
 
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:

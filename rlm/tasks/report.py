@@ -22,7 +22,9 @@ class PartitionReport:
 
     `policy_state` is the topic's as that cycle saw it: whoever waits for what a change of it brings
     about knows by it that the report is not from before. `problem` says why a led partition could
-    not be looked at; its lag is then unknown.
+    not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
+    is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
+    was seen.
     """
 
     topic_id_partition: TopicIdPartition
@@ -32,6 +34,9 @@ class PartitionReport:
     policy_state: str = ""
     lag_segments: int | None = None
     lag_bytes: int | None = None
+    rolled_end_offset: int | None = None
+    stored_end_offset: int | None = None
+    offload_offset: int = -1
     remote_segments: int = 0
     remote_bytes: int = 0
     copy_held: CopyHeld | None = None
@@ -61,6 +66,11 @@ def leader_report(
         policy_state=view.policy.state.name,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
+        rolled_end_offset=view.local.active_base_offset,
+        stored_end_offset=view.covered_end_offset,
+        offload_offset=-1
+        if view.state.offload_requested_offset is None
+        else view.state.offload_requested_offset,
         remote_segments=len(finished),
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         copy_held=copy_held(view),
@@ -116,6 +126,9 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "policy_state": report.policy_state,
         "lag_segments": report.lag_segments,
         "lag_bytes": report.lag_bytes,
+        "rolled_end_offset": report.rolled_end_offset,
+        "stored_end_offset": report.stored_end_offset,
+        "offload_offset": report.offload_offset,
         "remote_segments": report.remote_segments,
         "remote_bytes": report.remote_bytes,
         "copy_held": None if waits is None else {"reason": waits.reason, **waits.values},

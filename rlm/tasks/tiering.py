@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rlm.policy.topic_policy import RetentionFlags, check_tierable, enabling_policy
+from rlm.policy.topic_policy import PolicyFlags, check_tierable, enabling_policy
 from rlm.tasks.broker_retention import BrokerRetention, is_lifted_on
 from rlm.tasks.policy_writer import PolicyWriter
 from rlmm.events import PolicyState, TopicPolicy
@@ -42,7 +42,7 @@ class Tiering:
         self._own_topics = own_topics
         self._progress = progress
 
-    def enable(self, topic: str, flags: RetentionFlags, *, timeout_ms: int) -> TopicPolicy:
+    def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
         """Tier a topic, or change its retentions; the ACTIVE policy when it is in force.
 
         Raises InvalidConfigError if the topic may not be tiered or the values contradict each

@@ -8,7 +8,7 @@ import pytest
 from rlm.broker.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.topic_policy import (
     INTERNAL_TOPICS,
-    RetentionFlags,
+    PolicyFlags,
     check_tierable,
     deletes_nothing,
     enabling_policy,
@@ -49,7 +49,7 @@ def enabled(
         topic="orders",
         topic_id=TOPIC_ID,
         current=current,
-        flags=RetentionFlags(**flags),
+        flags=PolicyFlags(**flags),
         configs=found or configs(),
     )
 

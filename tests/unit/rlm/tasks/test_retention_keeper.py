@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.policy.topic_policy import RetentionFlags
+from rlm.policy.topic_policy import PolicyFlags
 from rlmm.events import PolicyState
 from tests.unit.rlm.tasks.tiering_world import (
     ALTER,
@@ -19,7 +19,7 @@ LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 def tiered_world() -> World:
     world = World()
-    world.process().tiering.enable(TOPIC, RetentionFlags(), timeout_ms=TIMEOUT_MS)
+    world.process().tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
     world.effects.log.clear()
     return world
 

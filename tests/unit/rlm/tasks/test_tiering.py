@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.topic_policy import RetentionFlags
+from rlm.policy.topic_policy import PolicyFlags
 from rlm.tasks.broker_retention import POLL_INTERVAL_MS
 from rlmm.events import OriginalConfig, PolicyState
 from rsm.segment.errors import FencedError, InvalidConfigError, NotFoundError, RetriableError
@@ -26,7 +26,7 @@ LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 def enable(process: Process, **flags: int) -> PolicyState:
-    flags_given = RetentionFlags(**flags)
+    flags_given = PolicyFlags(**flags)
     return process.tiering.enable(TOPIC, flags_given, timeout_ms=TIMEOUT_MS).state
 
 

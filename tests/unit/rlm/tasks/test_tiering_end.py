@@ -8,7 +8,7 @@ import pytest
 
 from rlm.broker.topic_admin import LogSpan
 from rlm.policy.candidates import Lag
-from rlm.policy.topic_policy import RetentionFlags
+from rlm.policy.topic_policy import PolicyFlags
 from rlmm.events import PolicyState, TopicPolicy
 from rsm.segment.errors import FencedError, InvalidConfigError, RetriableError
 from tests.unit.rlm.tasks.tiering_world import (
@@ -29,7 +29,7 @@ UNSTORED = LogSpan(local_start_offset=0, high_watermark=100, since_offset=0)
 def tiered_world(**overrides: str) -> World:
     world = World()
     world.topics.set({name.replace("_", "."): value for name, value in overrides.items()})
-    world.process().tiering.enable(TOPIC, RetentionFlags(), timeout_ms=TIMEOUT_MS)
+    world.process().tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
     world.effects.log.clear()
     return world
 
@@ -75,7 +75,7 @@ def test_enable_when_disabling_was_interrupted_then_originals_survive(crash_befo
         disable(world.process())
 
     process = world.restart()
-    process.tiering.enable(TOPIC, RetentionFlags(), timeout_ms=TIMEOUT_MS)
+    process.tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
 
     assert {o.name: o.value for o in process.policy().originals} == {
         "retention.ms": "1000",

@@ -1,0 +1,93 @@
+"""What the values of a policy may be, checked as Kafka checks its own.
+
+Retentions by KIP-405 (LogConfig.validateValues), copy lags by KIP-1241 and by PIP-17, whose
+`offloadTimeInMinutes` and `offloadSizeInMB` they are in other units: a segment must be stored
+before its retention takes it, and not wait beyond what local retention lets go.
+"""
+
+from __future__ import annotations
+
+from rlm.broker.topic_configs import RETENTION_BYTES, RETENTION_MS
+from rlmm.events import AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
+from rsm.segment.errors import InvalidConfigError
+
+COPY_LAG_MS = "remote.copy.lag.ms"
+COPY_LAG_BYTES = "remote.copy.lag.bytes"
+
+_MAX_VALUE = 2**63 - 1
+
+
+def check_values(policy: TopicPolicy) -> None:
+    """Raise InvalidConfigError, naming the rule and the values, if they contradict each other."""
+    _check_retention(
+        policy, RETENTION_MS, total=policy.retention_ms, local=policy.local_retention_ms
+    )
+    _check_retention(
+        policy, RETENTION_BYTES, total=policy.retention_bytes, local=policy.local_retention_bytes
+    )
+    _check_lag(
+        policy,
+        (COPY_LAG_MS, policy.copy_lag_ms),
+        local=(f"local.{RETENTION_MS}", policy.effective_local_retention_ms),
+        total=(RETENTION_MS, policy.retention_ms),
+    )
+    _check_lag(
+        policy,
+        (COPY_LAG_BYTES, policy.copy_lag_bytes),
+        local=(f"local.{RETENTION_BYTES}", policy.effective_local_retention_bytes),
+        total=(RETENTION_BYTES, policy.retention_bytes),
+    )
+    if policy.effective_copy_lag_ms < 0 and policy.effective_copy_lag_bytes < 0:
+        raise InvalidConfigError(
+            "nothing would ever be copied",
+            topic=policy.topic,
+            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
+            **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
+        )
+
+
+def _check_retention(policy: TopicPolicy, name: str, *, total: int, local: int) -> None:
+    local_name = f"local.{name}"
+    _check_range(policy.topic, name, total, least=UNLIMITED)
+    _check_range(policy.topic, local_name, local, least=AS_TOTAL_RETENTION)
+    exceeds = local == UNLIMITED or local > total
+    if total != UNLIMITED and local != AS_TOTAL_RETENTION and exceeds:
+        raise InvalidConfigError(
+            "local retention above total retention",
+            topic=policy.topic,
+            rule=f"{local_name} <= {name}",
+            **{local_name: local, name: total},
+        )
+
+
+def _check_lag(
+    policy: TopicPolicy, lag: tuple[str, int], *, local: tuple[str, int], total: tuple[str, int]
+) -> None:
+    name, value = lag
+    _check_range(policy.topic, name, value, least=-1)
+    if value <= 0:
+        return
+    if total[1] != UNLIMITED and value >= total[1]:
+        raise InvalidConfigError(
+            "copy lag not below total retention",
+            topic=policy.topic,
+            rule=f"{name} < {total[0]}",
+            **{name: value, total[0]: total[1]},
+        )
+    if local[1] != UNLIMITED and value > local[1]:
+        raise InvalidConfigError(
+            "copy lag above local retention",
+            topic=policy.topic,
+            rule=f"{name} <= {local[0]}",
+            **{name: value, local[0]: local[1]},
+        )
+
+
+def _check_range(topic: str, name: str, value: int, *, least: int) -> None:
+    if not least <= value <= _MAX_VALUE:
+        raise InvalidConfigError(
+            "value out of range",
+            topic=topic,
+            rule=f"{least} <= {name} <= {_MAX_VALUE}",
+            found=value,
+        )

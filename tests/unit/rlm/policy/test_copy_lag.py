@@ -1,0 +1,117 @@
+"""Which rolled segments a copy lag lets wait, and what lags a policy may have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.candidates import copy_candidates, copy_held
+from rlmm.events import PolicyState
+from rsm.segment.errors import InvalidConfigError
+from tests.unit.rlm.policy.test_topic_policy import enabled
+from tests.unit.rlm.policy.views import HOUR_MS, Given, local, policy
+
+# Ten segments of 1000 bytes, the newest an hour old, each an hour older than the next; 500 active.
+AGED = tuple(local(i * 100, i * 100 + 100, age_ms=(10 - i) * HOUR_MS) for i in range(10))
+
+
+def copied(lag_ms: int, lag_bytes: int, **changes: int) -> int:
+    """How many of them are copied now."""
+    given = policy(copy_lag_ms=lag_ms, copy_lag_bytes=lag_bytes, **changes)
+    return len(copy_candidates(Given(rolled=AGED, policy=given).view()))
+
+
+@pytest.mark.parametrize(
+    ("lag_ms", "lag_bytes", "count"),
+    [
+        (0, 0, 10),
+        (0, -1, 10),
+        (5 * HOUR_MS, 0, 10),
+        (5 * HOUR_MS, 1 << 40, 6),
+        (5 * HOUR_MS + 1, 1 << 40, 5),
+        (100 * HOUR_MS, 3_500, 7),
+        (100 * HOUR_MS, 3_501, 6),
+        (9 * HOUR_MS, 3_500, 7),
+        (5 * HOUR_MS, 8_500, 6),
+    ],
+)
+def test_candidates_when_lags_are_set_then_those_over_either_one(
+    lag_ms: int, lag_bytes: int, count: int
+) -> None:
+    """Scenario 26; KIP-1241: 0 of either copies at once, else the older or the further back."""
+    assert copied(lag_ms, lag_bytes, local_retention_ms=-1) == count
+
+
+def test_candidates_when_lag_is_that_of_local_retention_then_in_time_for_it() -> None:
+    """Scenario 26: what local retention would let go is copied, nothing younger."""
+    assert copied(-1, -1, local_retention_ms=4 * HOUR_MS, local_retention_bytes=-1) == 7
+    assert copied(-1, -1, local_retention_ms=-1, local_retention_bytes=2_500) == 8
+
+
+def test_candidates_when_a_timestamp_lies_in_the_future_then_copied_all_the_same() -> None:
+    given = policy(copy_lag_ms=HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
+    ahead = (local(0, 100, age_ms=-HOUR_MS),)
+
+    assert len(copy_candidates(Given(rolled=ahead, policy=given).view())) == 1
+
+
+def test_candidates_when_tiering_ends_then_none_waits() -> None:
+    """R9: all that is rolled is stored before the broker's own retention is back."""
+    ending = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, state=PolicyState.DISABLING)
+
+    assert len(copy_candidates(Given(rolled=AGED, policy=ending).view())) == 10
+
+
+def test_candidates_when_offload_is_requested_then_up_to_there() -> None:
+    """What begins below the offset is copied however young; the rest waits."""
+    waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
+    view = Given(rolled=AGED, policy=waiting).view()
+    asked = replace(view, state=replace(view.state, offload_requested_offset=250))
+
+    assert len(copy_candidates(asked)) == 3
+
+
+def test_copy_held_when_a_lag_lets_it_wait_then_says_so() -> None:
+    waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
+
+    held = copy_held(Given(rolled=AGED, policy=waiting).view())
+
+    assert held is not None
+    assert (held.reason, held.values["age_ms"]) == ("copy_lag", 10 * HOUR_MS)
+
+
+def test_policy_when_one_lag_is_given_then_the_other_no_longer_copies_at_once() -> None:
+    by_time = enabled(copy_lag_ms=60_000)
+    by_size = enabled(copy_lag_bytes=1 << 20)
+
+    assert (by_time.copy_lag_ms, by_time.copy_lag_bytes) == (60_000, -1)
+    assert (by_size.copy_lag_ms, by_size.copy_lag_bytes) == (-1, 1 << 20)
+    assert enabled(by_time, copy_lag_ms=0).copy_lag_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"retention_ms": 1000, "copy_lag_ms": 1000}, "remote.copy.lag.ms < retention.ms"),
+        ({"retention_bytes": 10, "copy_lag_bytes": 11}, "remote.copy.lag.bytes < retention.bytes"),
+        (
+            {"local_retention_ms": 500, "copy_lag_ms": 501},
+            "lag.ms <= local.retention.ms, remote.copy.lag.ms=501, local.retention.ms=500",
+        ),
+        (
+            {"local_retention_bytes": 5, "copy_lag_bytes": 6},
+            "remote.copy.lag.bytes <= local.retention.bytes",
+        ),
+        ({"copy_lag_ms": -2}, "-1 <= remote.copy.lag.ms"),
+        ({"retention_ms": -1, "copy_lag_ms": -1}, "nothing would ever be copied"),
+    ],
+)
+def test_policy_when_a_lag_breaks_a_rule_then_refused_with_rule_and_values(
+    flags: dict[str, int], words: str
+) -> None:
+    """KIP-1241 and PIP-17: a segment is stored before any retention takes it."""
+    with pytest.raises(InvalidConfigError) as refused:
+        enabled(**flags)
+
+    assert words in str(refused.value)

@@ -1,0 +1,108 @@
+"""Having what is rolled stored now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from rlm.tasks.offload import Offload, Offloaded, RolledWord
+from rlm.tasks.pausing import Pausing
+from rlmm.events import PausableTask, TopicPolicy
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+LATER = replace(KEEP_REMOTE, local_retention_ms=-1, copy_lag_ms=86_400_000, copy_lag_bytes=-1)
+
+
+class WorldWords:
+    """What the world's managers report; each question lets them run a cycle."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        self._world.cycle()
+        found = {}
+        for process in self._world.processes:
+            for report in process.reports:
+                if report.rolled_end_offset is None or report.stored_end_offset is None:
+                    continue
+                found[report.topic_id_partition] = RolledWord(
+                    rolled_end_offset=report.rolled_end_offset,
+                    stored_end_offset=report.stored_end_offset,
+                    requested_offset=report.offload_offset,
+                    held="" if report.copy_held is None else report.copy_held.reason,
+                )
+        return found
+
+
+def offloaded(
+    world: World, said: list[str], *, to_offset: int | None = None, timeout_ms: int = 10_000_000
+) -> tuple[Offloaded, ...]:
+    offload = Offload(
+        world.metadata,
+        WorldWords(world),
+        world.clock,
+        new_id=world.new_id,
+        progress=said.append,
+    )
+    return offload.offload(LATER, world.tips, to_offset=to_offset, timeout_ms=timeout_ms)
+
+
+@pytest.mark.parametrize(("to_offset", "stored"), [(None, 3), (15, 2), (20, 2), (0, 0), (999, 3)])
+def test_offload_when_a_lag_lets_segments_wait_then_stores_those_asked_for(
+    to_offset: int | None, stored: int
+) -> None:
+    """PIP-17's trigger: the segments are told with their objects and checksums."""
+    world = World(policy=LATER)
+    world.segments(3)
+    world.produce(4)
+    world.start()
+    world.settle()
+    before, said = world.stored(), list[str]()
+
+    (done,) = offloaded(world, said, to_offset=to_offset)
+
+    objects = [each for metadata in done.segments for each in metadata.objects]
+    assert before == []
+    assert world.stored() == [(0, 10), (10, 20), (20, 30)][:stored]
+    assert [m.offsets.start_offset for m in done.segments] == [0, 10, 20][:stored]
+    assert all(each.crc32c is not None and each.length_bytes for each in objects)
+
+
+def test_offload_when_all_is_stored_then_asks_for_nothing() -> None:
+    world = World(policy=replace(LATER, copy_lag_ms=0))
+    world.segments(2)
+    world.start()
+    world.settle()
+
+    (done,) = offloaded(world, [])
+
+    assert (done.end_offset, done.segments) == (20, ())
+    assert world.state().offload_requested_offset is None
+
+
+def test_offload_when_it_takes_too_long_then_says_what_is_not_stored() -> None:
+    world = World(policy=LATER)
+    world.segments(2)
+    process = world.start()
+    process.effects.fail("write .log", RetriableError("store can't be reached"), times=99)
+    said: list[str] = []
+
+    with pytest.raises(RetriableError, match="not stored in time"):
+        offloaded(world, said, timeout_ms=300_000)
+
+    assert said[-1] == "orders:0 stored to 0 of 20, held: failing"
+
+
+def test_offload_when_copying_is_paused_then_refused() -> None:
+    world = World(policy=LATER)
+    Pausing(world.metadata, world.new_id).pause(LATER, {PausableTask.COPY})
+
+    with pytest.raises(InvalidConfigError, match="paused"):
+        offloaded(world, [])
+
+    assert world.metadata.partition_state(TIP).offload_requested_offset is None
