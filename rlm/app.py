@@ -11,11 +11,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from threading import Event
-from uuid import uuid5
+from uuid import UUID, uuid5
 
 from rlm.broker.cluster_share_groups import ClusterShareGroups
+from rlm.broker.deleted_topics import find_deleted_topics
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.config.load import Config
@@ -50,6 +52,7 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
+from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -116,27 +119,28 @@ def _manage(
         stopping=Event(),
     )
     card = _card(config, outside.identity, http_address)
-    leadership = Leadership(
-        ports,
-        incarnation=ports.new_id(),
-        alone=lambda: (
-            not live_rivals(
-                metadata.registrations(),
-                broker_id=card.broker_id,
-                process_id=card.process_id,
-                broker_ms=metadata.broker_time_ms(),
-            )
-        ),
-    )
+    incarnation = ports.new_id()
+    leadership = _leadership(ports, card, incarnation)
     copies = _copies(config, ports, lanes, leadership, metrics)
+    expirer = _expirer(config, ports, metrics)
     cycle = LeaderCycle(
         ports,
         leadership=leadership,
         copies=copies,
-        expiries=_expiries(config, ports, lanes, leadership, metrics),
+        expiries=ExpiryLanes(
+            ports,
+            lanes=Lanes(lanes.expiry_pool, "expiry"),
+            expirer=expirer,
+            leadership=leadership,
+            stopping=lanes.stopping,
+        ),
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
         limits=_limits(config),
     )
+    work = RemovalWork(
+        expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
+    )
+    removal = _topic_removal(config, ports, work, outside.identity.cluster_id, incarnation)
     return BrokerManager(
         work=ManagerWork(
             confirm_cluster=lambda: ports.broker.leadership(()),
@@ -146,6 +150,7 @@ def _manage(
             check_store=outside.storage.check_access,
             keep_retention=_retention_keeper(config, ports, metrics).step,
             cycle=cycle.step,
+            remove_topics=removal.step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
             gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),
         ),
@@ -194,21 +199,38 @@ def _copies(
     )
 
 
-def _expiries(
-    config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
-) -> ExpiryLanes:
-    expirer = Expirer(
+def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID) -> Leadership:
+    def alone() -> bool:
+        return not live_rivals(
+            ports.metadata.registrations(),
+            broker_id=card.broker_id,
+            process_id=card.process_id,
+            broker_ms=ports.metadata.broker_time_ms(),
+        )
+
+    return Leadership(ports, incarnation=incarnation, alone=alone)
+
+
+def _topic_removal(
+    config: Config, ports: Ports, work: RemovalWork, cluster_id: str, incarnation: UUID
+) -> TopicRemoval:
+    bootstrap = open_bootstrap(config.cluster, ports.clock)
+    return TopicRemoval(
+        ports,
+        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=cluster_id),
+        work=work,
+        incarnation=incarnation,
+        grace_ms=config.deleting.topic_grace_ms,
+        orphan_grace_ms=config.manager.orphan_grace_ms,
+    )
+
+
+def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
+    return Expirer(
         ports,
         metrics=metrics,
         max_attempts=config.manager.delete_max_attempts,
         first_pause_ms=config.manager.task_interval_ms,
-    )
-    return ExpiryLanes(
-        ports,
-        lanes=Lanes(lanes.expiry_pool, "expiry"),
-        expirer=expirer,
-        leadership=leadership,
-        stopping=lanes.stopping,
     )
 
 

@@ -2,6 +2,7 @@
 
     cycle        one LeaderCycle every remote.log.manager.task.interval.ms
     store        asks whether the store can be reached, as often
+    removal      deletes what is stored of topics that were deleted
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
 
@@ -46,6 +47,7 @@ class ManagerWork:
     check_store: Callable[[], None]
     keep_retention: Callable[[], RetentionReport]
     cycle: Callable[[CycleOutlook], Sequence[PartitionReport]]
+    remove_topics: Callable[[], None]
     heartbeat: Callable[[], None]
     gauges: ManagerGauges
 
@@ -84,7 +86,8 @@ class BrokerManager:
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._store = self._periodic("store", self._work.check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
-        self._all = (self._store, self._cycle, self._heartbeat)
+        self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
+        self._all = (self._store, self._cycle, self._removal, self._heartbeat)
         self._started = False
         self._metadata_begun = Event()
 
@@ -142,6 +145,11 @@ class BrokerManager:
     def _beat(self) -> None:
         self._require_ready()
         self._work.heartbeat()
+
+    def _remove(self) -> None:
+        self._require_ready()
+        if self._store.problem() is None:
+            self._work.remove_topics()
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

@@ -1,7 +1,8 @@
 """Assignment: which metadata partitions a process follows, by the user partitions it hosts.
 
 The cluster partition is followed always. Until a process has said for the first time what it hosts,
-it follows what its cache holds: a restart neither drops nor misses anything.
+it follows what its cache holds: a restart neither drops nor misses anything. All are followed for
+as long as topics are looked for whose partitions nobody hosts any more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Assignment:
         self._follows_all = follows_all
         self._lock = Lock()
         self._hosted: frozenset[TopicIdPartition] | None = None
+        self._has_unhosted_topics = False
         self._wanted: dict[int, frozenset[int]] = {}
 
     def add(self, partitions: Iterable[TopicIdPartition]) -> None:
@@ -31,10 +33,15 @@ class Assignment:
         """These user partitions are hosted no longer; nothing happens to others."""
         self._change(frozenset(), frozenset(partitions))
 
+    def set_unhosted_topics(self, *, any_left: bool) -> None:
+        """Whether there are topics to look for wherever their partitions' metadata may stand."""
+        with self._lock:
+            self._has_unhosted_topics = any_left
+
     def wanted(self, partition_count: int, held: Collection[int]) -> frozenset[int]:
         """The metadata partitions to follow; `held` are those that the cache holds."""
         with self._lock:
-            if self._follows_all:
+            if self._follows_all or self._has_unhosted_topics:
                 return frozenset(range(partition_count))
             if self._hosted is None:
                 return frozenset((CLUSTER_PARTITION, *held))

@@ -50,6 +50,16 @@ class CachedAnswers(RemoteLogMetadataManager):
             topic_id_partition, lambda: self._cache.partition_state(topic_id_partition)
         )
 
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        identity = self._follower.identity
+        if identity is None:
+            raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
+        before = {p: self._catching_up(p) for p in range(identity.partition_count)}
+        found = self._cache.partitions_of(topic_id, topic)
+        if not before.items() <= self._follower.caught_up.items():
+            raise RetriableError("the metadata was dropped meanwhile", topic=topic)
+        return found
+
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
         return self._answer(
             topic_id_partition, lambda: self._cache.newer_record(topic_id_partition)

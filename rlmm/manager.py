@@ -34,13 +34,14 @@ from rlmm.events import (
 )
 from rlmm.follower import Follower, FollowerSettings
 from rlmm.metrics import MetadataMetrics
-from rlmm.partitioner import event_partition, metadata_partition
+from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
 from rlmm.progress import Progress
 from rlmm.record_keys import (
     RecordKey,
     RecordKind,
     partition_key,
     partition_subject,
+    policy_key,
     segment_subject,
 )
 from rlmm.shared_ends import SharedEnds
@@ -145,6 +146,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
         self._assignment.remove(partitions)
 
+    def follow_topics(self, topic_ids: Iterable[UUID]) -> None:
+        self._assignment.set_unhosted_topics(any_left=any(True for _ in topic_ids))
+
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
         self._catching_up(partition)
@@ -195,16 +199,25 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         partition = self._writable(topic_id_partition)
         if self._cache.partition_state(topic_id_partition).deletion is not _PARTITION_DELETED:
             return
-        if self._cache.is_known(topic_id_partition):
-            raise RetriableError("segments are left", partition=topic_id_partition)
+        keys = []
+        for subject, entry in self._cache.entries(topic_id_partition):
+            if entry.state is not None:
+                raise RetriableError("segments are left", partition=topic_id_partition)
+            ids = (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True))
+            keys += [RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=i) for i in ids]
         # Claims go last: whoever sees what is left of the rest refuses nothing that was accepted.
-        keys = [
+        keys += [
             key
             for kind in (*_REMEMBERED_KINDS, RecordKind.CLAIM)
             for key in self._cache.superseded_keys(topic_id_partition, kind, _ALL)
         ]
         for key in keys:
             self._topic.publish(partition, key.to_bytes(), None)
+
+    def retire_policy(self, topic_id: UUID) -> None:
+        self._partition_count()
+        self._topic.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
+        logger.info("policy retired topic_id=%s", topic_id)
 
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)

@@ -101,6 +101,12 @@ def partition_subject(value: TopicIdPartition) -> bytes:
     return _PARTITION.pack(value.topic_id.bytes, value.partition)
 
 
+def subject_partition_number(subject: bytes) -> int:
+    """The number of the partition that a subject begins with."""
+    number: int = _PARTITION.unpack_from(subject)[1]
+    return number
+
+
 def segment_subject(value: RemoteLogSegmentId) -> bytes:
     """What all keys about one segment begin with, after the kind."""
     return partition_subject(value.topic_id_partition) + value.id.bytes

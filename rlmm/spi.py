@@ -200,6 +200,14 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
+    def follow_topics(self, topic_ids: Iterable[UUID]) -> None:
+        """Follow all that is said of these topics, wherever they are hosted; does not wait.
+
+        For topics that were deleted: nobody hosts them any more, and which partitions they had is
+        known by their records alone. Holds until the next call; none ends it.
+        """
+
+    @abstractmethod
     def publish(self, event: Event) -> PublishResult:
         """Write an event, wait until it was applied here, and say whether it was accepted.
 
@@ -220,8 +228,13 @@ class RemoteLogMetadataManager(ABC):
         """Write tombstones for all that was said of a partition in DELETE_PARTITION_FINISHED.
 
         Its deletion's own records stay for ever: by them late copies are refused. Anyone may.
-        Does nothing in another state. RetriableError while records of its segments are left.
+        Does nothing in another state. RetriableError while records of its segments are left, but
+        for refused ones of segments that never were.
         """
+
+    @abstractmethod
+    def retire_policy(self, topic_id: UUID) -> None:
+        """Write a tombstone for the policy of a topic id of which nothing is stored any more."""
 
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
@@ -256,6 +269,14 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         """The partition's claims, lineage, log start, trims, leases; empty if nothing is known."""
+
+    @abstractmethod
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        """The partitions of a topic id of which anything is known, ascending; `topic` names them.
+
+        Whole where all metadata is followed, or `follow_topics` named the topic: RetriableError
+        until all that was followed so far was caught up with.
+        """
 
     @abstractmethod
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:

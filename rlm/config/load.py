@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
 from rlm.config.copying import CopyingConfig
+from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
@@ -59,6 +60,7 @@ class Config:
     metadata: MetadataConfig
     manager: ManagerConfig
     copying: CopyingConfig
+    deleting: DeletingConfig
     gateway: GatewayConfig
     gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
@@ -112,6 +114,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         copying=_parse(CopyingConfig, properties),
+        deleting=_parse(DeletingConfig, properties),
         gateway=_parse(GatewayConfig, properties),
         gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rlm.config.client_properties import PREFIX, ClientProperties
 from rlm.config.copying import CopyingConfig
+from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.section import Section
@@ -302,6 +303,7 @@ SECTIONS: tuple[type[Section], ...] = (
     MetadataConfig,
     ManagerConfig,
     CopyingConfig,
+    DeletingConfig,
     GatewayConfig,
     GatewayLimitsConfig,
     GatewayTlsConfig,

@@ -29,7 +29,7 @@ from rlmm.cache.keys import (
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
 from rlmm.cache.overlay import Overlay
 from rlmm.cache.partition_changes import PartitionChanges
-from rlmm.cache.partition_data import drop_partitions
+from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_index import (
     epoch_segments,
     epoch_size_bytes,
@@ -251,12 +251,19 @@ class MetadataCache:
             entries.sort(key=lambda each: each[:2])
         return [values.segment_record(entry) for _, _, entry in entries]
 
-    def is_known(self, topic_id_partition: TopicIdPartition) -> bool:
-        """Whether any record of a segment of this partition is left."""
+    def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:
+        """All segments of which any record is left, refused ones too, each with its subject."""
         partition = partition_subject(topic_id_partition)
         with self._store.read(Table.SEGMENTS) as reader:
-            rows = reader.ascending(Table.SEGMENTS, partition, after(partition))
-            return any(True for _ in rows)
+            for subject, data in reader.ascending(Table.SEGMENTS, partition, after(partition)):
+                yield subject, SegmentEntry.from_bytes(data)
+
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        """The partitions of a topic id that anything is known of, ascending."""
+        numbers = partition_numbers(self._store, topic_id.bytes)
+        return tuple(
+            TopicIdPartition(topic_id=topic_id, topic=topic, partition=number) for number in numbers
+        )
 
     def superseded_keys(
         self, topic_id_partition: TopicIdPartition, kind: RecordKind, before_offset: int

@@ -1,4 +1,4 @@
-"""What the cache holds of single metadata partitions, so that it can be dropped.
+"""What the cache holds of single partitions: of a topic, or of a metadata partition to drop.
 
 Every row but the cluster's begins with a partition subject, and that tells the metadata partition.
 """
@@ -11,7 +11,7 @@ from rlmm.cache.keys import NEWER_PREFIX, after, position_key
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
 from rlmm.cache.values import newer_record_from_bytes
 from rlmm.partitioner import subject_partition
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, subject_partition_number
 
 _BY_SUBJECT = tuple(table for table in Table if table not in (Table.CHECKPOINT, Table.CLUSTER))
 _LAST_KEY = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
@@ -42,10 +42,19 @@ def drop_partitions(
     store.write(batch)
 
 
-def _subjects(reader: StoreReader, table: Table) -> Iterator[bytes]:
-    """The user partitions that a table has rows of; each costs one seek."""
-    start = b""
-    while (found := next(reader.ascending(table, start, _LAST_KEY), None)) is not None:
+def partition_numbers(store: OrderedStore, topic_id: bytes) -> tuple[int, ...]:
+    """The partitions of a topic id that anything is known of, ascending; a few seeks for each."""
+    numbers: set[int] = set()
+    for table in _BY_SUBJECT:
+        with store.read(table) as reader:
+            numbers.update(map(subject_partition_number, _subjects(reader, table, topic_id)))
+    return tuple(sorted(numbers))
+
+
+def _subjects(reader: StoreReader, table: Table, topic_id: bytes = b"") -> Iterator[bytes]:
+    """The user partitions, of one topic id or of all, that a table has rows of; a seek for each."""
+    start, end = topic_id, after(topic_id) if topic_id else _LAST_KEY
+    while (found := next(reader.ascending(table, start, end), None)) is not None:
         subject = found[0][:PARTITION_SUBJECT_BYTES]
         yield subject
         start = after(subject)

@@ -22,6 +22,7 @@ from tests.metadata_builder import (
     ORDERS,
     claim,
     policy,
+    registration,
     segment_metadata,
     step,
 )
@@ -133,6 +134,48 @@ class MetadataAssignmentContract:
         refused = manager.publish(step(segment_metadata(partition=partition), DELETE_FINISHED))
 
         assert not refused.accepted
+
+    def test_topic_when_nobody_hosts_it_any_more_then_all_its_partitions_are_found(
+        self, open_manager: OpenManager
+    ) -> None:
+        """Scenario 76: what is stored of a deleted topic, wherever its metadata stands."""
+        writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
+        partitions = [replace(ORDERS, partition=number) for number in (0, 3, 4, 7, 300)]
+        writer.publish(claim(partition=partitions[0]))
+        for partition in partitions[1:]:
+            writer.publish(stored(partition))
+        manager.on_partition_leadership_changes([], [])
+        wait_until(lambda: not _finds(manager), 30.0, "only what is hosted is followed")
+
+        manager.follow_topics([ORDERS.topic_id])
+
+        wait_until(lambda: _finds(manager), 30.0, "everything is followed")
+        found = manager.partitions_of(ORDERS.topic_id, ORDERS.topic)
+        manager.follow_topics([])
+        wait_until(lambda: not _finds(manager), 30.0, "only what is hosted is followed")
+        assert list(found) == partitions
+
+    def test_policy_when_retired_then_is_known_no_longer(self, open_manager: OpenManager) -> None:
+        """Scenario 76."""
+        writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
+        writer.publish(policy())
+        assert writer.topic_policy(ORDERS.topic_id) is not None
+
+        writer.retire_policy(ORDERS.topic_id)
+
+        manager.publish(registration())
+        writer.publish(registration())
+        assert writer.topic_policies() == manager.topic_policies() == ()
+
+
+def _finds(manager: TopicBasedRemoteLogMetadataManager) -> bool:
+    """Whether it knows all there is of a topic."""
+    manager.publish(registration())  # a manager without a thread follows while it waits for this
+    try:
+        manager.partitions_of(ORDERS.topic_id, ORDERS.topic)
+    except RetriableError:
+        return False
+    return True
 
 
 def _count(manager: TopicBasedRemoteLogMetadataManager) -> int:

@@ -1,0 +1,119 @@
+"""What is to be done with what is stored of a deleted topic's partition, and by whom.
+
+    DELETE_PARTITION_MARKED (no copy begins any more) → claim → DELETE_PARTITION_STARTED
+    → every segment deleted → copies that were under way have ended, their objects deleted once more
+    → DELETE_PARTITION_FINISHED → records removed when no late one can come
+
+A copy that was under way may still write objects after its segment was deleted, up to its deadline.
+Nothing is finished before that, so that whatever it wrote is found by its record. A segment whose
+deletion became a dead letter keeps its partition in DELETE_PARTITION_STARTED until it is repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.policy.plan import DeleteSegment
+from rlm.policy.read_leases import lease_on
+from rlm.policy.view import Moment
+from rlmm.events import ProcessRole, RemotePartitionDeleteState
+from rlmm.spi import PartitionState, Registration, SegmentRecord
+from rsm.segment.metadata import SegmentState, Writer
+
+_MISSED_HEARTBEATS = 3
+_MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED
+_STARTED = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
+_FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+_DELETED = SegmentState.DELETE_SEGMENT_FINISHED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRemains:
+    """What the metadata knows of a deleted topic's partition, and who looks at it."""
+
+    state: PartitionState
+    segments: tuple[SegmentRecord, ...]
+    writer: Writer
+    moment: Moment
+    orphan_grace_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalPlan:
+    """What is to be done now, in this order; any part may be empty.
+
+    `sweeps` are deleted segments whose objects are deleted once more before `next_state`.
+    """
+
+    claims: bool = False
+    deletions: tuple[DeleteSegment, ...] = ()
+    sweeps: tuple[SegmentRecord, ...] = ()
+    next_state: RemotePartitionDeleteState | None = None
+    forgets: tuple[SegmentRecord, ...] = ()
+
+
+def plan_removal(remains: PartitionRemains) -> RemovalPlan:
+    """The next steps; none while something has to be waited for."""
+    deletion = remains.state.deletion
+    if deletion is None:
+        return RemovalPlan(next_state=_MARKED)
+    if deletion is _FINISHED:
+        return RemovalPlan(forgets=_forgettable(remains))
+    if deletion is _MARKED:
+        return RemovalPlan(claims=_is_foreign(remains), next_state=_STARTED)
+    left = [record for record in remains.segments if record.metadata.state is not _DELETED]
+    if left:
+        return RemovalPlan(claims=_is_foreign(remains), deletions=_deletions(remains, left))
+    unfinished = [record for record in remains.segments if never_finished(record)]
+    if any(remains.moment.broker_ms <= record.copy_deadline_ms for record in unfinished):
+        return RemovalPlan()
+    return RemovalPlan(sweeps=tuple(unfinished), next_state=_FINISHED)
+
+
+def removed_by(
+    topic_id: UUID, registrations: Iterable[Registration], *, own_id: int, broker_ms: int
+) -> int:
+    """The broker whose manager removes a topic: each live manager comes to the same answer.
+
+    Where two differ for a moment, both may be at it: every step is accepted once, by its owner.
+    """
+    live = {
+        each.process.broker_id
+        for each in registrations
+        if each.process.role is ProcessRole.MANAGER
+        and broker_ms - each.heartbeat_ms < _MISSED_HEARTBEATS * each.process.heartbeat_interval_ms
+    }
+    ids = sorted(live | {own_id})
+    return ids[topic_id.int % len(ids)]
+
+
+def never_finished(record: SegmentRecord) -> bool:
+    """Whether a segment's copy did not end, so that its writer may still be at it."""
+    return any(stored.length_bytes is None for stored in record.metadata.objects)
+
+
+def _is_foreign(remains: PartitionRemains) -> bool:
+    return remains.state.owner != remains.writer
+
+
+def _deletions(
+    remains: PartitionRemains, left: Iterable[SegmentRecord]
+) -> tuple[DeleteSegment, ...]:
+    """All but what a repair job was given, and what somebody reads."""
+    leases = remains.state.leases_held(remains.moment.broker_ms)
+    return tuple(
+        DeleteSegment(record=record, reason="topic deleted")
+        for record in left
+        if not record.dead_lettered and lease_on(leases, record.metadata.offsets) is None
+    )
+
+
+def _forgettable(remains: PartitionRemains) -> tuple[SegmentRecord, ...]:
+    return tuple(
+        record
+        for record in remains.segments
+        if remains.moment.broker_ms
+        > max(record.copy_deadline_ms, record.changed_ms) + remains.orphan_grace_ms
+    )

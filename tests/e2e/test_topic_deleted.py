@@ -1,0 +1,41 @@
+"""A tiered topic is deleted, and another one of its name is made."""
+
+from __future__ import annotations
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.tiered_log import TieredLog
+from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
+
+_DEADLINE_S = 30.0
+
+
+def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_stays(
+    kafka: KafkaCluster, host: BrokerHost, log: TieredLog, topic_name: str
+) -> None:
+    """Scenarios 38, 76: objects, records and the policy of the old id; nothing of the new one."""
+    host.set(
+        **{
+            "remote.copy.attempt.timeout.ms": "2000",
+            "remote.orphan.grace.ms": "0",
+            "remote.topic.deletion.grace.ms": "1000",
+        }
+    )
+    log.produce(2)
+    with host.metadata() as metadata, host.running():
+        host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
+        log.wait_tiered(metadata)
+        old_id, old_keys = log.partition.topic_id, log.object_keys()
+        admin = admin_client(kafka.bootstrap_servers)
+        admin.delete_topics([topic_name])[topic_name].result(10.0)
+        wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has let go of it")
+        anew = TieredLog.create(kafka, topic_name, host.store)
+        anew.produce(2)
+
+        host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
+
+        anew.wait_tiered(metadata)
+        wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
+        assert not old_keys & log.object_keys()
+        assert len(anew.finished(metadata)) >= 2
+        assert host.readiness()[0] == 200
