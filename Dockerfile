@@ -25,7 +25,7 @@ RUN make build/stamps/jars && rm -rf ~/.m2
 RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
 
 COPY --chown=rlm:rlm tests/clients/go tests/clients/go/
-RUN make build/stamps/reader-go && go clean -cache -modcache
+RUN make build/stamps/reader-go build/stamps/versitygw && go clean -cache -modcache
 
 COPY --chown=rlm:rlm . .
 RUN make setup

@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long fuzz demo bench bench-gateway bench-metadata proto docs \
-	lock clean static downloads reader-if-possible
+	lock clean static downloads s3-server-if-possible reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,6 +12,7 @@ KAFKA := build/kafka
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
+VERSITYGW_VERSION = v1.8.0
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
@@ -30,7 +31,7 @@ setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients
 check: setup static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
 
-test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering) static ## The static checks and every test
+test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw) static ## The static checks and every test
 	$(PYTEST) -q tests
 
 test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
@@ -62,7 +63,7 @@ docs: setup ## Generate docs/config.md and docs/metrics.md from the code
 
 lock: setup ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) -o requirements.txt pyproject.toml
-	$(PIP_COMPILE) --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(PIP_COMPILE) --extra dev --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
 
 clean: ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info
@@ -105,6 +106,14 @@ $(STAMPS)/reader-java: tests/clients/java/Reader.java $(STAMPS)/jars
 	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $<
 	@mkdir -p $(@D) && touch $@
 
+# An S3 server, for the tests of that store and its benchmark.
+$(STAMPS)/versitygw:
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@echo "Building versitygw, an S3 server"
+	@GOBIN=$(CURDIR)/build/versitygw go install \
+		github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	@mkdir -p $(@D) && touch $@
+
 # A peer of the gateway: Kafka's own tiering with the store that Kafka's tests use.
 $(STAMPS)/kafka-tiering: tests/services/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
@@ -116,10 +125,14 @@ $(STAMPS)/kafka-tiering: tests/services/pom.xml
 
 # Downloads from several registries: side by side they take as long as the slowest one.
 downloads:
-	@$(MAKE) --no-print-directory -j3 $(STAMPS)/venv $(STAMPS)/jars reader-if-possible
+	@$(MAKE) --no-print-directory -j4 $(STAMPS)/venv $(STAMPS)/jars reader-if-possible \
+		s3-server-if-possible
 
 reader-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/reader-go || echo "Only the full test run needs that."
+
+s3-server-if-possible:
+	@$(MAKE) --no-print-directory $(STAMPS)/versitygw || echo "Only the full test run needs that."
 
 $(STAMPS)/kafka: tests/services/pom.xml requirements-dev.txt pyproject.toml
 	@$(MAKE) --no-print-directory downloads

@@ -84,7 +84,7 @@ class BrokerManager:
         self._reports: tuple[PartitionReport, ...] = ()
         self._lock = Lock()
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
-        self._store = self._periodic("store", self._work.check_store, pace.cycle_interval_ms)
+        self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._all = (self._store, self._cycle, self._removal, self._heartbeat)
@@ -141,6 +141,15 @@ class BrokerManager:
         with self._lock:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)
+
+    def _check_store(self) -> None:
+        accessible = self._metrics.bucket_accessible.labels("store")
+        try:
+            self._work.check_store()
+        except TieredStorageError:
+            accessible.set(0)
+            raise
+        accessible.set(1)
 
     def _beat(self) -> None:
         self._require_ready()

@@ -134,6 +134,11 @@ class Metrics:
             "Requests to the store; result is ok or the error's class.",
             ("operation", "result"),
         )
+        self.bucket_accessible = self._gauge(
+            "rlm_bucket_accessible",
+            "1 if the store could be used as it is configured when last tried, else 0.",
+            ("task",),  # so that only who tries shows it
+        )
 
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(

@@ -32,7 +32,7 @@ from rlm.config.sections import (
     keys_of,
     known_keys,
 )
-from rlm.config.storage import BACKEND_KEY, FILESYSTEM_ROOT_KEY, StorageConfig
+from rlm.config.storage import FILESYSTEM_ROOT_KEY, STORE_KEYS, StorageConfig
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
@@ -145,7 +145,7 @@ def client_command_config(
 def _command_config(properties: Properties, check_client: ClientCheck) -> CommandConfig:
     _refuse_unknown_keys(properties)
     _check_client(properties, check_client)
-    has_store = any(properties.get(key) for key in (BACKEND_KEY, FILESYSTEM_ROOT_KEY))
+    has_store = any(properties.get(key) for key in STORE_KEYS)
     return CommandConfig(
         cluster=_parse(ClusterConfig, properties),
         storage=_parse(StorageConfig, properties) if has_store else None,

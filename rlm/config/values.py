@@ -19,6 +19,7 @@ _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
+_HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -37,6 +38,7 @@ class Backend(Enum):
     """The stores that segments can be kept in."""
 
     FILESYSTEM = "filesystem"
+    S3 = "s3"
 
 
 class CopyVerification(Enum):
@@ -140,6 +142,12 @@ def _check_key_prefix(value: str) -> str:
     return value
 
 
+def _check_http_address(value: str) -> str:
+    if _HTTP_ADDRESS.fullmatch(value) is None:
+        raise ValueError("http://host[:port] or https://host[:port]")
+    return value
+
+
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -157,6 +165,7 @@ Directory = Annotated[Path, BeforeValidator(_parse_directory)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]
 KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+HttpAddress = Annotated[str, AfterValidator(_check_http_address)]
 SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
 DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
 IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]

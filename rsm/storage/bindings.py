@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rsm.segment.errors import InvalidConfigError
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.s3.settings import S3Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +18,7 @@ class FilesystemSettings:
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
-StoreSettings = FilesystemSettings
+StoreSettings = FilesystemSettings | S3Settings
 """What tells a store and how to reach it."""
 
 
@@ -26,7 +28,32 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
     Raises InvalidConfigError for what the binding finds wrong at once (a root that is not there,
     an SDK that is not installed), RetriableError.
     """
-    # Lazily: only the chosen binding's dependencies are needed.
+    match settings:
+        case FilesystemSettings():
+            return _open_filesystem(settings)
+        case S3Settings():
+            return _open_s3(settings)
+
+
+# Lazily, all of them: only the chosen binding's dependencies are needed.
+
+
+def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:
     from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
 
     return FilesystemChunkStorage(settings.root)
+
+
+def _open_s3(settings: S3Settings) -> ChunkStorage:
+    try:
+        from rsm.storage.s3.bucket import S3Bucket  # noqa: PLC0415
+        from rsm.storage.s3.storage import S3ChunkStorage  # noqa: PLC0415
+    except ImportError as error:
+        raise _not_installed("s3") from error
+    return S3ChunkStorage(S3Bucket(settings))
+
+
+def _not_installed(extra: str) -> InvalidConfigError:
+    return InvalidConfigError(
+        "this store's client is not installed", install=f"pip install 'kafka-rlm[{extra}]'"
+    )

@@ -1,0 +1,1 @@
+"""ChunkStorage in a bucket of Amazon S3, or of a store that speaks its protocol."""

@@ -1,0 +1,128 @@
+"""What a caller can do about an error of S3 or of its SDK.
+
+Rights, credentials, clocks and buckets are mended outside, and a retry then succeeds: such errors
+are retriable, and say what to mend. Only what no retry heals is a matter of the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    SSOError,
+    TokenRetrievalError,
+)
+
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+
+_CREDENTIALS = "the store does not take these credentials: expired, or not its own"
+_PERMISSION = "the store denies this: a permission is missing"
+
+_RETRIABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "NoSuchBucket": "no such bucket",
+        "AccessDenied": _PERMISSION,
+        "AllAccessDisabled": _PERMISSION,
+        "AccountProblem": _PERMISSION,
+        "403": _PERMISSION,
+        "ExpiredToken": _CREDENTIALS,
+        "ExpiredTokenException": _CREDENTIALS,
+        "TokenRefreshRequired": _CREDENTIALS,
+        "InvalidToken": _CREDENTIALS,
+        "InvalidAccessKeyId": _CREDENTIALS,
+        "InvalidClientTokenId": _CREDENTIALS,
+        "SignatureDoesNotMatch": _CREDENTIALS,
+        "XAdminUserNotFound": _CREDENTIALS,  # versitygw's word
+        "RequestTimeTooSkewed": "this host's clock and the store's are too far apart",
+        "RequestExpired": "this host's clock and the store's are too far apart",
+        "SlowDown": "the store asks for fewer requests",
+        "RequestLimitExceeded": "the store asks for fewer requests",
+        "BadDigest": "bytes changed on their way to the store",
+        "XAmzContentChecksumMismatch": "bytes changed on their way to the store",
+    }
+)
+
+_CONFIGURATION: Mapping[str, str] = MappingProxyType(
+    {
+        "PermanentRedirect": "the bucket is in another region, or behind another endpoint",
+        "AuthorizationHeaderMalformed": "the bucket is in another region",
+        "IllegalLocationConstraintException": "the bucket is in another region",
+        "InvalidBucketName": "not the name of a bucket",
+        "InvalidStorageClass": "the store has no such storage class",
+        "KMS.NotFoundException": "the store has no such encryption key",
+    }
+)
+
+_STALE_CREDENTIALS = frozenset(code for code, text in _RETRIABLE.items() if text is _CREDENTIALS)
+
+_NO_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    TokenRetrievalError,
+    SSOError,
+)
+
+
+def code_of(error: ClientError) -> str:
+    """S3's word for what went wrong; of answers without a body, the HTTP status."""
+    code: str = error.response["Error"].get("Code", "")
+    return code
+
+
+def was_repeated(error: ClientError) -> bool:
+    """Whether the SDK had sent the request before, so that an earlier one may have been done."""
+    attempts: int = error.response["ResponseMetadata"].get("RetryAttempts", 0)
+    return attempts > 0
+
+
+def is_about_credentials(error: Exception) -> bool:
+    """Whether new credentials may heal it."""
+    if isinstance(error, ClientError):
+        return code_of(error) in _STALE_CREDENTIALS
+    return isinstance(error, _NO_CREDENTIALS)
+
+
+def store_error(error: ClientError | BotoCoreError, **context: object) -> TieredStorageError:
+    """Our error for the SDK's; the caller chains it. `context` says what it happened to."""
+    if isinstance(error, ClientError):
+        return _answered(error, context)
+    if isinstance(error, _NO_CREDENTIALS):
+        return RetriableError(
+            "no credentials for the store were found", reason=_one_line(error), **context
+        )
+    if isinstance(error, ParamValidationError):
+        return InvalidConfigError(
+            "the store cannot be asked this", reason=_one_line(error), **context
+        )
+    return RetriableError("the store was not reached", reason=_one_line(error), **context)
+
+
+def _answered(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
+    code = code_of(error)
+    if code in {"NoSuchKey", "NoSuchUpload"}:
+        return NotFoundError("no such chunk", **context)
+    if code == "PreconditionFailed":
+        return AlreadyExistsError("the chunk is there already", **context)
+    if code in _CONFIGURATION:
+        return InvalidConfigError(_CONFIGURATION[code], error=code, **context)
+    message = _RETRIABLE.get(code, "the store failed")
+    reason = error.response["Error"].get("Message", "")
+    return RetriableError(message, error=code, reason=reason, **context)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,96 @@
+"""One multipart upload: begun, given parts in any order by any threads, and ended or aborted.
+
+A process that is killed leaves the upload in the bucket, invisible; a lifecycle rule of the bucket
+(AbortIncompleteMultipartUpload) removes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from crc32c import crc32c
+
+from rsm.segment.errors import NotFoundError, TieredStorageError, UnsupportedError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.parts import spell_crc32c
+
+_MAX_PARTS = 10_000
+_CHECKSUM = "ChecksumCRC32C"
+_OF_THE_WHOLE = "FULL_OBJECT"  # else the store keeps a checksum of the parts' checksums
+
+_log = logging.getLogger(__name__)
+
+
+class MultipartUpload:
+    """Made by `multipart_upload`. Part numbers begin at 1. Thread-safe."""
+
+    def __init__(self, bucket: S3Bucket, name: str, upload_id: str) -> None:
+        self._bucket = bucket
+        self._target = {"Key": name, "UploadId": upload_id}
+        self._parts: dict[int, Mapping[str, object]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, number: int, content: bytes | bytearray) -> None:
+        """Send one part; the store compares its CRC32C."""
+        checksum = {_CHECKSUM: spell_crc32c(crc32c(content))}
+        answer = self._part(number, "upload_part", Body=content, **checksum)
+        self._keep(number, {"ETag": answer["ETag"], **checksum})
+
+    def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> None:
+        """Have the store copy a part of another object, which must still be the one of `etag`."""
+        answer = self._part(
+            number,
+            "upload_part_copy",
+            CopySource={"Bucket": self._bucket.settings.bucket, "Key": source},
+            CopySourceRange=positions.to_http(),
+            CopySourceIfMatch=etag,
+        )
+        part = answer["CopyPartResult"]
+        self._keep(number, {key: part[key] for key in ("ETag", _CHECKSUM) if key in part})
+
+    def complete(self, **conditions: object) -> None:
+        """Make the object of all parts. Raises the SDK's ClientError, for callers that know it."""
+        parts = [{"PartNumber": number, **self._parts[number]} for number in sorted(self._parts)]
+        self._bucket.call(
+            "complete_multipart_upload",
+            **self._target,
+            MultipartUpload={"Parts": parts},
+            ChecksumType=_OF_THE_WHOLE,
+            **conditions,
+        )
+
+    def abort(self) -> None:
+        """Give the parts up. What can't be aborted now is logged."""
+        try:
+            self._bucket.ask("abort_multipart_upload", **self._target)
+        except NotFoundError:
+            return  # it was completed, and the answer lost
+        except TieredStorageError as error:
+            _log.warning("a multipart upload is left error=%s", error)
+
+    def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
+        if number > _MAX_PARTS:
+            raise UnsupportedError("an object of too many parts", name=self._target["Key"])
+        return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
+
+    def _keep(self, number: int, part: Mapping[str, object]) -> None:
+        with self._lock:
+            self._parts[number] = part
+
+
+@contextmanager
+def multipart_upload(bucket: S3Bucket, name: str, **look: object) -> Iterator[MultipartUpload]:
+    """A new upload, aborted if the block fails; the block completes it."""
+    checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": _OF_THE_WHOLE}
+    answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
+    upload = MultipartUpload(bucket, name, answer["UploadId"])
+    try:
+        yield upload
+    except BaseException:
+        upload.abort()
+        raise

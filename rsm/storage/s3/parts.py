@@ -1,0 +1,80 @@
+"""A source of bytes in parts of a chosen length, read once; and how S3 spells a CRC32C."""
+
+from __future__ import annotations
+
+import base64
+
+from crc32c import crc32c
+
+from rsm.segment.errors import CorruptError
+from rsm.segment.local_segment import ContentSource
+
+
+class PartReader:
+    """One pass over `source`; `checksum` is the CRC32C of what was read so far."""
+
+    def __init__(self, source: ContentSource, name: str) -> None:
+        self._views = source.chunks()
+        self._rest = memoryview(b"")
+        self._name = name
+        self._length_bytes = source.length_bytes
+        self._read_bytes = 0
+        self.checksum = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """How much of the announced length is still to come."""
+        return self._length_bytes - self._read_bytes
+
+    def read(self, length_bytes: int) -> bytearray:
+        """The next so many bytes, at most `left_bytes`.
+
+        With the last ones the source is read to its end. Raises what the source raises, and
+        CorruptError if it ends earlier or later than it announced.
+        """
+        content = bytearray(length_bytes)
+        filled = 0
+        while filled < length_bytes:
+            piece = self._piece(length_bytes - filled)
+            content[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        self._read_bytes += length_bytes
+        self.checksum = crc32c(content, self.checksum)
+        if not self.left_bytes:
+            self._require_end()
+        return content
+
+    def _piece(self, most_bytes: int) -> memoryview:
+        while not self._rest:
+            view = next(self._views, None)
+            if view is None:
+                raise self._other_length()
+            self._rest = memoryview(view).cast("B")
+        piece, self._rest = self._rest[:most_bytes], self._rest[most_bytes:]
+        return piece
+
+    def _require_end(self) -> None:
+        """A source may find out only now that its content must not be kept."""
+        if self._rest or any(len(view) for view in self._views):
+            raise self._other_length()
+
+    def _other_length(self) -> CorruptError:
+        return CorruptError(
+            "a source yielded another length than it announced",
+            name=self._name,
+            announced_bytes=self._length_bytes,
+        )
+
+
+def spell_crc32c(checksum: int) -> str:
+    """As S3 spells it: four bytes, the highest first, in base64."""
+    return base64.b64encode(checksum.to_bytes(4, "big")).decode()
+
+
+def parse_crc32c(text: str) -> int | None:
+    """The checksum, or None for what is none of a whole object."""
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return int.from_bytes(decoded, "big") if len(decoded) == 4 else None

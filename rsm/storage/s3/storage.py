@@ -1,0 +1,256 @@
+"""ChunkStorage in a bucket: a chunk is an object, its name the key.
+
+Objects can't be appended to or cut. An object is believed to be absent only when the store says so
+of the key: a HEAD request answers 404 for a bucket that is gone too, and is then asked again in a
+way that tells the difference. Deleting needs the right to delete and to look, listing and the
+check of access the right to list.
+
+Memory: that of rsm.storage.s3.upload, the range that is read, a page of 1000 names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.names import check_name
+from rsm.storage.s3.attributes import decode_attributes
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.concat import JoinedObject, send_joined
+from rsm.storage.s3.errors import code_of, store_error
+from rsm.storage.s3.multipart import multipart_upload
+from rsm.storage.s3.parts import parse_crc32c
+from rsm.storage.s3.upload import S3Uploads
+
+_CAPABILITIES = Capabilities(
+    append=False, truncate=False, concat=True, native_attributes=True, stored_checksum=True
+)
+_MAX_NAME_BYTES = 1024
+_DELETE_AT_ONCE = 1000
+_READ_BYTES = 1 << 20
+
+
+class S3ChunkStorage(ChunkStorage):
+    """Chunks in the bucket of `settings`, which is not asked anything yet.
+
+    A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its steps, and
+    the pauses between them, which grow to 20 s.
+    """
+
+    def __init__(self, bucket: S3Bucket) -> None:
+        self._bucket = bucket
+        self._uploads = S3Uploads(bucket)
+        self._read_timeout_s = bucket.settings.attempt_timeout_ms / 1000
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        _check_key(name)
+        return self._uploads.create(name, source, attributes or {})
+
+    def create(self, name: str) -> None:
+        _check_key(name)
+        self._uploads.create(name, _Empty(), {})
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        raise _unchangeable(name)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        raise _unchangeable(name)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        if target in sources or len(set(sources)) != len(sources):
+            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        objects = [self._joined(name) for name in (target, *sources)]
+        attributes = decode_attributes(objects[0].metadata, name=target)
+        look = self._uploads.look(attributes)
+        with multipart_upload(self._bucket, target, **look) as upload:
+            send_joined(upload, objects, self.read_range)
+            try:
+                upload.complete()
+            except ClientError as error:
+                raise self._error(error, target) from error
+        for outcome in self.delete_many(sources):
+            if outcome.error is not None:
+                raise outcome.error
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._head(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def info(self, name: str) -> ChunkInfo:
+        found = self._head(name)
+        return ChunkInfo(
+            name=name,
+            length_bytes=found["ContentLength"],
+            last_modified_ms=int(found["LastModified"].timestamp() * 1000),
+            crc32c=parse_crc32c(found.get("ChecksumCRC32C", "")),
+            attributes=decode_attributes(found.get("Metadata", {}), name=name),
+        )
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        _check_key(name)
+        if not len(positions):
+            self._head(name)
+            return b""
+        try:
+            answer = self._bucket.call("get_object", Key=name, Range=positions.to_http())
+        except ClientError as error:
+            if code_of(error) in {"InvalidRange", "416"}:
+                return b""
+            raise self._error(error, name) from error
+        return self._body(answer, name, positions)
+
+    def delete(self, name: str) -> None:
+        self._head(name)
+        self._bucket.ask("delete_object", Key=name)
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        errors: dict[str, TieredStorageError] = {}
+        keys = []
+        for name in dict.fromkeys(names):
+            try:
+                _check_key(name)
+            except InvalidConfigError as error:
+                errors[name] = error
+            else:
+                keys.append(name)
+        for first in range(0, len(keys), _DELETE_AT_ONCE):
+            errors |= self._delete_some(keys[first : first + _DELETE_AT_ONCE])
+        return tuple(DeleteOutcome(name=name, error=errors.get(name)) for name in names)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        page = {"Prefix": prefix, "StartAfter": after}
+        while True:
+            answer = self._bucket.ask("list_objects_v2", **page)
+            for found in answer.get("Contents", ()):
+                if _is_chunk(found["Key"]):
+                    yield ChunkInfo(
+                        name=found["Key"],
+                        length_bytes=found["Size"],
+                        last_modified_ms=int(found["LastModified"].timestamp() * 1000),
+                    )
+            if not answer.get("IsTruncated"):
+                return
+            page["ContinuationToken"] = answer["NextContinuationToken"]
+
+    def check_access(self) -> None:
+        # Not HeadBucket: its answer has no body that would say what is wrong.
+        self._bucket.ask("list_objects_v2", MaxKeys=1)
+
+    def close(self) -> None:
+        self._uploads.close()
+        self._bucket.close()
+
+    def _head(self, name: str) -> Mapping[str, Any]:
+        _check_key(name)
+        try:
+            return self._bucket.call("head_object", Key=name, ChecksumMode="ENABLED")
+        except ClientError as error:
+            if code_of(error) not in {"404", "NoSuchKey"}:
+                raise self._error(error, name) from error
+        # This answer has a body, that tells a missing key from a missing bucket.
+        self._bucket.ask("get_object", Key=name, Range="bytes=0-0")["Body"].close()
+        return self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
+
+    def _joined(self, name: str) -> JoinedObject:
+        found = self._head(name)
+        return JoinedObject(
+            name=name,
+            length_bytes=found["ContentLength"],
+            etag=found["ETag"],
+            metadata=found.get("Metadata", {}),
+        )
+
+    def _body(self, answer: Mapping[str, Any], name: str, positions: ByteRange) -> bytes:
+        length_bytes: int = answer["ContentLength"]
+        first = f"bytes {positions.start_position}-"
+        if length_bytes > len(positions) or not answer.get("ContentRange", "").startswith(first):
+            answer["Body"].close()
+            raise CorruptError(
+                "the store answered another range than it was asked for",
+                name=name,
+                wanted=positions,
+                found=answer.get("ContentRange"),
+            )
+        deadline_s = time.monotonic() + self._read_timeout_s
+        pieces = []
+        try:
+            while piece := answer["Body"].read(_READ_BYTES):
+                pieces.append(piece)
+                if time.monotonic() > deadline_s:
+                    answer["Body"].close()
+                    raise RetriableError("the store answers too slowly", name=name)
+        except BotoCoreError as error:
+            raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _delete_some(self, names: Sequence[str]) -> dict[str, TieredStorageError]:
+        """Errors by name; one of the whole request is one of each name."""
+        request = {"Objects": [{"Key": name} for name in names], "Quiet": True}
+        try:
+            answer = self._bucket.ask("delete_objects", Delete=request)
+        except TieredStorageError as error:
+            return dict.fromkeys(names, error)
+        return {
+            found["Key"]: self._error(ClientError({"Error": found}, "DeleteObjects"), found["Key"])
+            for found in answer.get("Errors", ())
+            if found.get("Code") != "NoSuchKey"
+        }
+
+    def _error(self, error: ClientError, name: str) -> TieredStorageError:
+        return store_error(error, name=name, bucket=self._bucket.settings.bucket)
+
+
+class _Empty:
+    """No bytes."""
+
+    length_bytes = 0
+
+    def chunks(self) -> Iterator[memoryview]:
+        return iter(())
+
+
+def _check_key(name: str) -> None:
+    check_name(name)
+    if len(name.encode()) > _MAX_NAME_BYTES:
+        raise InvalidConfigError("a name is too long for the store", name=name)
+
+
+def _is_chunk(key: str) -> bool:
+    """Whether the key may be a chunk's: other tools leave names that end in a slash."""
+    try:
+        check_name(key)
+    except InvalidConfigError:
+        return False
+    return True
+
+
+def _unchangeable(name: str) -> UnsupportedError:
+    _check_key(name)
+    return UnsupportedError("objects cannot be changed in place", name=name)

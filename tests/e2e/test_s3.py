@@ -1,0 +1,83 @@
+"""A topic is tiered to S3 by the processes as a user starts them, and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.plain_consumer import read_all
+from tests.e2e.tiered_log import TieredLog
+from tests.services.ports import free_ports
+from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server, credentials_environment
+from tests.services.waiting import wait_until
+
+BUCKET = "segments"
+_DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[S3Server]:
+    with S3Server(tmp_path / "s3") as server:
+        server.create_bucket(BUCKET)
+        yield server
+
+
+@pytest.fixture
+def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that processes find their credentials in, and nowhere else; it is not there."""
+    for name, value in credentials_environment().items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    path = tmp_path / "credentials"
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
+    return path
+
+
+def _write_credentials(path: Path, secret: str) -> None:
+    path.write_text(
+        f"[default]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {secret}\n"
+    )
+
+
+def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_topic(
+    host: BrokerHost, log: TieredLog, server: S3Server, credentials: Path
+) -> None:
+    """Scenarios 97 and 116: one clear error, nothing trimmed, and no restart needed."""
+    (port,) = free_ports(1)
+    host.set(
+        **{
+            "gateway.listener": f"127.0.0.1:{port}",
+            "rsm.config.storage.backend": "s3",
+            "rsm.config.storage.s3.bucket.name": BUCKET,
+            "rsm.config.storage.s3.endpoint.url": server.url,
+            "rsm.config.storage.s3.path.style.access.enabled": "true",
+        }
+    )
+    _write_credentials(credentials, "expired")
+    with host.metadata() as metadata:
+        log.set_policy(metadata)
+        log.produce(3)
+        end_offset = log.base_offsets()[-1]
+        with host.running():
+            reasons = wait_until(lambda: _reasons(host, "credentials"), _DEADLINE_S, "it is told")
+            assert len(reasons) == 1
+            assert host.metrics("rlm_bucket_accessible") == {"manager": 0.0}
+            assert log.local_start_offset() == 0
+
+            _write_credentials(credentials, SECRET_KEY)
+
+            host.wait_ready()
+            assert host.metrics("rlm_bucket_accessible") == {"manager": 1.0}
+            log.wait_tiered(metadata)
+            assert log.local_start_offset() > 0
+            assert read_all(f"127.0.0.1:{port}", log.topic)[: end_offset + 1] == list(
+                range(end_offset + 1)
+            )
+
+
+def _reasons(host: BrokerHost, word: str) -> list[str]:
+    return [reason for reason in host.readiness()[1] if word in reason]

@@ -1,0 +1,36 @@
+"""Servers that stores are on, one each for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rsm.storage.s3.settings import S3Settings
+from tests.services.s3 import S3Server, credentials_environment
+
+BUCKET = "segments"
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+        server.create_bucket(BUCKET)
+        yield server
+
+
+@pytest.fixture
+def s3_settings(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Settings:
+    """The server's bucket, in parts as small as S3 has them, with short patience.
+
+    The credentials that the server takes are where the SDK looks for them.
+    """
+    for name, value in credentials_environment().items():
+        monkeypatch.setenv(name, value)
+    return S3Settings(
+        bucket=BUCKET,
+        endpoint_url=s3_server.url,
+        path_style=True,
+        part_bytes=5 << 20,
+        attempt_timeout_ms=5_000,
+    )

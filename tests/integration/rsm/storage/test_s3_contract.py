@@ -1,0 +1,38 @@
+"""The contracts of all chunk storages, of the binding for S3 on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.settings import S3Settings
+from rsm.storage.s3.storage import S3ChunkStorage
+from tests.contract.chunk_change_contract import ChunkChangeContract
+from tests.contract.chunk_creation_contract import ChunkCreationContract
+
+
+@pytest.fixture(scope="module")
+def shared() -> list[S3ChunkStorage]:
+    """The one storage of this module's tests, as soon as one has opened it: a client takes long."""
+    return []
+
+
+@pytest.fixture
+def storage(s3_settings: S3Settings, shared: list[S3ChunkStorage]) -> Iterator[S3ChunkStorage]:
+    """An empty bucket; what a test leaves is removed, and no upload may be left open."""
+    if not shared:
+        shared.append(S3ChunkStorage(S3Bucket(s3_settings)))
+    (storage,) = shared
+    yield storage
+    storage.delete_many([info.name for info in storage.list("")])
+    assert "Uploads" not in storage._bucket.ask("list_multipart_uploads")
+
+
+class TestS3ChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestS3ChunkChange(ChunkChangeContract):
+    pass

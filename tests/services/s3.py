@@ -1,0 +1,96 @@
+"""A real S3 server on this machine: versitygw over a directory.
+
+`make setup` builds it. Buckets are made by whoever uses them; keys `a` and `a/b` don't go together.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import boto3
+
+from tests.services.ports import free_ports
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
+_REGION = "us-east-1"
+ACCESS_KEY = "access-key"
+SECRET_KEY = "secret-key-of-tests"  # noqa: S105 - of a server that only tests reach
+
+
+class S3Server:
+    """Runs within its `with` block; may be stopped and started again. Not thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        """Objects are kept below `directory`, which is made."""
+        self._data = directory / "buckets"
+        self._data.mkdir(parents=True)
+        self._directory = directory
+        (self._port,) = free_ports(1)
+        self._process: ServiceProcess | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens on 127.0.0.1."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """The endpoint; requests are of path style."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Return when it answers."""
+        command = [str(_PROGRAM), "--port", f"127.0.0.1:{self._port}", "--region", _REGION]
+        self._process = ServiceProcess(
+            [*command, "--keep-alive", "--quiet", "posix", str(self._data)],
+            log_path=self._directory / "versitygw.log",
+            environment={"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
+        )
+        wait_until(self._listens, 20.0, self._process.log_tail)
+
+    def stop(self) -> None:
+        """End it, with nothing lost."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process = None
+
+    def create_bucket(self, name: str) -> None:
+        """Make an empty bucket, by a client of its own."""
+        session = boto3.session.Session(
+            aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY, region_name=_REGION
+        )
+        session.client("s3", endpoint_url=self.url).create_bucket(Bucket=name)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self._port)) == 0
+
+
+def credentials_environment() -> dict[str, str]:
+    """What the SDK's default chain finds the credentials in, and nothing of this machine's own."""
+    return {
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "AWS_DEFAULT_REGION": _REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }

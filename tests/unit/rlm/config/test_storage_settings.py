@@ -1,0 +1,115 @@
+"""The keys of stores: what each backend requires, and what its binding is handed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlm.config.load import load_command_config
+from rlm.config.storage import StorageConfig
+from rsm.segment.errors import InvalidConfigError
+from rsm.storage.bindings import FilesystemSettings
+from rsm.storage.faulty import FaultPlan
+from rsm.storage.rehearsal import RehearsalSettings
+from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
+
+S3 = {"backend": "s3", "s3.bucket.name": "segments"}
+
+
+def load(directory: Path, **settings: str) -> StorageConfig:
+    lines = [f"rsm.config.storage.{key}={value}" for key, value in settings.items()]
+    path = directory / "rlm.properties"
+    path.write_text("\n".join(["bootstrap.servers=a:1", *lines]))
+    return load_command_config(path).required_storage()
+
+
+def test_store_when_it_is_a_directory_then_its_root_is_handed_on(tmp_path: Path) -> None:
+    config = load(tmp_path, **{"filesystem.root": "/store"})
+
+    assert config.store() == FilesystemSettings(root=Path("/store"))
+    assert config.rehearsal() == RehearsalSettings()
+
+
+def test_store_when_it_is_s3_then_only_the_bucket_is_required(tmp_path: Path) -> None:
+    assert load(tmp_path, **S3).store() == S3Settings(bucket="segments")
+
+
+def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        **S3,
+        **{
+            "s3.endpoint.url": "http://127.0.0.1:7070",
+            "s3.region": "eu-north-1",
+            "s3.path.style.access.enabled": "true",
+            "s3.storage.class": "STANDARD_IA",
+            "s3.server.side.encryption": "aws:kms",
+            "s3.kms.key.id": "alias/key",
+            "s3.multipart.upload.part.size": "5242880",
+            "s3.upload.memory.bytes": "10485760",
+            "s3.api.call.attempt.timeout": "1000",
+            "s3.max.attempts": "5",
+        },
+    )
+
+    assert config.store() == S3Settings(
+        bucket="segments",
+        endpoint_url="http://127.0.0.1:7070",
+        region="eu-north-1",
+        path_style=True,
+        storage_class="STANDARD_IA",
+        encryption=ServerSideEncryption.SSE_KMS,
+        kms_key_id="alias/key",
+        part_bytes=5_242_880,
+        upload_memory_bytes=10_485_760,
+        attempt_timeout_ms=1_000,
+        max_attempts=5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        ("filesystem.root", {"backend": "filesystem"}),
+        ("s3.bucket.name", {"backend": "s3"}),
+        ("s3.bucket.name", {"backend": "s3", "s3.bucket.name": ""}),
+        ("s3.endpoint.url", {**S3, "s3.endpoint.url": "127.0.0.1:7070"}),
+        ("s3.endpoint.url", {**S3, "s3.endpoint.url": "https://me:secret@store"}),
+        ("s3.multipart.upload.part.size", {**S3, "s3.multipart.upload.part.size": "5242879"}),
+        ("s3.kms.key.id", {**S3, "s3.kms.key.id": "key"}),
+        ("s3.server.side.encryption", {**S3, "s3.server.side.encryption": "rot13"}),
+        ("faulty.fail.share", {"filesystem.root": "/s", "faulty.fail.share": "1.1"}),
+    ],
+)
+def test_store_when_a_setting_is_missing_or_wrong_then_it_is_named(
+    tmp_path: Path, key: str, settings: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidConfigError, match=rf"key=rsm\.config\.storage\.{key}\b"):
+        load(tmp_path, **settings)
+
+
+def test_rehearsal_when_given_then_is_handed_on(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        **{
+            "filesystem.root": "/store",
+            "slow.delay.ms": "30",
+            "throttle.bytes.per.second": "1000",
+            "throttle.requests.per.second": "10",
+            "faulty.fail.share": "0.1",
+            "faulty.flip.share": "0.01",
+            "faulty.seed": "7",
+            "faulty.while.file": "/broken",
+            "read.only": "true",
+        },
+    )
+
+    assert config.rehearsal() == RehearsalSettings(
+        delay_ms=30,
+        bytes_per_second=1_000,
+        requests_per_second=10,
+        faults=FaultPlan(fail_share=0.1, flip_share=0.01, seed=7),
+        faults_while_file=Path("/broken"),
+        read_only=True,
+    )
