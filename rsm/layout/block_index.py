@@ -102,11 +102,6 @@ def encode_index(index: BlockIndex) -> bytes:
     return b"".join((header, metadata, *blocks))
 
 
-def check_index_header(content: bytes, *, name: str, object_bytes: int) -> None:
-    """Check the first bytes of an index object before the whole of it is read. CorruptError."""
-    _unpack_header(content, name, object_bytes)
-
-
 def decode_index(content: bytes, *, name: str) -> BlockIndex:
     """Read the index object `name`. CorruptError if it is none, or contradicts itself."""
     data_bytes, header_bytes, metadata_bytes = _unpack_header(content, name, len(content))

@@ -1,0 +1,274 @@
+"""LedgerOffloader: PIP-17's verbs for ledgers of any kind, over a chunk storage.
+
+What it writes Pulsar reads, and what Pulsar's offloader wrote it reads: the same bytes, names and
+user metadata. The data object is written first and the index second, which tells that the data is
+whole; a failed offload leaves neither. An object whose user metadata does not name the format's
+version is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import BinaryIO
+from uuid import UUID
+
+from rsm.cache.noted_positions import NotedPositions
+from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
+from rsm.layout.block_index import MAX_INDEX_BYTES, BlockIndex, decode_index, encode_index
+from rsm.layout.block_plan import BlockBuilder, PlannedBlock, indexed
+from rsm.layout.keys import LedgerPart, ledger_name
+from rsm.layout.ledger_attributes import Role, check_attributes, ledger_attributes
+from rsm.layout.ledger_metadata import LedgerMetadata, LedgerState
+from rsm.layout.offloaded_ledger import READ_BUFFER_BYTES, DataObject, OffloadedLedger
+from rsm.layout.segment_layout import BytesSource
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """A closed ledger to offload.
+
+    `entries` are (entry id, data), the ids consecutive and not negative; they are taken once.
+    `metadata` is BookKeeper's, stored as it is; without it the ledger gets what readers need.
+    """
+
+    ledger_id: int
+    entries: Iterable[tuple[int, bytes]]
+    metadata: LedgerMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SpooledBlocks:
+    """A PartedSource: blocks in a file."""
+
+    file: BinaryIO
+    blocks: Sequence[PlannedBlock]
+
+    @property
+    def length_bytes(self) -> int:
+        last = self.blocks[-1]
+        return last.position + last.block_bytes
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        return tuple(block.block_bytes for block in self.blocks)
+
+    def chunks(self) -> Iterator[memoryview]:
+        descriptor, position = self.file.fileno(), 0
+        while position < self.length_bytes:
+            piece = os.pread(descriptor, _PIECE_BYTES, position)
+            if not piece:
+                raise RetriableError("the spooled blocks were cut", position=position)
+            position += len(piece)
+            yield memoryview(piece)
+
+
+@dataclass(kw_only=True)
+class _Spooling:
+    """Blocks on their way to a file."""
+
+    file: BinaryIO
+    builder: BlockBuilder
+    length_bytes: int = 0
+
+    def take(self, entries: Iterator[tuple[int, bytes]], first: bytes) -> None:
+        self._add(first)
+        for entry_id, data in entries:
+            if entry_id != self.builder.next_entry_id:
+                raise InvalidConfigError(
+                    "entry ids are not consecutive",
+                    expected=self.builder.next_entry_id,
+                    found=entry_id,
+                )
+            self._add(data)
+        self.file.write(self.builder.finish())
+        self.file.flush()
+
+    def _add(self, data: bytes) -> None:
+        self.length_bytes += len(data)
+        full = self.builder.add(data)
+        if full is not None:
+            self.file.write(full)
+
+
+class LedgerOffloader:
+    """Thread-safe. Does not close the storage.
+
+    An offload's blocks are spooled to a temporary file, for a store wants to know an object's
+    length first. Memory: for each offload one block and one entry; for each read of a ledger what
+    `OffloadedLedger` says, and its index; 3 MB of entries' positions for all of them.
+    """
+
+    def __init__(
+        self,
+        storage: ChunkStorage,
+        *,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        read_buffer_bytes: int = READ_BUFFER_BYTES,
+    ) -> None:
+        """`block_bytes` is at least 5 MiB where the store is S3, which takes no smaller part."""
+        if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
+            raise InvalidConfigError(
+                "not a block size",
+                found=block_bytes,
+                expected=f"{MIN_BLOCK_BYTES}..{MAX_BLOCK_BYTES}",
+            )
+        self._storage = storage
+        self._block_bytes = block_bytes
+        self._read_buffer_bytes = max(1, read_buffer_bytes)
+        self._positions = NotedPositions()
+
+    def offload(
+        self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
+    ) -> None:
+        """Write a ledger's two objects; `uuid` names the attempt and is never used again.
+
+        Not idempotent: AlreadyExistsError. InvalidConfigError for a ledger that is empty, open or
+        not what its metadata says, or whose ids are not consecutive; UnsupportedError for an entry
+        of nearly 2 GiB; what the entries raise, and what storing raises.
+        """
+        entries = iter(ledger.entries)
+        first = next(entries, None)
+        if first is None or first[0] < 0:
+            found = "no entries" if first is None else f"entry {first[0]}"
+            raise InvalidConfigError("not a ledger", ledger_id=ledger.ledger_id, found=found)
+        with TemporaryFile() as file:
+            builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first[0])
+            spooling = _Spooling(file=file, builder=builder)
+            spooling.take(entries, first[1])
+            source = _SpooledBlocks(file=file, blocks=builder.built)
+            index = BlockIndex(
+                metadata=_metadata_of(ledger, spooling),
+                data_bytes=source.length_bytes,
+                blocks=indexed(source.blocks),
+            )
+            self._store(ledger.ledger_id, uuid, source, index, extra_metadata or {})
+
+    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
+        """Open an offloaded ledger.
+
+        Raises NotFoundError, CorruptError if the objects are no ledger's or don't belong together.
+        """
+        data_name, index_name = _names(ledger_id, uuid)
+        data_info = self._storage.info(data_name)
+        index_info = self._storage.info(index_name)
+        check_attributes(data_info.attributes, name=data_name)
+        check_attributes(index_info.attributes, name=index_name)
+        index = read_index(
+            lambda positions: self._storage.read_range(index_name, positions),
+            name=index_name,
+            object_bytes=index_info.length_bytes,
+        )
+        require_same_ledger(index, data_name=data_name, data_bytes=data_info.length_bytes)
+        return OffloadedLedger(
+            ledger_id=ledger_id,
+            index=index,
+            data=DataObject(
+                name=data_name,
+                read=lambda positions: self._storage.read_range(data_name, positions),
+                read_buffer_bytes=self._read_buffer_bytes,
+            ),
+            positions=self._positions,
+        )
+
+    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
+        """Delete both objects; absent ones count as deleted. Idempotent.
+
+        RetriableError naming those that are still there.
+        """
+        names = _names(ledger_id, uuid)
+        self._positions.forget(names[0])
+        failed = [each for each in self._storage.delete_many(names) if each.error is not None]
+        if failed:
+            raise RetriableError(
+                "objects could not be deleted",
+                ledger_id=ledger_id,
+                keys=tuple(each.name for each in failed),
+                reason=failed[0].error,
+            ) from failed[0].error
+
+    def _store(
+        self,
+        ledger_id: int,
+        uuid: UUID,
+        data: _SpooledBlocks,
+        index: BlockIndex,
+        extra: Mapping[str, str],
+    ) -> None:
+        data_name, index_name = _names(ledger_id, uuid)
+        content = BytesSource(content=encode_index(index))
+        self._storage.create_with_content(
+            data_name, data, attributes=ledger_attributes(Role.DATA, extra)
+        )
+        try:
+            self._storage.create_with_content(
+                index_name, content, attributes=ledger_attributes(Role.INDEX, extra)
+            )
+        except BaseException:
+            with suppress(TieredStorageError):  # the error that led here counts
+                self._storage.delete_many([data_name])
+            raise
+
+
+def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: int) -> BlockIndex:
+    """Read the whole index object `name`. CorruptError, before a too large one is read."""
+    if object_bytes > MAX_INDEX_BYTES:
+        raise CorruptError(
+            "index length",
+            object=name,
+            position=4,
+            expected=f"at most {MAX_INDEX_BYTES}",
+            found=object_bytes,
+        )
+    return decode_index(read(ByteRange(start_position=0, end_position=object_bytes)), name=name)
+
+
+def require_same_ledger(index: BlockIndex, *, data_name: str, data_bytes: int) -> None:
+    """Check that a data object of this length can be the index's. CorruptError."""
+    # An offload by Pulsar that ended at too large an entry left a block that the index leaves out.
+    is_cut_off = index.end_entry_id <= index.last_entry_id
+    if data_bytes != index.data_bytes and not (is_cut_off and data_bytes > index.data_bytes):
+        raise CorruptError(
+            "index and data disagree",
+            object=data_name,
+            position=min(data_bytes, index.data_bytes),
+            expected=f"{index.data_bytes} bytes",
+            found=data_bytes,
+        )
+
+
+def _names(ledger_id: int, uuid: UUID) -> tuple[str, str]:
+    return (
+        ledger_name(ledger_id, uuid, LedgerPart.DATA),
+        ledger_name(ledger_id, uuid, LedgerPart.INDEX),
+    )
+
+
+def _metadata_of(ledger: Ledger, spooling: _Spooling) -> LedgerMetadata:
+    last_entry_id = spooling.builder.next_entry_id - 1
+    if ledger.metadata is None:
+        return LedgerMetadata(length_bytes=spooling.length_bytes, last_entry_id=last_entry_id)
+    given = ledger.metadata
+    expected = (LedgerState.CLOSED, last_entry_id, spooling.length_bytes)
+    found = (given.state, given.last_entry_id, given.length_bytes)
+    if found != expected:
+        raise InvalidConfigError(
+            "the ledger is not what its metadata says",
+            ledger_id=ledger.ledger_id,
+            expected=expected,
+            found=found,
+        )
+    return given
