@@ -60,6 +60,10 @@ class S3Server:
             self._process.terminate()
             self._process = None
 
+    def bucket_directory(self, name: str) -> Path:
+        """Where a bucket's objects are, as files that may also be made here."""
+        return self._data / name
+
     def create_bucket(self, name: str) -> None:
         """Make an empty bucket, by a client of its own."""
         session = boto3.session.Session(

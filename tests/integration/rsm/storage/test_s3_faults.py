@@ -1,0 +1,205 @@
+"""S3 through a proxy that cuts, delays, loses and spoils, and answers with errors of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from rsm.segment.errors import AlreadyExistsError, RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.settings import S3Settings
+from rsm.storage.s3.storage import S3ChunkStorage
+from tests.contract.sources import source_of
+from tests.services.http_faults import Fault, FaultyProxy
+from tests.services.s3 import S3Server
+
+MIB = 1 << 20
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+THREE_PARTS = [b"x" * MIB] * 11
+
+
+@pytest.fixture(scope="module")
+def proxy(s3_server: S3Server) -> Iterator[FaultyProxy]:
+    with FaultyProxy(s3_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def opened() -> list[S3ChunkStorage]:
+    """The storage of all tests here: a client takes long to make."""
+    return []
+
+
+@pytest.fixture
+def storage(
+    s3_settings: S3Settings, proxy: FaultyProxy, opened: list[S3ChunkStorage]
+) -> S3ChunkStorage:
+    proxy.expect()
+    if not opened:
+        opened.append(S3ChunkStorage(S3Bucket(replace(s3_settings, endpoint_url=proxy.url))))
+    return opened[0]
+
+
+@pytest.fixture
+def name() -> str:
+    return f"d/{uuid4()}"
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (500, "InternalError")])
+def test_creation_when_the_store_is_busy_then_it_is_repeated(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, status: int, code: str
+) -> None:
+    """Scenario 94: the SDK repeats it, with jittered pauses."""
+    proxy.expect(Fault(method="PUT", status=status, code=code))
+
+    storage.create_with_content(name, source_of(b"abc"))
+
+    assert proxy.requests == ["PUT", "PUT"]
+    assert storage.read_range(name, WHOLE) == b"abc"
+
+
+def test_read_when_the_store_is_busy_for_long_then_so_many_attempts_and_one_clear_error(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    """Scenario 94: a bounded number of requests, whoever asks on top."""
+    proxy.expect(*[Fault(method="GET", status=503, code="SlowDown")] * 9)
+
+    with pytest.raises(RetriableError, match="asks for fewer requests"):
+        storage.read_range(name, WHOLE)
+
+    assert len(proxy.requests) == 3
+
+
+@pytest.mark.parametrize("pieces", [[b"abc"], THREE_PARTS], ids=["one PUT", "parts"])
+def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, pieces: list[bytes]
+) -> None:
+    method = "PUT" if len(pieces) == 1 else "POST"
+    path = "" if len(pieces) == 1 else "uploadId="
+    proxy.expect(Fault(method=method, path=path, lost=True))
+
+    storage.create_with_content(name, source_of(*pieces))
+
+    assert proxy.unused() == 0
+    assert storage.info(name).length_bytes == sum(map(len, pieces))
+
+
+def test_creation_when_another_ones_is_there_then_refused_even_if_it_was_repeated(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    storage.create_with_content(name, source_of(b"first"))
+    proxy.expect(Fault(method="PUT", status=503, code="SlowDown"))
+
+    with pytest.raises(AlreadyExistsError):
+        storage.create_with_content(name, source_of(b"second"))
+
+    assert storage.read_range(name, WHOLE) == b"first"
+
+
+@pytest.mark.parametrize("pieces", [[b"abc"], THREE_PARTS], ids=["one PUT", "parts"])
+def test_creation_when_a_byte_changes_on_its_way_then_refused_by_the_store(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, pieces: list[bytes]
+) -> None:
+    proxy.expect(Fault(method="PUT", spoil=True))
+
+    with pytest.raises(RetriableError, match="bytes changed on their way"):
+        storage.create_with_content(name, source_of(*pieces))
+
+    assert not storage.exists(name)
+
+
+def test_creation_when_a_part_fails_for_good_then_the_upload_is_aborted(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    proxy.expect(Fault(method="PUT", path="partNumber=2", status=403, code="AccessDenied"))
+
+    with pytest.raises(RetriableError, match="a permission is missing"):
+        storage.create_with_content(name, source_of(*THREE_PARTS))
+
+    assert proxy.requests.count("DELETE") == 1
+    assert "Uploads" not in storage._bucket.ask("list_multipart_uploads", Prefix=name)
+    assert not storage.exists(name)
+
+
+def test_read_when_the_answer_is_cut_then_it_fails_and_the_next_one_is_whole(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    storage.create_with_content(name, source_of(b"x" * (3 * MIB)))
+    proxy.expect(Fault(method="GET", cut_bytes=2 * MIB - 7))
+
+    with pytest.raises(RetriableError):
+        storage.read_range(name, WHOLE)
+
+    assert len(storage.read_range(name, WHOLE)) == 3 * MIB
+
+
+def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
+    s3_settings: S3Settings, proxy: FaultyProxy, storage: S3ChunkStorage, name: str
+) -> None:
+    storage.create_with_content(name, source_of(b"abc"))
+    proxy.expect(Fault(method="GET", hold=True))
+    hasty = S3ChunkStorage(
+        S3Bucket(
+            replace(s3_settings, endpoint_url=proxy.url, attempt_timeout_ms=200, max_attempts=1)
+        )
+    )
+
+    with pytest.raises(RetriableError, match="not reached"):
+        hasty.read_range(name, WHOLE)
+
+    hasty.close()
+    assert storage.read_range(name, WHOLE) == b"abc"
+
+
+def test_delete_many_when_the_answer_names_errors_then_only_those_names_are_not_done(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    """Scenario 109: an answer of success that holds errors of some keys."""
+    body = (
+        f"<DeleteResult><Error><Key>{name}-2</Key><Code>InternalError</Code>"
+        f"<Message>We lost it</Message></Error></DeleteResult>"
+    )
+    proxy.expect(Fault(method="POST", status=200, body=body))
+
+    outcomes = storage.delete_many([f"{name}-1", f"{name}-2", f"{name}-3"])
+
+    assert [outcome.error is None for outcome in outcomes] == [True, False, True]
+    assert "We lost it" in str(outcomes[1].error)
+
+
+def test_delete_many_when_it_is_not_allowed_then_no_name_is_done(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    """Scenario 110: a bucket without the permission to delete."""
+    proxy.expect(Fault(method="POST", status=403, code="AccessDenied"))
+
+    outcomes = storage.delete_many([f"{name}-1", f"{name}-2"])
+
+    assert [str(outcome.error).split(" (")[0] for outcome in outcomes] == [
+        "the store denies this: a permission is missing"
+    ] * 2
+
+
+def test_check_access_when_the_clocks_differ_then_that_is_what_it_says(
+    storage: S3ChunkStorage, proxy: FaultyProxy
+) -> None:
+    proxy.expect(Fault(method="GET", status=403, code="RequestTimeTooSkewed"))
+
+    with pytest.raises(RetriableError, match="clock"):
+        storage.check_access()
+
+
+def test_exists_when_the_store_answers_a_bare_404_then_it_is_asked_in_a_way_that_tells_more(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    """A HEAD request's 404 may mean the bucket; nothing may be taken for gone because of it."""
+    proxy.expect(
+        Fault(method="HEAD", status=404), Fault(method="GET", status=404, code="NoSuchBucket")
+    )
+
+    with pytest.raises(RetriableError, match="no such bucket"):
+        storage.exists(name)
