@@ -136,6 +136,7 @@ def _manage(
         ),
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
         limits=_limits(config),
+        metrics=metrics,
     )
     work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping

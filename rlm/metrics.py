@@ -124,6 +124,11 @@ class Metrics:
         self.remote_delete_errors = self._counter(
             "kafka_server_remote_delete_errors", "Attempts to delete that failed.", _BY_TOPIC
         )
+        self.gaps_recorded = self._counter(
+            "rlm_gaps_recorded",
+            "Gaps recorded: records that went from the broker before they were stored.",
+            ("topic", "reason"),
+        )
         self.dead_letters = self._counter(
             "rlm_dead_letters", "Segments reported to the dead-letter topic.", _BY_TOPIC
         )

@@ -99,7 +99,8 @@ def partition_status(
     starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]
     recorded = stored.state.log_start_offset
     log_start = min(starts, default=None) if recorded is None else recorded
-    pending = None if log_start is None else covered_end(ranges, log_start)
+    gaps = tuple(gap.offsets for gap in stored.state.gaps)
+    pending = None if log_start is None else covered_end(ranges, log_start, gaps=gaps)
     return PartitionStatus(
         topic_id_partition=led.topic_id_partition,
         policy_state=None if stored.policy is None else stored.policy.state.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rlm.policy.candidates import copy_candidates
+from rlm.policy.gaps import gaps_to_record
 from rlm.policy.leftovers import (
     begun_deletions,
     below_log_start,
@@ -21,7 +22,7 @@ from rlm.policy.retention import expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PausableTask
+from rlmm.events import PausableTask, RecordedGap
 from rlmm.spi import ReadLease, SegmentRecord
 
 
@@ -43,12 +44,16 @@ class DeleteSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that is to be done with a partition now; any part may be empty."""
+    """All that is to be done with a partition now; any part may be empty.
+
+    `gaps` are all of the partition's, to be recorded; None: nothing is new of them.
+    """
 
     copies: tuple[LocalSegment, ...] = ()
     log_start: AdvanceLogStart | None = None
     deletions: tuple[DeleteSegment, ...] = ()
     forgets: tuple[SegmentRecord, ...] = ()
+    gaps: tuple[RecordedGap, ...] | None = None
     trim: TrimDecision = field(default_factory=TrimDecision)
     expiry_held: ExpiryHeld | None = None
 
@@ -68,6 +73,7 @@ def plan(view: PartitionView) -> Plan:
         deletions=deletions,
         expiry_held=None if lease is None else held_by(lease),
         forgets=forgettable(view),
+        gaps=gaps_to_record(view),
         trim=decide_trim(view),
     )
 
@@ -79,6 +85,7 @@ def _without_deletions(view: PartitionView) -> Plan:
         copies=copy_candidates(view),
         log_start=began,
         expiry_held=ExpiryHeld(reason="paused"),
+        gaps=gaps_to_record(view),
         trim=decide_trim(view),
     )
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.future_steps import Steps, run_steps
-from rlm.remote_read.locate import NotStored, locate, locate_in
+from rlm.remote_read.locate import Absence, NotStored, locate, locate_in
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentIndexes, SegmentPart, SegmentParts
@@ -109,10 +109,11 @@ class RemoteFetcher:
         """Batches, which the caller releases, or why none are stored.
 
         A `NotStored` that is BEYOND_STORED names the offset to ask the broker for, which is above
-        the one asked for where only a gap lay between. The future raises NotFoundError (an object
-        is missing) or CorruptError, both recorded as anomalies and naming the segment;
-        RetriableError; UnsupportedError for a batch larger than the cache. Cancelling it leaves
-        nothing behind; a read of the store that has begun goes on, for the cache.
+        the one asked for where only a gap lay between: one of compaction, or a recorded one. The
+        future raises NotFoundError (an object is missing) or CorruptError, both recorded as
+        anomalies and naming the segment; RetriableError; UnsupportedError for a batch larger than
+        the cache. Cancelling it leaves nothing behind; a read of the store that has begun goes on,
+        for the cache.
         """
         return run_steps(self._steps(fetch), unwanted=_release)
 
@@ -151,6 +152,9 @@ class RemoteFetcher:
             state = self._metadata.partition_state(partition)
             stored = locate_in(state, self._metadata, partition, offset)
             if isinstance(stored, NotStored):
+                if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:
+                    offset = stored.until_offset
+                    continue
                 return stored
             located = Located(stored=stored, state=state)
             wanted = _Wanted(fetch=fetch, reader=reader, located=located, offset=offset)

@@ -4,7 +4,8 @@ As Kafka's RemoteLogManager reads: the leader epoch that wrote the offset, by th
 then the finished segment of that epoch. A segment answers only as far as the lineage agrees with
 it, and from the log start on. An offset that nothing answers for is never stepped over: it lies
 below the log start, in a hole, or behind all that is stored, and the three mean different things
-to a reader. Owns this look-up only; must not know objects, indexes or brokers.
+to a reader. A recorded gap is one that readers step over: what lay there is lost, and that is on
+record. Owns this look-up only; must not know objects, indexes or brokers.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Absence(Enum):
 
     BELOW_LOG_START = "below the log start"
     HOLE = "in a hole of what is stored"
+    RECORDED_GAP = "in a recorded gap"
     BEYOND_STORED = "beyond what is stored"
 
 
@@ -33,7 +35,7 @@ class NotStored:
     """No stored segment answers for `offset`.
 
     `until_offset` is the next one that is stored: the log start, or the hole's end; None beyond all
-    that is stored.
+    that is stored. For a recorded gap, the next one to look for.
     """
 
     topic_id_partition: TopicIdPartition
@@ -135,11 +137,20 @@ def _search(
 ) -> StoredRange | NotStored:
     """What the look-up by epoch does not find: another segment that has it, or what is around."""
     above = readable_ranges(metadata, tip, offset)
-    if not above:
-        return NotStored(topic_id_partition=tip, offset=offset, absence=Absence.BEYOND_STORED)
     holding = [r for r in above if offset in r.offsets]
     if holding:
         return max(holding, key=lambda r: r.offsets.end_offset)
+    gap = next((gap.offsets for gap in state.gaps if offset in gap.offsets), None)
+    if gap is not None:
+        ends = (gap.end_offset, *(r.offsets.start_offset for r in above[:1]))
+        return NotStored(
+            topic_id_partition=tip,
+            offset=offset,
+            absence=Absence.RECORDED_GAP,
+            until_offset=min(ends),
+        )
+    if not above:
+        return NotStored(topic_id_partition=tip, offset=offset, absence=Absence.BEYOND_STORED)
     until_offset = above[0].offsets.start_offset
     lowest = metadata.earliest_log_offset(tip)
     unknown_below = state.first_readable_offset is None and lowest is not None and offset < lowest

@@ -2,17 +2,19 @@
 
 What is stored is read from the store, the rest from the broker. The seam may move while it is read:
 what the broker trims meanwhile has been stored before, so where the broker no longer has an offset
-the metadata is asked again. An offset that neither tier answers for is an error, never skipped.
+the metadata is asked again. An offset that neither tier answers for is an error, never skipped; but
+for a recorded gap, which is stepped over with a warning.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rlm.remote_read.locate import NotStored, locate, log_start_offset
+from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.spi import RemoteLogMetadataManager
@@ -25,6 +27,8 @@ from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import Record, decode_records
 from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import RemoteStorageManager
+
+_log = logging.getLogger(__name__)
 
 
 class Tier(Enum):
@@ -118,10 +122,25 @@ class TieredLog:
         position = from_offset
         while position < end_offset:
             stored = locate(self._metadata, self._partition, position)
-            if self._remote is None or isinstance(stored, NotStored):
+            if isinstance(stored, NotStored) and stored.absence is Absence.RECORDED_GAP:
+                position = yield from self._read_gap(stored, end_offset)
+            elif self._remote is None or isinstance(stored, NotStored):
                 position = yield from self._read_local(position, end_offset)
             else:
                 position = yield from self._read_remote(self._remote, position, end_offset)
+
+    def _read_gap(self, gap: NotStored, end_offset: int) -> Generator[TierRecords, None, int]:
+        """Read what the broker has there all the same; else say what is lost, and step over it."""
+        if gap.offset >= self._local.start_offset():
+            return (yield from self._read_local(gap.offset, end_offset))
+        assert gap.until_offset is not None, "a recorded gap ends somewhere"
+        _log.warning(
+            "records lost before they were stored partition=%s offset=%d until_offset=%d",
+            self._partition,
+            gap.offset,
+            gap.until_offset,
+        )
+        return gap.until_offset
 
     def _read_local(self, from_offset: int, end_offset: int) -> Generator[TierRecords, None, int]:
         """Read up to the end, or up to where the broker has trimmed; returns the next offset."""
@@ -142,6 +161,8 @@ class TieredLog:
                 "metadata topic can't be followed to its end", partition=self._partition
             ) from local_error
         stored = locate(self._metadata, self._partition, offset)
+        if isinstance(stored, NotStored) and stored.absence is Absence.RECORDED_GAP:
+            return
         if isinstance(stored, NotStored):
             raise stored.error() from local_error
         if self._remote is None:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
+from rlm.metrics import Metrics
 from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
@@ -24,6 +25,7 @@ from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
+from rlm.tasks.gap_recorder import GapRecorder
 from rlm.tasks.hosted_partitions import HostedPartitions
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
@@ -69,6 +71,7 @@ class LeaderCycle:
         expiries: ExpiryLanes,
         trimmer: Trimmer,
         limits: PolicyLimits,
+        metrics: Metrics | None = None,
     ) -> None:
         self._broker = ports.broker
         self._source = ports.source
@@ -81,6 +84,7 @@ class LeaderCycle:
         self._share_groups = ShareGroupWatch(ports.share_groups, ports.clock)
         self._clock = ports.clock
         self._limits = limits
+        self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
@@ -129,6 +133,8 @@ class LeaderCycle:
                 continue
             self._words.ended(tip)
             decided = plan(view)
+            if decided.gaps is not None:
+                self._gaps.record(lead, view, decided.gaps)
             if outlook.store_reachable:
                 self._start(lead, view, decided)
             trim = self._within_share_groups(view, decided.trim)

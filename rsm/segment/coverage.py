@@ -39,13 +39,18 @@ def stored_ranges(
     return tuple(sorted(ranges, key=lambda stored: stored.offsets))
 
 
-def covered_end(ranges: Sequence[StoredRange], from_offset: int) -> int:
-    """The end of what is stored without a hole from `from_offset` on; itself if that is not."""
+def covered_end(
+    ranges: Sequence[StoredRange], from_offset: int, *, gaps: Iterable[OffsetRange] = ()
+) -> int:
+    """The end of what is stored without a hole from `from_offset` on; itself if that is not.
+
+    `gaps` are recorded ones: they are no holes.
+    """
     end_offset = from_offset
-    for stored in ranges:
-        if stored.offsets.start_offset > end_offset:
+    for offsets in sorted((*(stored.offsets for stored in ranges), *gaps)):
+        if offsets.start_offset > end_offset:
             break
-        end_offset = max(end_offset, stored.offsets.end_offset)
+        end_offset = max(end_offset, offsets.end_offset)
     return end_offset
 
 

@@ -50,7 +50,10 @@ def leftovers(world: World) -> list[str]:
 def first_unreadable(
     world: World, tip: TopicIdPartition, offsets: OffsetRange, truth: Replica
 ) -> str | None:
-    """Read a range from the store as a reader does; what stops it, or None if all is as written."""
+    """Read a range from the store as a reader does; what stops it, or None if all is as written.
+
+    Recorded gaps are stepped over.
+    """
     lineage = stitch(world.state(tip).lineage, truth.checkpoint).lineage
     offset = offsets.start_offset
     while offset < offsets.end_offset:
@@ -60,6 +63,10 @@ def first_unreadable(
             if epoch is None
             else world.metadata.remote_log_segment_metadata(tip, epoch, offset)
         )
+        gap = next((g.offsets for g in world.state(tip).gaps if offset in g.offsets), None)
+        if metadata is None and gap is not None:
+            offset = gap.end_offset
+            continue
         if epoch is None or metadata is None:
             return f"offset {offset} of epoch {epoch} is not stored"
         end_offset = min(

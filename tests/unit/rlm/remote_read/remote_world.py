@@ -11,7 +11,14 @@ from uuid import UUID
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import LeadershipClaimed, LogStartAdvanced, SegmentEvent
+from rlmm.events import (
+    GapReason,
+    GapsRecorded,
+    LeadershipClaimed,
+    LogStartAdvanced,
+    RecordedGap,
+    SegmentEvent,
+)
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
@@ -24,7 +31,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
-from rsm.segment.ranges import ByteRange
+from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import CopyAttempt
 from rsm.storage.memory import MemoryChunkStorage
@@ -93,6 +100,14 @@ class RemoteWorld:
     def advance_log_start(self, offset: int) -> None:
         event = LogStartAdvanced(
             event_id=self._id(), topic_id_partition=TIP, writer=WRITER, offset=offset, reason="test"
+        )
+        assert self.metadata.publish(event).accepted
+
+    def record_gap(self, start_offset: int, end_offset: int) -> None:
+        offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+        gap = RecordedGap(offsets=offsets, reason=GapReason.SHED, recorded_ms=0)
+        event = GapsRecorded(
+            event_id=self._id(), topic_id_partition=TIP, writer=WRITER, gaps=(gap,)
         )
         assert self.metadata.publish(event).accepted
 

@@ -150,3 +150,28 @@ def test_readable_ranges_when_below_log_start_then_left_out(world: RemoteWorld) 
     ranges = readable_ranges(world.metadata, TIP)
 
     assert [r.offsets.start_offset for r in ranges] == [100]
+
+
+@pytest.mark.parametrize(
+    ("offset", "until_offset"), [(100, 150), (149, 150), (170, 300), (299, 300)]
+)
+def test_locate_when_in_a_recorded_gap_then_told_where_to_look_next(
+    world: RemoteWorld, offset: int, until_offset: int
+) -> None:
+    """R6, scenario 83: up to what is stored in it all the same, else to its end."""
+    world.claim()
+    for base in (0, 150):
+        world.store(segment_of(base, batch_count=2 if base else 10))
+    world.record_gap(100, 300)
+
+    found = locate(world.metadata, TIP, offset)
+
+    assert found == not_stored(Absence.RECORDED_GAP, offset, until_offset)
+
+
+def test_locate_when_stored_within_a_recorded_gap_then_the_segment(world: RemoteWorld) -> None:
+    world.claim()
+    world.store(segment_of(100))
+    world.record_gap(50, 300)
+
+    assert isinstance(locate(world.metadata, TIP, 120), StoredRange)

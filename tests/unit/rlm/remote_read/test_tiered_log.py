@@ -304,3 +304,54 @@ def test_start_offset_when_trimmed_then_the_stores(world: RemoteWorld) -> None:
     world.store(segment_of(0))
 
     assert tiered(world, MemoryLocalLog(90, 100)).start_offset() == 0
+
+
+def test_read_when_a_gap_is_recorded_then_stepped_over_with_a_warning(
+    world: RemoteWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R6, scenario 83: what is on both sides of it is read, once and in order."""
+    world.claim()
+    for base in (0, 200):
+        world.store(segment_of(base))
+    world.record_gap(100, 200)
+
+    found = read(tiered(world, MemoryLocalLog(300, 350)), 0, 350)
+
+    assert [offset for offset, _ in found] == [*range(100), *range(200, 350)]
+    assert "offset=100 until_offset=200" in caplog.text
+
+
+def test_read_when_a_gap_ends_where_the_broker_begins_then_goes_on_there(
+    world: RemoteWorld,
+) -> None:
+    """R6, scenario 83."""
+    world.claim()
+    world.store(segment_of(0))
+    world.record_gap(100, 150)
+
+    found = read(tiered(world, MemoryLocalLog(150, 200)), 90, 200)
+
+    assert [offset for offset, _ in found] == [*range(90, 100), *range(150, 200)]
+
+
+def test_read_when_the_broker_still_has_what_a_gap_was_recorded_for_then_reads_it(
+    world: RemoteWorld,
+) -> None:
+    """A gap is on record before it is made: whoever stops in between has lost nothing yet."""
+    world.claim()
+    world.store(segment_of(0))
+    world.record_gap(100, 150)
+
+    found = read(tiered(world, MemoryLocalLog(50, 200)), 0, 200)
+
+    assert [offset for offset, _ in found] == list(range(200))
+
+
+def test_read_when_a_gap_is_made_meanwhile_then_stepped_over(world: RemoteWorld) -> None:
+    world.claim()
+    local = MemoryLocalLog(0, 200)
+    local.trim_at, local.on_trim = (100, 150), lambda: world.record_gap(100, 150)
+
+    found = read(tiered(world, local), 0, 200)
+
+    assert [offset for offset, _ in found] == [*range(100), *range(150, 200)]

@@ -1,0 +1,52 @@
+"""Records gaps in the metadata, and alarms: records are lost that were never stored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from rlm.metrics import Metrics
+from rlm.policy.view import PartitionView
+from rlm.tasks.partition_lead import PartitionLead
+from rlm.tasks.ports import Ports
+from rlmm.events import GapsRecorded, PolicyState, RecordedGap
+from rsm.segment.errors import RetriableError
+
+_log = logging.getLogger(__name__)
+
+
+class GapRecorder:
+    """One thread's."""
+
+    def __init__(self, ports: Ports, metrics: Metrics | None = None) -> None:
+        self._metadata = ports.metadata
+        self._new_id = ports.new_id
+        self._metrics = metrics
+
+    def record(self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap]) -> bool:
+        """Publish all gaps of a partition; whether they are on record now."""
+        tip = lead.topic_id_partition
+        event = GapsRecorded(
+            event_id=self._new_id(),
+            topic_id_partition=tip,
+            writer=lead.writer,
+            gaps=tuple(gaps),
+        )
+        try:
+            result = self._metadata.publish(event)
+        except RetriableError as error:
+            _log.warning("gap not recorded", extra={"topic_partition": tip, "error": error})
+            return False
+        if not result.accepted:
+            _log.warning("gap refused", extra={"topic_partition": tip, "reason": result.refusal})
+            return False
+        before = {gap.offsets for gap in view.state.gaps}
+        # What a broker lets go of a topic that is tiered no longer is its owner's wish.
+        level = logging.INFO if view.policy.state is PolicyState.DISABLED else logging.WARNING
+        for gap in gaps:
+            if gap.offsets not in before:
+                fields = {"topic_partition": tip, "offsets": gap.offsets, "reason": gap.reason.name}
+                _log.log(level, "records lost before they were stored, gap recorded", extra=fields)
+                if self._metrics is not None:
+                    self._metrics.gaps_recorded.labels(tip.topic, gap.reason.name.lower()).inc()
+        return True

@@ -1,0 +1,107 @@
+"""Which offsets are recorded as lost before they were stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.policy.gaps import gaps_to_record, missing, with_gaps
+from rlmm.events import GapReason, RecordedGap
+from rsm.segment.coverage import covered_end
+from rsm.segment.ranges import OffsetRange
+from tests.unit.rlm.policy.views import NOW_MS, Given, local, stored_up_to
+
+ROLLED = tuple(local(i * 100, i * 100 + 100) for i in range(5, 10))
+SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=6)
+
+
+def ranges(spans: list[tuple[int, int]]) -> list[OffsetRange]:
+    return [OffsetRange(start_offset=start, end_offset=start + size) for start, size in spans]
+
+
+def recorded(given: Given) -> list[tuple[int, int]] | None:
+    found = gaps_to_record(given.view())
+    if found is None:
+        return None
+    return [(gap.offsets.start_offset, gap.offsets.end_offset) for gap in found]
+
+
+@pytest.mark.parametrize(
+    ("stored_end", "trimmed", "log_start", "gap"),
+    [
+        (300, 200, 0, (300, 500)),
+        (300, None, 0, (300, 500)),
+        (0, None, 0, (0, 500)),
+        (0, None, 450, (450, 500)),
+        (500, 200, 0, None),
+        (300, 500, 0, None),
+        (300, 200, 500, None),
+    ],
+)
+def test_gaps_when_the_local_start_is_beyond_ours_then_what_is_not_stored(
+    stored_end: int, trimmed: int | None, log_start: int, gap: tuple[int, int] | None
+) -> None:
+    """R6, scenario 83: a broker's own retention, or somebody's DeleteRecords."""
+    given = Given(
+        rolled=ROLLED,
+        segments=stored_up_to(stored_end),
+        local_start=500,
+        trimmed=trimmed,
+        log_start=log_start,
+    )
+
+    assert recorded(given) == (None if gap is None else [gap])
+
+
+def test_gaps_when_tiering_has_not_begun_then_none() -> None:
+    """What was gone before is not ours to miss."""
+    assert recorded(Given(rolled=ROLLED, local_start=500, log_start=None)) is None
+
+
+def test_gaps_when_on_record_then_not_recorded_again() -> None:
+    view = Given(rolled=ROLLED, segments=stored_up_to(300), local_start=500).view()
+    first = gaps_to_record(view)
+    assert first is not None
+
+    again = gaps_to_record(replace(view, state=replace(view.state, gaps=first)))
+
+    assert again is None
+
+
+@given(SPANS, SPANS)
+def test_with_gaps_when_joined_then_hold_all_and_none_touches(
+    known: list[tuple[int, int]], lost: list[tuple[int, int]]
+) -> None:
+    before = with_gaps((), ranges(known), reason=GapReason.SHED, now_ms=1) or ()
+
+    after = with_gaps(before, ranges(lost), reason=GapReason.SHED, now_ms=2) or before
+
+    offsets = {offset for each in ranges(known + lost) for offset in range(100) if offset in each}
+    held = {offset for gap in after for offset in range(100) if offset in gap.offsets}
+    assert held == offsets
+    assert all(a.offsets.end_offset < b.offsets.start_offset for a, b in pairwise(after))
+
+
+def test_missing_when_stored_in_parts_then_what_lies_between() -> None:
+    view = Given(segments=(*stored_up_to(100), *stored_up_to(600)[3:5])).view()
+
+    found = missing(view.stored, OffsetRange(start_offset=50, end_offset=700))
+
+    assert [(r.start_offset, r.end_offset) for r in found] == [(100, 300), (500, 700)]
+
+
+def test_covered_end_when_a_gap_is_on_record_then_counts_on_from_its_end() -> None:
+    """R6: contiguity counts on."""
+    view = Given(segments=(*stored_up_to(200), *stored_up_to(600)[3:5])).view()
+    gap = RecordedGap(
+        offsets=OffsetRange(start_offset=200, end_offset=300),
+        reason=GapReason.SHED,
+        recorded_ms=NOW_MS,
+    )
+
+    assert covered_end(view.stored, 0) == 200
+    assert covered_end(view.stored, 0, gaps=(gap.offsets,)) == 500
