@@ -34,6 +34,7 @@ from rlmm.topic.shape import TopicSettings
 from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
@@ -140,9 +141,11 @@ def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
 def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:
     """Segments as objects of that store, as the configuration says."""
     verify_by_reading = config.copy_verify is CopyVerification.READ
+    layouts: list[SegmentLayout] = [RawLayout(), BlockV1Layout(block_bytes=config.block_bytes)]
+    layouts.sort(key=lambda layout: layout.name != config.layout.value)  # the first one writes
     return SegmentStorageManager(
         storage=storage,
         keys=ObjectKeys(prefix=config.key_prefix),
-        layouts=(RawLayout(), BlockV1Layout()),
+        layouts=layouts,
         read_back=ReadBack() if verify_by_reading else None,
     )

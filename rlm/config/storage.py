@@ -18,8 +18,10 @@ from rlm.config.values import (
     HttpAddress,
     IntervalMs,
     KeyPrefix,
+    Layout,
     SizeBytes,
 )
+from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from rsm.storage.faulty import FaultPlan
 from rsm.storage.rehearsal import RehearsalSettings
@@ -129,6 +131,20 @@ class StorageConfig(Section):
         validation_alias="rsm.config.key.prefix",
         description="First part of every object's name; empty adds no slash.",
     )
+    layout: Layout = Field(
+        default=Layout.RAW,
+        validation_alias="rsm.config.layout",
+        description="What new segments look like in the store: `raw`, the broker's file as it is, "
+        "or `block_v1`, as Apache Pulsar offloads ledgers. Stored ones are read whatever it says.",
+    )
+    block_bytes: int = Field(
+        default=DEFAULT_BLOCK_BYTES,
+        ge=MIN_BLOCK_BYTES,
+        le=MAX_BLOCK_BYTES,
+        validation_alias="rsm.config.block.size",
+        description="Length of a block of `block_v1`, each of which is a part of the upload. On "
+        "`s3` not below 5242880. A record batch that is larger has a block of its own.",
+    )
     copy_verify: CopyVerification = Field(
         default=CopyVerification.NONE,
         validation_alias="remote.copy.verify",
@@ -225,6 +241,13 @@ class StorageConfig(Section):
     @classmethod
     def _require_bucket(cls, value: str | None, info: ValidationInfo) -> str | None:
         return _required(value, Backend.S3, info)
+
+    @field_validator("block_bytes")
+    @classmethod
+    def _check_block(cls, value: int, info: ValidationInfo) -> int:
+        if value < MIN_PART_BYTES and info.data.get("backend") is Backend.S3:
+            raise ValueError(f"at least {MIN_PART_BYTES} for s3, which takes no smaller part")
+        return value
 
     @field_validator("s3_kms_key_id")
     @classmethod

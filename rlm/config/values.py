@@ -41,6 +41,13 @@ class Backend(Enum):
     S3 = "s3"
 
 
+class Layout(Enum):
+    """What new segments look like as objects."""
+
+    RAW = "raw"
+    BLOCK_V1 = "block_v1"
+
+
 class CopyVerification(Enum):
     """What a copy is checked by, besides its length and the store's own checksum."""
 

@@ -1,4 +1,8 @@
-"""`rlm read` and `rlm status` beside a real broker whose log is stored and trimmed."""
+"""`rlm read` and `rlm status` beside a real broker whose log is stored and trimmed.
+
+The store has the layout `block_v1`, in blocks that are smaller than some batches: what is read does
+not tell.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +84,8 @@ def tiered(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
     settings = {
         "rlmm.config.remote.log.metadata.topic.name": "__read_and_status",
         "process.heartbeat.interval.ms": "500",
+        "rsm.config.layout": "block_v1",
+        "rsm.config.block.size": "65536",
     }
     run = RlmRun(tmp_path_factory.mktemp("host"), kafka, settings=settings)
     run.start()
@@ -195,6 +201,21 @@ def test_read_when_older_part_is_stored_only_then_every_record_once_in_order(
     assert set(tiers) == {"remote", "local"}
 
 
+def test_blocks_when_segments_are_stored_as_ledgers_then_every_batch_is_an_entry(
+    tiered: Tiered,
+) -> None:
+    indexes = sorted(tiered.run.store.rglob("*-ledger-*-index"))
+    pairs = [(index.with_name(index.name.removesuffix("-index")), index) for index in indexes]
+
+    done = rlm("blocks", "cat", *map(str, pairs[0]))
+
+    assert len(pairs) > 4
+    assert not list(tiered.run.store.rglob("*.log"))
+    assert (done.returncode, done.stderr) == (0, "")
+    entries = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [entry["entry_id"] for entry in entries] == list(range(len(entries)))
+
+
 def test_read_when_committed_then_aborted_records_of_both_tiers_are_left_out(
     tiered: Tiered,
 ) -> None:
@@ -304,13 +325,13 @@ def test_read_when_store_is_not_configured_then_names_the_setting(
 def test_status_when_all_answer_then_the_numbers_agree(tiered: Tiered) -> None:
     row = tiered.status()[0]
 
-    logs = [path for path in tiered.run.store.rglob("0/*.log") if f"/{TOPIC}-" in str(path)]
+    indexes = [each for each in tiered.run.store.rglob("0/*-index") if f"/{TOPIC}-" in str(each)]
     assert (row["topic"], row["partition"], row["role"]) == (TOPIC, 0, "leader")
     assert row["log_start_offset"] == 0
     assert row["high_watermark"] == row["last_stable_offset"] == tiered.end_offset
     assert 0 < row["local_start_offset"] <= row["last_tiered_offset"]
     assert row["pending_upload_offset"] == row["last_tiered_offset"] + 1
-    assert (row["remote_segments"], row["lag_bytes"]) == (len(logs), 0)
+    assert (row["remote_segments"], row["lag_bytes"]) == (len(indexes), 0)
     assert row["remote_bytes"] == sum(path.stat().st_size for path in logs)
 
 
