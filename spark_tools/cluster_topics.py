@@ -1,0 +1,40 @@
+"""What is asked of the cluster: the ids and partitions of the topics that a user names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import TopicIdPartition, id_from_text
+
+
+def find_partitions(
+    client: Mapping[str, str], topics: Sequence[str], *, timeout_ms: int
+) -> dict[str, tuple[TopicIdPartition, ...]]:
+    """All partitions of each topic, ascending.
+
+    InvalidConfigError names the topic that there is not, or says that the cluster can't be reached.
+    """
+    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_ms / 1000)
+    found: dict[str, tuple[TopicIdPartition, ...]] = {}
+    for topic, future in asked.items():
+        try:
+            description = future.result()
+        except KafkaException as exception:
+            raise InvalidConfigError(
+                "the topic can't be found",
+                topic=topic,
+                servers=client.get("bootstrap.servers"),
+                reason=exception.args[0].str(),
+            ) from exception
+        topic_id = id_from_text(str(description.topic_id))
+        found[topic] = tuple(
+            TopicIdPartition(topic_id=topic_id, topic=topic, partition=number)
+            for number in sorted(each.id for each in description.partitions)
+        )
+    return found

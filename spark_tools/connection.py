@@ -1,0 +1,103 @@
+"""How the jobs reach the cluster and the store, from options as Spark hands them over.
+
+The keys are those of the file that `rlm run` takes. They may all stand in such a file, which the
+option `config` names and only the driver reads; an option wins over the file. Keys of the file that
+the jobs have no use for are left to those who do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import javaproperties
+
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.errors import InvalidConfigError
+from rsm.spi import RemoteStorageManager
+from rsm.storage.bindings import FilesystemSettings, StoreSettings, open_storage
+
+CONFIG = "config"
+_BOOTSTRAP = "bootstrap.servers"
+_CLIENT_PREFIX = "client."
+_METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
+_BACKEND = "rsm.config.storage.backend"
+_ROOT = "rsm.config.storage.filesystem.root"
+_KEY_PREFIX = "rsm.config.key.prefix"
+_SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
+OPTION_PREFIXES = ("client.", "rlmm.", "rsm.")
+OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
+"""Options, besides those with a prefix, that are read here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConnection:
+    """Where segments are stored; executors are handed this."""
+
+    settings: StoreSettings
+    key_prefix: str
+
+    def open(self) -> RemoteStorageManager:
+        """Raises InvalidConfigError for a store that can't be reached as it is configured."""
+        return SegmentStorageManager(
+            storage=open_storage(self.settings),
+            keys=ObjectKeys(prefix=self.key_prefix),
+            layouts=(RawLayout(),),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The cluster, its metadata topic, and the store. `client` is librdkafka's configuration."""
+
+    client: Mapping[str, str] = field(repr=False)
+    metadata_topic: str
+    store: StoreConnection
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Connection:
+        """InvalidConfigError for what is missing, and for a file that can't be read."""
+        values = {**_file_values(options.get(CONFIG)), **options}
+        servers = values.get(_SPARKS_BOOTSTRAP) or values.get(_BOOTSTRAP)
+        if not servers:
+            raise InvalidConfigError("an option is missing", option=_BOOTSTRAP)
+        client = {
+            key.removeprefix(_CLIENT_PREFIX): value
+            for key, value in values.items()
+            if key.startswith(_CLIENT_PREFIX)
+        }
+        return cls(
+            client={**client, _BOOTSTRAP: servers},
+            metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
+            store=StoreConnection(
+                settings=_store_settings(values), key_prefix=values.get(_KEY_PREFIX, "")
+            ),
+        )
+
+
+def _file_values(path: str | None) -> Mapping[str, str]:
+    if path is None:
+        return {}
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfigError(
+            "configuration file can't be read", file=path, reason=error
+        ) from error
+    loaded: Mapping[str, str] = javaproperties.loads(text)
+    return {key: value.strip() for key, value in loaded.items()}
+
+
+def _store_settings(values: Mapping[str, str]) -> StoreSettings:
+    backend = values.get(_BACKEND, "filesystem")
+    if backend != "filesystem":
+        raise InvalidConfigError(
+            "a store that is not known here", option=_BACKEND, found=backend, expected="filesystem"
+        )
+    root = values.get(_ROOT)
+    if not root:
+        raise InvalidConfigError("an option is missing", option=_ROOT)
+    return FilesystemSettings(root=Path(root))

@@ -1,0 +1,1 @@
+"""What is read of a tiered topic: options, a plan by the metadata, and segments as rows."""

@@ -1,0 +1,146 @@
+"""Which segments are read for which offsets: the pieces that Spark makes partitions of. Pure.
+
+Segments may overlap; each offset is read from one, as the gateway would: of those that hold it in
+the log's lineage, from the one that reaches furthest. A hole between segments is never stepped
+over in silence. A large segment is several pieces of about equal numbers of offsets, each of which
+finds its first batch by the segment's index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from rsm.segment.coverage import StoredRange, stored_ranges
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.options import EARLIEST_OFFSET, LATEST_OFFSET, Mode, ReadOptions
+from spark_tools.stored_partition import StoredPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPiece:
+    """Offsets to be read from one segment; `stored` is what of it may be read at all."""
+
+    stored: StoredRange
+    offsets: OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hole:
+    """Offsets between stored ones that nothing answers for."""
+
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+
+    def error(self) -> NotFoundError:
+        """This as an error, for whoever may not step over it."""
+        return NotFoundError(
+            "nothing is stored of some offsets",
+            partition=self.topic_id_partition,
+            offsets=self.offsets,
+        )
+
+
+Piece = SegmentPiece | Hole
+
+
+def plan(partition: StoredPartition, options: ReadOptions) -> list[Piece]:
+    """What to read of a partition, in order of offset.
+
+    Raises NotFoundError for a hole unless the mode is permissive, and for a bound given as an
+    offset that lies outside of what is stored.
+    """
+    ranges = readable_ranges(partition)
+    wanted = _within(wanted_offsets(partition, ranges, options), options.narrowing.offsets)
+    pieces: list[Piece] = []
+    for piece in _cover(partition.topic_id_partition, ranges, wanted):
+        if isinstance(piece, SegmentPiece):
+            if _may_match(piece, options):
+                pieces += _split(piece, options.split_bytes)
+        elif options.mode is Mode.PERMISSIVE:
+            pieces.append(piece)
+        else:
+            raise piece.error()
+    return pieces
+
+
+def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
+    """What is stored in the log's lineage and not below its start, ascending by start."""
+    state = partition.state
+    start_offset = state.first_readable_offset or 0
+    return [
+        replace(stored, offsets=replace(stored.offsets, start_offset=first))
+        for stored in stored_ranges(state.lineage, partition.segments)
+        if (first := max(stored.offsets.start_offset, start_offset)) < stored.offsets.end_offset
+    ]
+
+
+def wanted_offsets(
+    partition: StoredPartition, ranges: Sequence[StoredRange], options: ReadOptions
+) -> OffsetRange:
+    """The offsets asked for, within those that are stored. NotFoundError for one below or above."""
+    tip = partition.topic_id_partition
+    first = min((each.offsets.start_offset for each in ranges), default=0)
+    end = max((each.offsets.end_offset for each in ranges), default=first)
+    start_offset = options.starting.of(tip.topic, tip.partition)
+    end_offset = options.ending.of(tip.topic, tip.partition)
+    bounds = {EARLIEST_OFFSET: first, LATEST_OFFSET: end}
+    start_offset, end_offset = (
+        bounds.get(start_offset, start_offset),
+        bounds.get(end_offset, end_offset),
+    )
+    for offset in (start_offset, end_offset):
+        if not first <= offset <= end:
+            raise NotFoundError(
+                "an offset is not within what is stored",
+                partition=tip,
+                offset=offset,
+                stored=OffsetRange(start_offset=first, end_offset=end),
+            )
+    return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
+
+
+def _within(wanted: OffsetRange, bounds: OffsetRange) -> OffsetRange:
+    start_offset = min(max(wanted.start_offset, bounds.start_offset), wanted.end_offset)
+    end_offset = max(start_offset, min(wanted.end_offset, bounds.end_offset))
+    return OffsetRange(start_offset=start_offset, end_offset=end_offset)
+
+
+def _cover(
+    tip: TopicIdPartition, ranges: Sequence[StoredRange], wanted: OffsetRange
+) -> Iterator[Piece]:
+    """The wanted offsets, each once."""
+    offset = wanted.start_offset
+    while offset < wanted.end_offset:
+        holding = [each for each in ranges if offset in each.offsets]
+        if holding:
+            stored = max(holding, key=lambda each: each.offsets.end_offset)
+            end_offset = min(stored.offsets.end_offset, wanted.end_offset)
+            offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
+            yield SegmentPiece(stored=stored, offsets=offsets)
+        else:
+            above = (e.offsets.start_offset for e in ranges if e.offsets.start_offset > offset)
+            end_offset = min(*above, wanted.end_offset)
+            offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
+            yield Hole(topic_id_partition=tip, offsets=offsets)
+        offset = end_offset
+
+
+def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
+    """False where the segment's newest record is too old; -1 is no timestamp, thus no answer."""
+    newest_ms = piece.stored.metadata.max_timestamp_ms
+    return options.from_ms is None or newest_ms < 0 or newest_ms >= options.from_ms
+
+
+def _split(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
+    """Parts of about `split_bytes`, if offsets are spread evenly over the segment's bytes."""
+    metadata, offsets = piece.stored.metadata, piece.offsets
+    piece_bytes = metadata.segment_size_bytes * len(offsets) // len(metadata.offsets)
+    count = max(1, min(-(-piece_bytes // split_bytes), len(offsets)))
+    edges = [offsets.start_offset + len(offsets) * number // count for number in range(count + 1)]
+    for start_offset, end_offset in pairwise(edges):
+        part = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+        yield SegmentPiece(stored=piece.stored, offsets=part)

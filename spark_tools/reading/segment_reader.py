@@ -1,0 +1,148 @@
+"""Reads a piece of a stored segment as rows: index, bytes ahead of their use, checked batches.
+
+Memory: (ahead + 1) fetches of FETCH_BYTES, and what rows.row_batches needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.errors import CorruptError, TieredStorageError
+from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import ByteRange
+from rsm.segment.segment_cursor import SegmentCursor
+from rsm.spi import IndexType, RemoteStorageManager
+from spark_tools.reading.options import Isolation, Mode, ReadOptions
+from spark_tools.reading.plan import Hole, Piece, SegmentPiece
+from spark_tools.rows.record_arrays import RowBounds
+from spark_tools.rows.row_batches import PartitionRows
+
+FETCH_BYTES = 8 << 20
+
+
+def read_piece(
+    piece: Piece, storage: RemoteStorageManager, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece, in order of offset.
+
+    What can't be read raises an error that names segment, objects and offset, or ends in one row
+    that says so, as the mode is. Rows that came before are right in both cases.
+    """
+    if isinstance(piece, Hole):
+        tip = piece.topic_id_partition
+        rows = _rows(tip.topic, tip.partition, piece, options, AbortedTransactions())
+        yield rows.unreadable(piece.offsets.start_offset, str(piece.error()))
+        return
+    reader = SegmentReader(piece, storage, options)
+    try:
+        yield from reader.rows()
+    except TieredStorageError as error:
+        if options.mode is Mode.FAILFAST:
+            raise reader.located(error) from error
+        tip = piece.stored.metadata.topic_id_partition
+        rows = _rows(tip.topic, tip.partition, piece, options, AbortedTransactions())
+        yield rows.unreadable(reader.next_offset, str(reader.located(error)))
+
+
+class SegmentReader:
+    """One pass over one piece; one thread's."""
+
+    def __init__(
+        self, piece: SegmentPiece, storage: RemoteStorageManager, options: ReadOptions
+    ) -> None:
+        self._piece = piece
+        self._storage = storage
+        self._options = options
+        self.next_offset = piece.offsets.start_offset
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Raises NotFoundError, CorruptError, RetriableError."""
+        piece, metadata = self._piece, self._piece.stored.metadata
+        tip = metadata.topic_id_partition
+        rows = _rows(tip.topic, tip.partition, piece, self._options, self._aborted())
+        entry = _first_entry(self._storage, metadata, piece.offsets.start_offset)
+        cursor = SegmentCursor(piece.stored, from_offset=piece.offsets.start_offset, entry=entry)
+        for fetched in _fetched(self._storage, metadata, cursor):
+            for run in cursor.feed(fetched):
+                yield from rows.of_run(run)
+                self.next_offset = run.offsets.end_offset
+            if cursor.done or cursor.next_offset >= piece.offsets.end_offset:
+                return
+
+    def located(self, error: TieredStorageError) -> TieredStorageError:
+        """The error, with what could not be read."""
+        metadata = self._piece.stored.metadata
+        return type(error)(
+            "a stored segment can't be read",
+            segment_id=metadata.segment_id,
+            objects=",".join(stored.key for stored in metadata.objects),
+            offset=self.next_offset,
+            reason=error,
+        )
+
+    def _aborted(self) -> AbortedTransactions:
+        if self._options.isolation is Isolation.READ_UNCOMMITTED:
+            return AbortedTransactions()
+        metadata = self._piece.stored.metadata
+        return AbortedTransactions(self._storage.fetch_aborted_transactions(metadata))
+
+
+def _rows(
+    topic: str,
+    partition: int,
+    piece: Piece,
+    options: ReadOptions,
+    aborted: AbortedTransactions,
+) -> PartitionRows:
+    return PartitionRows(
+        topic=topic,
+        partition=partition,
+        columns=options.columns,
+        bounds=RowBounds(offsets=piece.offsets, from_ms=options.from_ms, until_ms=options.until_ms),
+        aborted=aborted,
+    )
+
+
+def _first_entry(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, from_offset: int
+) -> OffsetIndexEntry:
+    """Where to begin in the log. CorruptError if the index leads out of it."""
+    base_offset = metadata.offsets.start_offset
+    if from_offset == base_offset:
+        return OffsetIndexEntry(offset=base_offset, position=0)
+    data = storage.fetch_index(metadata, IndexType.OFFSET)
+    if len(data) % OFFSET_ENTRY.size:
+        raise CorruptError("index ends within an entry")
+    entry = OffsetIndex(base_offset=base_offset, data=data).lookup(from_offset)
+    if not (0 <= entry.position < metadata.segment_size_bytes and entry.offset <= from_offset):
+        raise CorruptError("index entry out of place", entry=entry)
+    return entry
+
+
+def _fetched(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, cursor: SegmentCursor
+) -> Iterator[bytes]:
+    """The log's bytes from the cursor on, the next ones being fetched while these are used."""
+    size = metadata.segment_size_bytes
+    starts = iter(range(cursor.position, size, FETCH_BYTES))
+
+    def fetch(position: int) -> bytes:
+        end_position = min(position + FETCH_BYTES, size)
+        return storage.fetch_log_segment(
+            metadata, ByteRange(start_position=position, end_position=end_position)
+        )
+
+    with ThreadPoolExecutor(1, "segment-fetch") as pool:
+        ahead: Future[bytes] | None = None
+        for position in starts:
+            following = pool.submit(fetch, position)
+            if ahead is not None:
+                yield ahead.result()
+            ahead = following
+        if ahead is not None:
+            yield ahead.result()

@@ -1,0 +1,1 @@
+"""Stored record batches as Arrow rows. Must not know Spark, stores or metadata events."""

@@ -1,0 +1,145 @@
+"""Checked batches of one partition as Arrow record batches of the wanted columns.
+
+Leaves out control batches and, for readers of committed records, those of aborted transactions.
+Batches of magic 2 are decoded many at once; older messages, which still lie in old logs, one by
+one.
+
+Memory: what rows.record_arrays needs for GATHERED_BYTES and one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.errors import CorruptError
+from rsm.segment.records import Record, decode_records
+from rsm.segment.segment_cursor import StoredBatches
+from spark_tools.rows.record_arrays import (
+    PlainBatch,
+    RecordArrays,
+    RowBounds,
+    decode_batches,
+)
+from spark_tools.rows.schema import UNREADABLE, arrow_schema
+
+GATHERED_BYTES = 8 << 20
+_GATHERED_RECORDS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRows:
+    """Makes rows of one partition's batches. `aborted` empty: of aborted transactions too."""
+
+    topic: str
+    partition: int
+    columns: tuple[str, ...]
+    bounds: RowBounds
+    aborted: AbortedTransactions
+
+    def of_run(self, run: StoredBatches) -> Iterator[pa.RecordBatch]:
+        """The rows of a run of whole, checked batches, in order. CorruptError."""
+        gathered: list[PlainBatch] = []
+        gathered_bytes = gathered_count = 0
+        for position, header in scan_batches(run.data):
+            if not self._is_wanted(header):
+                continue
+            batch = run.data[position : position + header.length_bytes]
+            if header.magic < 2:
+                yield from self._rows(gathered)
+                gathered = []
+                yield from self._older_rows(header, batch)
+                continue
+            gathered.append(PlainBatch.of(header, batch))
+            gathered_bytes += len(gathered[-1].plain)
+            gathered_count += header.record_count
+            if gathered_bytes >= GATHERED_BYTES or gathered_count >= _GATHERED_RECORDS:
+                yield from self._rows(gathered)
+                gathered = []
+                gathered_bytes = gathered_count = 0
+        yield from self._rows(gathered)
+
+    def unreadable(self, offset: int, reason: str) -> pa.RecordBatch:
+        """One row that says what could not be read, and from which offset on."""
+        cells: dict[str, object] = {
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": offset,
+            UNREADABLE: reason,
+        }
+        row = {name: [cells.get(name)] for name in self.columns}
+        return pa.RecordBatch.from_pydict(row, schema=arrow_schema(self.columns))
+
+    def _is_wanted(self, header: BatchHeader) -> bool:
+        """Whether any of the batch may be: by its header alone."""
+        offsets = self.bounds.offsets
+        if (
+            header.is_control
+            or not header.record_count
+            or header.next_offset <= offsets.start_offset
+        ):
+            return False
+        # An older compressed message has its last offset as its base.
+        if header.magic >= 2 and header.base_offset >= offsets.end_offset:
+            return False
+        from_ms = self.bounds.from_ms
+        if from_ms is not None and header.magic >= 2 and header.max_timestamp_ms < from_ms:
+            return False
+        return not self.aborted.holds(header)
+
+    def _rows(self, batches: Sequence[PlainBatch]) -> Iterator[pa.RecordBatch]:
+        if not batches:
+            return
+        try:
+            arrays = decode_batches(batches, self.bounds, self.columns)
+        except CorruptError:
+            for each in batches:
+                decode_records(each.header, each.batch)
+            raise
+        if len(arrays.offsets):
+            yield self._columns_of(arrays)
+
+    def _older_rows(self, header: BatchHeader, batch: memoryview) -> Iterator[pa.RecordBatch]:
+        arrays = _arrays_of(header, decode_records(header, batch), self.bounds)
+        if len(arrays.offsets):
+            yield self._columns_of(arrays)
+
+    def _columns_of(self, arrays: RecordArrays) -> pa.RecordBatch:
+        count = len(arrays.offsets)
+        schema = arrow_schema(self.columns)
+        makers: Mapping[str, Callable[[], pa.Array]] = {
+            "key": lambda: arrays.keys,
+            "value": lambda: arrays.values,
+            "topic": lambda: pa.repeat(self.topic, count),
+            "partition": lambda: pa.repeat(pa.scalar(self.partition, pa.int32()), count),
+            "offset": lambda: pa.array(arrays.offsets),
+            "timestamp": lambda: pa.array(arrays.timestamps_ms * 1000),
+            "timestampType": lambda: pa.array(arrays.timestamp_types),
+            "headers": lambda: arrays.headers,
+            "leader_epoch": lambda: pa.array(arrays.leader_epochs),
+            UNREADABLE: lambda: pa.nulls(count),
+        }
+        columns = [makers[field.name]().cast(field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds) -> RecordArrays:
+    """Records that were decoded one by one; those of older messages have no headers."""
+    offsets = np.array([each.offset for each in records], dtype=np.int64)
+    timestamps_ms = np.array([each.timestamp_ms for each in records], dtype=np.int64)
+    rows = bounds.chosen(offsets, timestamps_ms)
+    kept = [records[row] for row in rows]
+    return RecordArrays(
+        offsets=offsets[rows],
+        timestamps_ms=timestamps_ms[rows],
+        timestamp_types=np.full(len(kept), int(header.timestamp_type), dtype=np.int32),
+        leader_epochs=np.full(len(kept), header.partition_leader_epoch, dtype=np.int32),
+        keys=pa.array([each.key for each in kept], pa.binary()),
+        values=pa.array([each.value for each in kept], pa.binary()),
+        headers=pa.nulls(len(kept), arrow_schema(["headers"]).field("headers").type),
+    )

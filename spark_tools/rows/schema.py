@@ -1,0 +1,75 @@
+"""The columns of the data source: those of Spark's Kafka source with headers, and the leader epoch.
+
+Owns names, Spark's types as DDL and Arrow's types, which must agree. Source: Spark's "Structured
+Streaming + Kafka Integration Guide", the schema of the source with includeHeaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from rsm.segment.errors import InvalidConfigError
+
+UNREADABLE = "unreadable"
+
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_ARROW_TYPES: Mapping[str, pa.DataType] = MappingProxyType(
+    {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestampType": pa.int32(),
+        "headers": pa.list_(pa.field("element", _HEADER)),
+        "leader_epoch": pa.int32(),
+        UNREADABLE: pa.string(),
+    }
+)
+_SPARK_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "key": "binary",
+        "value": "binary",
+        "topic": "string",
+        "partition": "int",
+        "offset": "bigint",
+        "timestamp": "timestamp",
+        "timestampType": "int",
+        "headers": "array<struct<key:string,value:binary>>",
+        "leader_epoch": "int",
+        UNREADABLE: "string",
+    }
+)
+COLUMNS = tuple(name for name in _ARROW_TYPES if name != UNREADABLE)
+"""All columns of a record; UNREADABLE is there besides where what can't be read is listed."""
+
+
+def chosen_columns(text: str | None) -> tuple[str, ...]:
+    """The columns of a comma-separated list, all for none, in the order given.
+
+    Names are matched as Spark matches them, whatever their case. InvalidConfigError for a name that
+    is no column or stands twice.
+    """
+    if text is None:
+        return COLUMNS
+    by_name = {name.lower(): name for name in COLUMNS}
+    asked = [part.strip() for part in text.split(",")]
+    chosen = tuple(by_name.get(name.lower(), "") for name in asked)
+    if "" in chosen or len(set(chosen)) != len(chosen):
+        expected = "some of " + ",".join(COLUMNS)
+        raise InvalidConfigError("not columns", option="columns", found=text, expected=expected)
+    return chosen
+
+
+def spark_ddl(columns: Sequence[str]) -> str:
+    """The columns as Spark's DDL."""
+    return ", ".join(f"`{name}` {_SPARK_TYPES[name]}" for name in columns)
+
+
+def arrow_schema(columns: Sequence[str]) -> pa.Schema:
+    """The columns as Spark expects them in Arrow batches."""
+    return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in columns])

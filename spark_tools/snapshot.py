@@ -1,0 +1,140 @@
+"""What the metadata says of some topics, all of it as of one position of the metadata topic.
+
+Read to the topic's end into memory; nothing is followed afterwards. Read leases are taken before
+segments are listed: what is listed then stays in the store until the leases expire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import UUID, uuid4, uuid5
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.kafka_reader import KafkaTopicReader
+from rlmm.topic.shape import TopicSettings
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from spark_tools.connection import Connection
+from spark_tools.stored_partition import StoredPartition
+from spark_tools.system_clock import SystemClock
+
+_LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTerms:
+    """Who reads, and for how long what is read must stay. `duration_ms` 0: no lease is taken.
+
+    A holder has one lease per partition, however often it reads: it is renewed and never narrowed
+    or shortened.
+    """
+
+    holder: str
+    duration_ms: int
+
+    @property
+    def lease_id(self) -> UUID:
+        return uuid5(_LEASES, self.holder)
+
+
+class MetadataSnapshot:
+    """An open metadata topic, read up to where it ended. One thread's."""
+
+    def __init__(self, manager: TopicBasedRemoteLogMetadataManager) -> None:
+        self._manager = manager
+
+    def positions(self) -> Mapping[int, int]:
+        """The next offset of each metadata partition: what the answers are consistent with."""
+        return self._manager.metrics().positions
+
+    def take_lease(
+        self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
+    ) -> None:
+        """Have what is stored of `offsets` stay for a while. RetriableError if it can't."""
+        if not terms.duration_ms or not len(offsets):
+            return
+        held = self._manager.partition_state(partition).read_leases
+        own = [lease for lease in held if lease.lease_id == terms.lease_id]
+        now_ms = self._manager.broker_time_ms()
+        taken = ReadLeaseTaken(
+            event_id=uuid4(),
+            lease_id=terms.lease_id,
+            topic_id_partition=partition,
+            offsets=OffsetRange(
+                start_offset=min(o.start_offset for o in (offsets, *(e.offsets for e in own))),
+                end_offset=max(o.end_offset for o in (offsets, *(e.offsets for e in own))),
+            ),
+            duration_ms=min(
+                max(terms.duration_ms, *(e.expires_ms - now_ms for e in own), 1),
+                READ_LEASE_MAX_MS,
+            ),
+            holder=terms.holder,
+        )
+        result = self._manager.publish(taken)
+        if not result.accepted:
+            raise RetriableError("no read lease", partition=partition, reason=result.refusal)
+
+    def partition(self, partition: TopicIdPartition) -> StoredPartition:
+        """What is stored of a partition and how much of that may be read."""
+        records = self._manager.list_remote_log_segments(
+            partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+        )
+        return StoredPartition(
+            topic_id_partition=partition,
+            state=self._manager.partition_state(partition),
+            segments=tuple(record.metadata for record in records),
+        )
+
+
+@contextmanager
+def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[MetadataSnapshot]:
+    """Read the metadata topic up to its end of now.
+
+    InvalidConfigError if there is no such topic or the cluster can't be reached in time.
+    """
+    manager = _opened(connection, timeout_ms)
+    try:
+        manager.start()
+        readiness = manager.wait_ready(timeout_ms)
+        if not readiness.ready:
+            raise InvalidConfigError(
+                "the metadata topic can't be read in time",
+                topic=connection.metadata_topic,
+                timeout_ms=timeout_ms,
+                reason=readiness.reason,
+            )
+        yield MetadataSnapshot(manager)
+    finally:
+        manager.close()
+
+
+def _opened(connection: Connection, timeout_ms: int) -> TopicBasedRemoteLogMetadataManager:
+    """The topic in the shape it has: whether that is right is for those who write it to check."""
+    name = connection.metadata_topic
+    reader = KafkaTopicReader(connection.client, name)
+    try:
+        partition_count = len(reader.partitions(timeout_ms))
+    except (NotFoundError, RetriableError) as error:
+        raise InvalidConfigError(
+            "the metadata topic can't be read",
+            topic=name,
+            servers=connection.client.get("bootstrap.servers"),
+            reason=error,
+        ) from error
+    finally:
+        reader.close()
+    settings = TopicSettings(name=name, partition_count=partition_count, replication_factor=1)
+    return TopicBasedRemoteLogMetadataManager(
+        KafkaTopic(connection.client, settings),
+        MetadataCache(MemoryStore()),
+        SystemClock(),
+        ManagerSettings(consume_wait_ms=timeout_ms),
+    )

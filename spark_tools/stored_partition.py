@@ -1,0 +1,18 @@
+"""What the metadata says of one partition, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlmm.spi import PartitionState
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPartition:
+    """A partition: its state, and its finished segments ascending by base offset."""
+
+    topic_id_partition: TopicIdPartition
+    state: PartitionState
+    segments: tuple[RemoteLogSegmentMetadata, ...]

@@ -1,0 +1,18 @@
+"""The operating system's clock."""
+
+from __future__ import annotations
+
+import time
+
+
+class SystemClock:
+    """See `rsm.segment.clock.Clock`."""
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def sleep_ms(self, duration_ms: int) -> None:
+        time.sleep(duration_ms / 1000)

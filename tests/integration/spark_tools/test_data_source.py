@@ -1,0 +1,208 @@
+"""The data source's rows are a plain consumer's records, for every codec and with transactions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
+
+from spark_tools.rows.schema import COLUMNS
+from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
+
+_TOPICS = ("every", "older")
+
+
+def loaded(spark: SparkSession, twins: TwinTopics, topic: str, **options: str) -> DataFrame:
+    return (
+        spark.read.format("rlm")
+        .option("config", str(twins.host.config_path))
+        .options(**{"subscribe": topic, **options})
+        .load()
+    )
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
+    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def consumed(twins: TwinTopics, twin: Twin, isolation: str) -> list[Message]:
+    """What a consumer of the twin that is whole at the broker gets of what the other has stored."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": twins.host.cluster.bootstrap_servers,
+            "group.id": "truth",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation,
+        }
+    )
+    consumer.assign([TopicPartition(twin.whole.topic, 0, 0)])
+    messages: list[Message] = []
+    while (message := consumer.poll(30.0)) is not None and message.error() is None:
+        messages.append(message)
+    consumer.close()
+    stored_end = twin.log.segments[-1][0]
+    return [message for message in messages if (message.offset() or 0) < stored_end]
+
+
+def as_row(message: Message, topic: str) -> dict[str, Any]:
+    kind, timestamp_ms = message.timestamp()
+    epoch = message.leader_epoch()
+    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+    return {
+        "key": message.key(),
+        "value": message.value(),
+        "topic": topic,
+        "partition": 0,
+        "offset": message.offset(),
+        "timestamp_ms": timestamp_ms if kind else -1,
+        "timestampType": max(kind - 1, 0),
+        "headers": [{"key": k, "value": v} for k, v in headers] or None,
+        "leader_epoch": -1 if epoch is None else epoch,
+    }
+
+
+@pytest.fixture
+def unreadable_object(twins: TwinTopics) -> Iterator[str]:
+    """The log of the second stored segment is away during the test."""
+    partition = twins["older"].tiered
+    with twins.host.metadata() as metadata:
+        found = [each.metadata for each in metadata.list_remote_log_segments(partition)]
+    key = next(stored.key for stored in found[1].objects if stored.key.endswith(".log"))
+    path = twins.host.store / key
+    away = path.rename(path.with_suffix(".away"))
+    yield key
+    away.rename(path)
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("topic", _TOPICS)
+def test_read_when_of_what_is_stored_then_a_plain_consumers_records(
+    spark: SparkSession, twins: TwinTopics, topic: str, isolation: str
+) -> None:
+    twin = twins[topic]
+
+    frame = loaded(spark, twins, topic, isolation=isolation)
+
+    assert frame.columns == list(COLUMNS)
+    rows = [
+        {
+            **{name: row[name] for name in row if name != "timestamp"},
+            "timestamp_ms": row["timestamp_ms"],
+            "key": row["key"] and bytes(row["key"]),
+            "value": row["value"] and bytes(row["value"]),
+        }
+        for row in rows_of(frame.selectExpr("*", "unix_millis(timestamp) timestamp_ms"))
+    ]
+    expected = [as_row(message, topic) for message in consumed(twins, twin, isolation)]
+    assert len(rows) > 10
+    for row in rows:
+        if row["headers"]:
+            row["headers"] = [
+                {"key": h["key"], "value": h["value"] and bytes(h["value"])} for h in row["headers"]
+            ]
+    assert rows == expected
+
+
+def test_read_when_bounded_then_only_those(spark: SparkSession, twins: TwinTopics) -> None:
+    frame = loaded(
+        spark,
+        twins,
+        "every",
+        startingOffsets='{"every":{"0":4}}',
+        endingOffsets='{"every":{"0":17}}',
+        columns="offset,partition",
+    )
+
+    assert [row["offset"] for row in rows_of(frame)] == list(range(4, 17))
+
+
+def test_read_when_segments_are_split_then_pieces_meet_without_a_gap(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    whole = loaded(spark, twins, "every", columns="offset")
+
+    # Half a segment's offsets per piece: batches lie across their edges.
+    pieces = loaded(spark, twins, "every", columns="offset", splitBytes="700")
+
+    assert rows_by_offset(pieces) == rows_by_offset(whole)
+    count = pieces.select(spark_partition_id()).distinct().count()
+    assert count > len(twins["every"].log.segments)
+
+
+def rows_by_offset(frame: DataFrame) -> list[int]:
+    return sorted(row["offset"] for row in frame.collect())
+
+
+def test_read_when_filtered_then_pushed_down_and_evaluated_again(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    frame = loaded(spark, twins, "every", columns="offset,partition")
+
+    chosen = frame.where("offset > 40 and offset <= 43 and partition = 0")
+
+    assert rows_by_offset(chosen) == [41, 42, 43]
+    assert chosen.rdd.getNumPartitions() == 1
+    assert rows_by_offset(frame.where("partition = 1")) == []
+
+
+def test_read_when_an_object_is_gone_then_its_task_tells_segment_object_and_offset(
+    spark: SparkSession, twins: TwinTopics, unreadable_object: str
+) -> None:
+    frame = loaded(spark, twins, "older", columns="offset")
+
+    with pytest.raises(PySparkException) as failure:
+        frame.collect()
+
+    assert unreadable_object in str(failure.value)
+    assert "a stored segment can't be read" in str(failure.value)
+
+
+def test_read_when_permissive_then_what_is_unreadable_is_listed(
+    spark: SparkSession, twins: TwinTopics, unreadable_object: str
+) -> None:
+    frame = loaded(spark, twins, "older", columns="offset", mode="permissive")
+
+    rows = sorted(frame.collect(), key=lambda row: row["offset"])
+
+    assert [row["offset"] for row in rows if row["unreadable"] is None] == list(range(15))
+    (listed,) = [row for row in rows if row["unreadable"]]
+    assert listed["offset"] == 15
+    assert unreadable_object in listed["unreadable"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribe": "missing"}, "the topic can't be found (topic=missing"),
+        ({"assign": '{"every":[7]}', "subscribe": ""}, "which topics?"),
+        ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
+        ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic can't be read"),
+        ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the topic can't be found"),
+        ({"startingOffsets": '{"every":{"0":100000}}'}, "not within what is stored"),
+    ],
+)
+def test_read_when_the_user_is_wrong_then_told_before_any_work(
+    spark: SparkSession, twins: TwinTopics, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(PySparkException, match=re.escape(message)):
+        loaded(spark, twins, "every", **options).collect()
+
+
+def test_read_when_planned_then_expiry_is_held_by_a_lease(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    loaded(spark, twins, "every", columns="offset", leaseMs="7200000").collect()
+    loaded(spark, twins, "every", columns="offset", endingOffsets='{"every":{"0":5}}').collect()
+
+    with twins.host.metadata() as metadata:
+        (lease,) = metadata.partition_state(twins["every"].tiered).read_leases
+        assert lease.offsets.end_offset > 40
+        assert lease.expires_ms > metadata.broker_time_ms() + 7_000_000

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.narrowing import MAX_OFFSET, Comparison, Narrowing, narrowed
+
+NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
+NOON_MS = 1_896_091_200_000
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "expected"),
+    [
+        ("==", 5, (5, 6)),
+        (">", 5, (6, MAX_OFFSET)),
+        (">=", 5, (5, MAX_OFFSET)),
+        ("<", 5, (0, 5)),
+        ("<=", 5, (0, 6)),
+        ("in", (9, 3), (3, 10)),
+        ("<", 0, (0, 0)),
+        ("<", -7, (0, 0)),
+        ("==", "five", (0, MAX_OFFSET)),
+    ],
+)
+def test_narrowed_when_offsets_are_compared_then_nothing_that_matches_is_lost(
+    operator: str, value: object, expected: tuple[int, int]
+) -> None:
+    found = narrowed([Comparison("offset", operator, value)])
+
+    assert (found.offsets.start_offset, found.offsets.end_offset) == expected
+
+
+def test_narrowed_when_all_must_hold_then_by_all() -> None:
+    found = narrowed(
+        [
+            Comparison("Offset", ">=", 10),
+            Comparison("offset", "<", 20),
+            Comparison("partition", "in", (1, 2)),
+            Comparison("partition", "==", 2),
+            Comparison("topic", "==", "orders"),
+            Comparison("value", "==", b"x"),
+        ]
+    )
+
+    assert found == Narrowing(
+        topics=frozenset({"orders"}),
+        partitions=frozenset({2}),
+        offsets=OffsetRange(start_offset=10, end_offset=20),
+    )
+    assert found.admits("orders", 2)
+    assert not found.admits("orders", 1)
+    assert not found.admits("payments", 2)
+
+
+def test_narrowed_when_times_are_compared_then_whole_milliseconds_around_them() -> None:
+    found = narrowed([Comparison("timestamp", ">", NOON), Comparison("timestamp", "<=", NOON)])
+
+    assert (found.from_ms, found.until_ms) == (NOON_MS, NOON_MS + 1)
+    assert narrowed([Comparison("timestamp", "==", NOON.replace(tzinfo=None))]) == Narrowing()

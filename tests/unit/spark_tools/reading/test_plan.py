@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.spi import PartitionState
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import NotFoundError
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.narrowing import Narrowing
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.plan import Hole, Piece, SegmentPiece, plan
+from spark_tools.stored_partition import StoredPartition
+from tests.metadata_builder import ORDERS, segment_metadata
+
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+
+
+def segment(number: int, start: int, end: int, *, epoch: int = 0) -> RemoteLogSegmentMetadata:
+    return segment_metadata(number, start, end, epochs=((epoch, start),), state=FINISHED)
+
+
+def stored(
+    *segments: RemoteLogSegmentMetadata,
+    log_start: int | None = None,
+    lineage: Lineage | None = None,
+) -> StoredPartition:
+    state = PartitionState(lineage=lineage or Lineage.of((0, 0)), log_start_offset=log_start)
+    return StoredPartition(topic_id_partition=ORDERS, state=state, segments=segments)
+
+
+def options(**given_options: str) -> ReadOptions:
+    return ReadOptions.of({"subscribe": ORDERS.topic, **given_options})
+
+
+def offsets_of(pieces: list[Piece]) -> list[tuple[int, int]]:
+    return [(each.offsets.start_offset, each.offsets.end_offset) for each in pieces]
+
+
+def bounds(start: int, end: int) -> dict[str, str]:
+    return {
+        "startingOffsets": f'{{"{ORDERS.topic}":{{"{ORDERS.partition}":{start}}}}}',
+        "endingOffsets": f'{{"{ORDERS.topic}":{{"{ORDERS.partition}":{end}}}}}',
+    }
+
+
+def test_plan_when_segments_follow_each_other_then_a_piece_each() -> None:
+    pieces = plan(stored(segment(1, 0, 10), segment(2, 10, 25)), options())
+
+    assert offsets_of(pieces) == [(0, 10), (10, 25)]
+
+
+def test_plan_when_nothing_is_stored_then_nothing_is_read() -> None:
+    assert plan(stored(), options()) == []
+
+
+def test_plan_when_bounded_then_pieces_are_cut() -> None:
+    pieces = plan(stored(segment(1, 0, 10), segment(2, 10, 25)), options(**bounds(3, 12)))
+
+    assert offsets_of(pieces) == [(3, 10), (10, 12)]
+
+
+def test_plan_when_the_log_start_lies_in_a_segment_then_nothing_below_is_read() -> None:
+    partition = stored(segment(1, 0, 10), segment(2, 10, 25), log_start=12)
+
+    assert offsets_of(plan(partition, options())) == [(12, 25)]
+
+
+def test_plan_when_a_segment_is_of_another_lineage_then_only_what_agrees_is_read() -> None:
+    lineage = Lineage.of((0, 0), (2, 20))
+    partition = stored(
+        segment(1, 0, 10), segment(2, 10, 30), segment(3, 20, 40, epoch=2), lineage=lineage
+    )
+
+    pieces = plan(partition, options())
+
+    assert offsets_of(pieces) == [(0, 10), (10, 20), (20, 40)]
+
+
+def test_plan_when_segments_overlap_then_each_offset_is_read_once() -> None:
+    partition = stored(segment(1, 0, 10), segment(2, 5, 20), segment(3, 6, 15))
+
+    pieces = plan(partition, options())
+
+    assert offsets_of(pieces) == [(0, 10), (10, 20)]
+
+
+def test_plan_when_there_is_a_hole_then_never_stepped_over_in_silence() -> None:
+    partition = stored(segment(1, 0, 10), segment(2, 15, 20))
+
+    with pytest.raises(NotFoundError, match=r"\[10, 15\)"):
+        plan(partition, options())
+    pieces = plan(partition, options(mode="permissive"))
+    assert offsets_of(pieces) == [(0, 10), (10, 15), (15, 20)]
+    assert [type(each) for each in pieces] == [SegmentPiece, Hole, SegmentPiece]
+
+
+@pytest.mark.parametrize("offsets", [(-2, 21), (21, -1), (-2, 4)])
+def test_plan_when_an_offset_is_not_stored_then_said(offsets: tuple[int, int]) -> None:
+    partition = stored(segment(1, 0, 20), log_start=5)
+
+    with pytest.raises(NotFoundError, match="not within what is stored"):
+        plan(partition, options(**bounds(*offsets)))
+
+
+def test_plan_when_a_segment_is_older_than_asked_then_not_read() -> None:
+    old = replace(segment(1, 0, 10), max_timestamp_ms=999)
+    untimed = replace(segment(2, 10, 20), max_timestamp_ms=-1)
+    new = replace(segment(3, 20, 30), max_timestamp_ms=1000)
+
+    pieces = plan(stored(old, untimed, new), options(startingTimestamp="1000"))
+
+    assert offsets_of(pieces) == [(10, 20), (20, 30)]
+
+
+def test_plan_when_filters_narrow_it_then_only_that() -> None:
+    narrowing = Narrowing(offsets=OffsetRange(start_offset=8, end_offset=12))
+    partition = stored(segment(1, 0, 10), segment(2, 10, 25))
+
+    assert offsets_of(plan(partition, options().narrowed(narrowing))) == [(8, 10), (10, 12)]
+    beyond = Narrowing(offsets=OffsetRange(start_offset=90, end_offset=95))
+    assert plan(partition, options().narrowed(beyond)) == []
+
+
+@given(
+    edges=st.sets(st.integers(0, 200), min_size=2, max_size=8),
+    wanted=st.tuples(st.integers(0, 200), st.integers(0, 200)),
+    split_bytes=st.integers(1, 2_000),
+)
+def test_plan_when_split_anyhow_then_each_wanted_offset_is_in_one_piece(
+    edges: set[int], wanted: tuple[int, int], split_bytes: int
+) -> None:
+    ordered = sorted(edges)
+    segments = [
+        segment(number, start, end)
+        for number, (start, end) in enumerate(pairwise(ordered))
+    ]
+    low, high = (min(max(each, ordered[0]), ordered[-1]) for each in sorted(wanted))
+
+    pieces = plan(stored(*segments), options(splitBytes=str(split_bytes), **bounds(low, high)))
+
+    read = [offset for start, end in offsets_of(pieces) for offset in range(start, end)]
+    assert read == list(range(low, high))
