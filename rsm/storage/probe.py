@@ -1,0 +1,178 @@
+"""Tries each verb that the product needs of a store, with objects of its own, and times it.
+
+The objects lie below one name that nothing else has, and are deleted in the end, whatever happened.
+A verb whose turn needs an object that could not be made is not tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from crc32c import crc32c
+
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    NotFoundError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+
+_PIECE = bytes(range(256)) * 4096
+_SMALL = _PIECE[:1000]
+_LARGE_PIECES = 17  # more than stores take in one request by default
+
+
+class ProbeResult(Enum):
+    """How a step ended. A store that lacks a power which is not needed does not offer it."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_OFFERED = "not offered"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeStep:
+    """One step; `problem` says why it failed."""
+
+    verb: str
+    result: ProbeResult
+    duration_ms: float = 0.0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bytes:
+    """Content of so many equal pieces."""
+
+    piece: bytes
+    count: int = 1
+
+    @property
+    def length_bytes(self) -> int:
+        return len(self.piece) * self.count
+
+    def chunks(self) -> Iterator[memoryview]:
+        return (memoryview(self.piece) for _ in range(self.count))
+
+
+def probe(
+    storage: ChunkStorage, name: str, monotonic_ms: Callable[[], float]
+) -> tuple[ProbeStep, ...]:
+    """All steps in order; raises nothing of the store's. `name` begins the probe objects' names."""
+    return _Probe(storage, name, monotonic_ms).run()
+
+
+class _Probe:
+    def __init__(self, storage: ChunkStorage, name: str, monotonic_ms: Callable[[], float]) -> None:
+        self._storage = storage
+        self._small = f"{name}/small"
+        self._large = f"{name}/large"
+        self._prefix = f"{name}/"
+        self._monotonic_ms = monotonic_ms
+        self._steps: list[ProbeStep] = []
+
+    def run(self) -> tuple[ProbeStep, ...]:
+        reached = self._try("reach the store", self._storage.check_access)
+        writes = reached and not self._storage.capabilities.read_only
+        small = self._try("create a small object", self._create_small, when=writes)
+        self._try("create it again: refused", self._create_again, when=small)
+        large = self._try("create a large object", self._create_large, when=writes)
+        self._try("look at it", self._look, when=large)
+        self._try("read a range", self._read_middle, when=large)
+        self._try("read behind its end", self._read_behind, when=small)
+        self._try("list", lambda: self._list(small=small, large=large), when=reached)
+        self._powers(when=small)
+        self._try("delete", self._delete, when=writes)
+        self._try("see that it is gone", self._see_gone, when=writes)
+        return tuple(self._steps)
+
+    def _try(self, verb: str, act: Callable[[], object], *, when: bool = True) -> bool:
+        if not when:
+            self._steps.append(ProbeStep(verb=verb, result=ProbeResult.NOT_TRIED))
+            return False
+        begun_ms = self._monotonic_ms()
+        result, problem = ProbeResult.OK, ""
+        try:
+            act()
+        except UnsupportedError:
+            result = ProbeResult.NOT_OFFERED
+        except TieredStorageError as error:
+            result, problem = ProbeResult.FAILED, " ".join(str(error).split())
+        duration_ms = self._monotonic_ms() - begun_ms
+        self._steps.append(
+            ProbeStep(verb=verb, result=result, duration_ms=duration_ms, problem=problem)
+        )
+        return result is ProbeResult.OK
+
+    def _create_small(self) -> None:
+        self._storage.create_with_content(self._small, _Bytes(piece=_SMALL))
+
+    def _create_again(self) -> None:
+        try:
+            self._storage.create_with_content(self._small, _Bytes(piece=_SMALL))
+        except AlreadyExistsError:
+            return
+        raise CorruptError("the store replaced an object that was there", name=self._small)
+
+    def _create_large(self) -> None:
+        content = _Bytes(piece=_PIECE, count=_LARGE_PIECES)
+        self._storage.create_with_content(self._large, content)
+
+    def _look(self) -> None:
+        info = self._storage.info(self._large)
+        _require(info.length_bytes == len(_PIECE) * _LARGE_PIECES, "another length")
+        if info.crc32c is not None:
+            checksum = 0
+            for _ in range(_LARGE_PIECES):
+                checksum = crc32c(_PIECE, checksum)
+            _require(info.crc32c == checksum, "another checksum")
+
+    def _read_middle(self) -> None:
+        read = self._read(self._large, len(_PIECE) - 100, len(_PIECE) + 100)
+        _require(read == _PIECE[-100:] + _PIECE[:100], "other bytes")
+
+    def _read_behind(self) -> None:
+        _require(self._read(self._small, len(_SMALL) - 1, 1 << 40) == _SMALL[-1:], "other bytes")
+        _require(self._read(self._small, 1 << 30, 1 << 31) == b"", "bytes behind the end")
+
+    def _list(self, *, small: bool, large: bool) -> None:
+        wanted = [name for name, made in ((self._large, large), (self._small, small)) if made]
+        listed = [info.name for info in self._storage.list(self._prefix)]
+        _require([name for name in listed if name in wanted] == wanted, "objects are missing")
+
+    def _powers(self, *, when: bool) -> None:
+        """What the product can do without."""
+        name = f"{self._prefix}grown"
+        grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
+        self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)
+        self._try("truncate", lambda: self._storage.truncate(name, 0), when=grown)
+        self._try("join", lambda: self._storage.concat(name, [self._small]), when=grown)
+
+    def _delete(self) -> None:
+        names = [self._small, self._large, f"{self._prefix}grown"]
+        for outcome in self._storage.delete_many(names):
+            if outcome.error is not None:
+                raise outcome.error
+
+    def _see_gone(self) -> None:
+        _require(not self._storage.exists(self._large), "the object is still there")
+        try:
+            self._read(self._large, 0, 1)
+        except NotFoundError:
+            return
+        raise CorruptError("a deleted object can be read", name=self._large)
+
+    def _read(self, name: str, start_position: int, end_position: int) -> bytes:
+        positions = ByteRange(start_position=start_position, end_position=end_position)
+        return self._storage.read_range(name, positions)
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it is what is asserted
+    if not holds:
+        raise CorruptError("the store answers wrongly", found=otherwise)

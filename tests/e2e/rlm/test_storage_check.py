@@ -1,0 +1,49 @@
+"""`rlm storage check`: no cluster is asked anything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "store").mkdir()
+    return tmp_path / "store"
+
+
+def check(store: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    config = store.with_name("rlm.properties")
+    config.write_text(
+        f"bootstrap.servers=localhost:1\nrsm.config.storage.filesystem.root={store}\n"
+        "rsm.config.key.prefix=kafka\n"
+    )
+    command = [sys.executable, "-m", "rlm", "storage", "check", "--config", str(config), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_storage_check_when_store_is_good_then_says_so_and_leaves_nothing(store: Path) -> None:
+    done = check(store, "--json")
+
+    document = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (document["backend"], document["ok"]) == ("filesystem", True)
+    assert {step["result"] for step in document["steps"]} == {"ok"}
+    assert [path for path in store.rglob("*") if path.is_file()] == []
+
+
+def test_storage_check_when_store_cannot_be_written_then_fails_and_names_the_verb(
+    store: Path,
+) -> None:
+    (store / "kafka").write_text("a file where the prefix is to be")
+
+    done = check(store)
+
+    assert done.returncode == 1
+    (line,) = [each for each in done.stdout.splitlines() if "small object" in each]
+    assert "failed" in line
+    assert done.stderr == ""

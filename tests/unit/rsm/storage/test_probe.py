@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rsm.segment.errors import RetriableError
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.probe import ProbeResult, ProbeStep, probe
+from rsm.storage.restricted import NoAppendChunkStorage, ReadOnlyChunkStorage
+from rsm.storage.slow import SlowChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
+from tests.contract.sources import source_of
+from tests.twins.clock import FakeClock
+
+
+def memory() -> MemoryChunkStorage:
+    return MemoryChunkStorage(wall_ms=lambda: 0)
+
+
+def probed(storage: ChunkStorage) -> dict[str, ProbeStep]:
+    return {step.verb: step for step in probe(storage, "p/probe", lambda: 0)}
+
+
+def verbs(steps: dict[str, ProbeStep], result: ProbeResult) -> list[str]:
+    return [verb for verb, step in steps.items() if step.result is result]
+
+
+class LockedStorage(ChunkStorageWrapper):
+    """Nobody may delete."""
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(DeleteOutcome(name=n, error=RetriableError("it is locked")) for n in names)
+
+
+def test_probe_when_the_store_is_good_then_all_is_ok_and_nothing_is_left() -> None:
+    storage = memory()
+    storage.create_with_content("p/other", source_of(b"x"))
+
+    steps = probed(storage)
+
+    assert verbs(steps, ProbeResult.OK) == list(steps)
+    assert [info.name for info in storage.list("")] == ["p/other"]
+
+
+def test_probe_when_powers_are_missing_that_nobody_needs_then_they_are_not_offered() -> None:
+    steps = probed(NoAppendChunkStorage(memory()))
+
+    assert verbs(steps, ProbeResult.NOT_OFFERED) == ["append", "truncate"]
+    assert not verbs(steps, ProbeResult.FAILED)
+
+
+def test_probe_when_the_store_is_not_reached_then_nothing_else_is_tried() -> None:
+    steps = probed(FaultyChunkStorage(memory(), FaultPlan(fail_share=1.0)))
+
+    assert verbs(steps, ProbeResult.FAILED) == ["reach the store"]
+    assert "rehearsed" in steps["reach the store"].problem
+    assert len(verbs(steps, ProbeResult.NOT_TRIED)) == len(steps) - 1
+
+
+def test_probe_when_nobody_may_delete_then_it_says_so() -> None:
+    """Scenario 110: a bucket without the permission to delete."""
+    steps = probed(LockedStorage(memory()))
+
+    assert verbs(steps, ProbeResult.FAILED) == ["delete", "see that it is gone"]
+    assert steps["delete"].problem == "it is locked"
+
+
+def test_probe_when_the_store_is_read_only_then_only_reaching_and_listing_are_tried() -> None:
+    steps = probed(ReadOnlyChunkStorage(memory()))
+
+    assert verbs(steps, ProbeResult.OK) == ["reach the store", "list"]
+
+
+def test_probe_when_bits_flip_then_reading_fails() -> None:
+    steps = probed(FaultyChunkStorage(memory(), FaultPlan(flip_share=1.0)))
+
+    assert verbs(steps, ProbeResult.FAILED) == ["read a range", "read behind its end"]
+
+
+def test_probe_when_the_store_is_slow_then_its_times_are_told() -> None:
+    clock = FakeClock()
+    storage = SlowChunkStorage(memory(), clock, delay_ms=30)
+
+    steps = probe(storage, "p", clock.monotonic_ms)
+
+    assert steps[0].duration_ms == pytest.approx(30)
