@@ -231,6 +231,7 @@ def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
         ports,
         metrics=metrics,
         max_attempts=config.manager.delete_max_attempts,
+        max_failing=config.deleting.max_retrying_segments,
         first_pause_ms=config.manager.task_interval_ms,
     )
 
@@ -283,7 +284,10 @@ def _limits(config: Config) -> PolicyLimits:
     return PolicyLimits(
         local_trim_margin_bytes=config.manager.trim_margin_bytes,
         local_trim_min_age_ms=config.manager.trim_min_age_ms,
+        local_trim_deletion_lag_ms=config.deleting.trim_lag_ms,
         orphan_grace_ms=config.manager.orphan_grace_ms,
+        unreferenced_grace_ms=config.deleting.unreferenced_grace_ms,
+        expiry_max_percent=config.deleting.expiry_max_percent,
     )
 
 

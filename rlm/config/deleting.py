@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from rlm.config.section import Section
-from rlm.config.values import DurationMs
+from rlm.config.values import Count, DurationMs
+
+_Percent = Annotated[int, Field(ge=1, le=100)]
 
 
 class DeletingConfig(Section):
-    """Deleting what is stored."""
+    """Deleting what is stored, and when what is stored leaves the local log."""
 
+    expiry_max_percent: _Percent = Field(
+        default=50,
+        validation_alias="remote.expiry.max.percent.per.cycle",
+        description="Of a partition's segments at most so many percent expire in one cycle, but "
+        "one at least: a retention that is too short by mistake is seen before all is gone. What "
+        "clients delete is not held back.",
+    )
+    unreferenced_grace_ms: DurationMs = Field(
+        default=604_800_000,
+        validation_alias="remote.unreferenced.grace.ms",
+        description="How long segments stay stored that an unclean election cut off from the log.",
+    )
+    trim_lag_ms: DurationMs = Field(
+        default=0,
+        validation_alias="remote.local.trim.deletion.lag.ms",
+        description="How long a segment stays in the local log after it was stored, whatever local "
+        "retention says (PIP-17's deletion lag).",
+    )
+
+    max_retrying_segments: Count = Field(
+        default=1_000,
+        validation_alias="remote.delete.max.retrying.segments",
+        description="So many segments at most are tried to be deleted again; a further one whose "
+        "deletion fails becomes a dead letter at once.",
+    )
     topic_grace_ms: DurationMs = Field(
         default=300_000,
         validation_alias="remote.topic.deletion.grace.ms",

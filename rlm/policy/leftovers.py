@@ -69,6 +69,55 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     )
 
 
+def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
+    """Finished segments of a history that an election cut off longer than the grace ago.
+
+    Wholly out of the lineage, where that says which epoch wrote their offsets. Since when is told
+    by what is stored of it: a leader epoch's past is fixed once it has begun, so what it does not
+    refer to has been cut off since before the first segment of it, or of a later one, was stored.
+    """
+    if view.diverged or view.conflict_offset is not None:
+        return ()
+    references = _references(view)
+    readable = {part.metadata.segment_id for part in view.stored}
+    known_from = next((e.start_offset for e in view.lineage.entries), None)
+    return tuple(
+        record
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+        and record.metadata.segment_id not in readable
+        and known_from is not None
+        and known_from <= record.metadata.segment_leader_epochs.entries[0].start_offset
+        and _is_past_grace(view, record, references)
+    )
+
+
+def _references(view: PartitionView) -> tuple[tuple[int, int], ...]:
+    """(the last epoch read from it, when it was stored) of each segment in the lineage."""
+    stored_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
+    found = (
+        (view.lineage.epoch_for_offset(part.offsets.last_offset), part.metadata.segment_id)
+        for part in view.stored
+    )
+    return tuple((epoch, stored_ms[key]) for epoch, key in found if epoch is not None)
+
+
+def _is_past_grace(
+    view: PartitionView, record: SegmentRecord, references: tuple[tuple[int, int], ...]
+) -> bool:
+    last_epoch = record.metadata.segment_leader_epochs.entries[-1].epoch
+    since_ms = min((ms for epoch, ms in references if epoch > last_epoch), default=None)
+    if since_ms is None:
+        return False
+    grace_ms = view.limits.unreferenced_grace_ms
+    return view.moment.broker_ms > max(since_ms, record.changed_ms) + grace_ms
+
+
+def never_finished(record: SegmentRecord) -> bool:
+    """Whether a segment's copy did not end: its writer may be at it until its deadline."""
+    return any(stored.length_bytes is None for stored in record.metadata.objects)
+
+
 def forgettable(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Deleted segments of which no late record can come: past deadline and grace, broker time."""
     return tuple(

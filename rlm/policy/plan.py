@@ -10,20 +10,23 @@ from dataclasses import dataclass, field
 
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
+from rlm.policy.gateways import gateway_behind
 from rlm.policy.leftovers import (
     begun_deletions,
     below_log_start,
     dangling_copies,
     forgettable,
     removable_after_disabling,
+    unreferenced,
 )
 from rlm.policy.read_leases import ExpiryHeld, held_by, lease_on, log_start_within_leases
-from rlm.policy.retention import expiry_cut
+from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import PausableTask, RecordedGap
-from rlmm.spi import ReadLease, SegmentRecord
+from rlmm.spi import SegmentRecord
+from rsm.segment.metadata import SegmentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +67,13 @@ def plan(view: PartitionView) -> Plan:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:
         return _without_deletions(view)
-    log_start, lease_ahead = _log_start(view)
-    deletions, lease_behind = _deletions(view)
-    lease = lease_behind or lease_ahead
+    log_start, held_ahead = _log_start(view)
+    deletions, held_behind = _deletions(view)
     return Plan(
         copies=copy_candidates(view),
         log_start=log_start,
         deletions=deletions,
-        expiry_held=None if lease is None else held_by(lease),
+        expiry_held=held_behind or held_ahead,
         forgets=forgettable(view),
         gaps=gaps_to_record(view),
         trim=decide_trim(view),
@@ -90,10 +92,10 @@ def _without_deletions(view: PartitionView) -> Plan:
     )
 
 
-def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ReadLease | None]:
+def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ExpiryHeld | None]:
     """The first one fixes where the log began when tiering did; later ones are expiry.
 
-    Beside it the lease that holds expiry back.
+    Beside it what holds expiry back.
     """
     current = view.state.log_start_offset
     if current is None:
@@ -101,14 +103,25 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ReadLease |
             offset=view.local_start_offset, reason="log start when tiering began"
         )
         return began, None
-    wanted, lease = None, None
+    wanted, held = None, None
     if (cut := expiry_cut(view)) is not None:
         offset, lease = log_start_within_leases(view, cut.offset)
         wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
+        held = _held_by_share(view, cut) if lease is None else held_by(lease)
     requested = _requested_start(view)
     if requested is not None and (wanted is None or wanted.offset < requested):
         wanted = AdvanceLogStart(offset=requested, reason="records deleted by a client")
-    return wanted, lease
+    return wanted, held
+
+
+def _held_by_share(view: PartitionView, cut: ExpiryCut) -> ExpiryHeld | None:
+    if not cut.waiting_count:
+        return None
+    values = {
+        "waiting_segments": cut.waiting_count,
+        "max_percent_per_cycle": view.limits.expiry_max_percent,
+    }
+    return ExpiryHeld(reason="share_per_cycle", values=values)
 
 
 def _requested_start(view: PartitionView) -> int | None:
@@ -123,22 +136,40 @@ def _requested_start(view: PartitionView) -> int | None:
     return offset if current is None or offset > current else None
 
 
-def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ReadLease | None]:
-    """What is to be deleted, and the lease that holds the first of what stays."""
+def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ExpiryHeld | None]:
+    """What is to be deleted, and what holds the first of what stays."""
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
         for record in dangling_copies(view)
     ]
+    grace_ms = view.limits.unreferenced_grace_ms
     kinds = (
         (begun_deletions(view), "deletion did not finish"),
-        (() if view.diverged else below_log_start(view), "below log start"),
+        (
+            () if view.diverged else below_log_start(view),
+            f"below log start {view.state.log_start_offset}",
+        ),
+        (
+            unreferenced(view),
+            f"remote.unreferenced.grace.ms={grace_ms} out of the lineage for longer",
+        ),
         (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )
-    holding: ReadLease | None = None
+    holding: ExpiryHeld | None = None
     for records, reason in kinds:
         for record in records:
-            lease = lease_on(view.read_leases, record.metadata.offsets)
-            if lease is None:
+            held = _held_deletion(view, record)
+            if held is None:
                 found.append(DeleteSegment(record=record, reason=reason))
-            holding = holding or lease
+            holding = holding or held
     return tuple(found), holding
+
+
+def _held_deletion(view: PartitionView, record: SegmentRecord) -> ExpiryHeld | None:
+    """A lease on it, or a gateway that has yet to hear that its deletion has begun."""
+    lease = lease_on(view.read_leases, record.metadata.offsets)
+    if lease is not None:
+        return held_by(lease)
+    begun = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+    behind = gateway_behind(view.gateways, record.changed_at) if begun else None
+    return None if behind is None else ExpiryHeld(reason="gateway_behind", values=behind)

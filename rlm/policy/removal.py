@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
@@ -87,11 +88,6 @@ def removed_by(
     }
     ids = sorted(live | {own_id})
     return ids[topic_id.int % len(ids)]
-
-
-def never_finished(record: SegmentRecord) -> bool:
-    """Whether a segment's copy did not end, so that its writer may still be at it."""
-    return any(stored.length_bytes is None for stored in record.metadata.objects)
 
 
 def _is_foreign(remains: PartitionRemains) -> bool:

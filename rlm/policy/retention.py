@@ -8,7 +8,7 @@ deleteRetentionMsBreachedSegments and deleteRetentionSizeBreachedSegments.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm.policy.view import PartitionView
 from rlmm.events import PolicyState
@@ -97,10 +97,14 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryCut:
-    """Where the log is to start from now on, and why."""
+    """Where the log is to start from now on, and why.
+
+    `waiting_count`: pieces over a limit that have to wait for a later cycle.
+    """
 
     offset: int
     reason: str
+    waiting_count: int = 0
 
 
 def expiry_cut(view: PartitionView) -> ExpiryCut | None:
@@ -121,7 +125,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     current = view.state.log_start_offset
     if current is not None and offset <= current:
         return None
-    return ExpiryCut(offset=offset, reason=cut.reason)
+    return replace(cut, offset=offset)
 
 
 def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
@@ -131,16 +135,25 @@ def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
 
 
 def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
+    """Of all pieces of the log at most the share that one cycle may let go, but one at least.
+
+    So a retention, or a clock, that is wrong by mistake is seen before all is gone.
+    """
     pieces = log_pieces(view)
     found = breaches(
         pieces,
         Limits(retention_ms=view.policy.retention_ms, retention_bytes=view.policy.retention_bytes),
         total_bytes=sum(piece.size_bytes for piece in pieces) + view.local.active_size_bytes,
-        wall_ms=view.moment.wall_ms,
+        wall_ms=view.moment.retention_ms,
     )
     if not found:
         return None
-    return ExpiryCut(offset=found[-1].piece.offsets.end_offset, reason=str(found[-1]))
+    share = found[: max(1, len(pieces) * view.limits.expiry_max_percent // 100)]
+    return ExpiryCut(
+        offset=share[-1].piece.offsets.end_offset,
+        reason=str(share[-1]),
+        waiting_count=len(found) - len(share),
+    )
 
 
 def _breach(piece: LogPiece, rule: str, limit: int, measured: int) -> Breach:

@@ -39,5 +39,6 @@ def hold_for_share_groups(
     if below == expired == 0:
         return TrimDecision(held=held)
     if below <= expired:
-        return TrimDecision(offset=expired, rule="below log start", held=held)
+        rule = f"below log start {view.state.log_start_offset}"
+        return TrimDecision(offset=expired, rule=rule, held=held)
     return TrimDecision(offset=below, rule=decision.rule, held=held)

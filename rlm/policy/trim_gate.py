@@ -4,9 +4,9 @@ What leaves the local log is, all at once: wholly within a range that is stored 
 the local start on, in the log's own lineage, finished and verified; below the high watermark; not
 the newest rolled segment, nor younger than the minimum age (a retried batch is recognised only
 while the producer's state is in the local log); over the local retention; further from the end of
-what is stored than the margin; and known as stored to every live gateway. The trim ends at a
-segment's base offset. One exception: below the log start nothing is readable any more, so expired
-data goes up to there, wherever it lies.
+what is stored than the margin; stored for the deletion lag (PIP-17's); and known as stored to every
+live gateway. The trim ends at a segment's base offset. One exception: below the log start nothing
+is readable any more, so expired data goes up to there, wherever it lies.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rlm.policy.gateways import has_applied
-from rlm.policy.retention import Limits, LogPiece, breaches
+from rlm.policy.gateways import gateway_behind
+from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import PausableTask, PolicyState
+from rlmm.spi import SegmentRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +41,20 @@ class TrimDecision:
 
 def decide_trim(view: PartitionView) -> TrimDecision:
     """Say how far the local log may be trimmed now, and what keeps the rest."""
-    over_retention = _over_local_retention(view)
+    over_retention = over_local_retention(view)
     expired_to = expired_end(view)
     if not over_retention and expired_to is None:
         return TrimDecision()
-    if (blocked := _blocked(view)) is not None:
+    if (blocked := trim_forbidden(view)) is not None:
         return TrimDecision(held=blocked)
     offset, rule, held = _stored_to(view, over_retention)
     if expired_to is not None and expired_to > (offset or 0):
-        offset, rule = expired_to, "below log start"
+        offset, rule = expired_to, f"below log start {view.state.log_start_offset}"
     return TrimDecision(offset=offset, rule=rule, held=held)
 
 
-def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
-    """The oldest rolled segments that local retention would let go."""
+def over_local_retention(view: PartitionView) -> tuple[tuple[LocalSegment, Breach], ...]:
+    """The oldest rolled segments that local retention would let go, each with its values."""
     segments = tuple(s for s in view.local.rolled if s.offsets.end_offset > view.local_start_offset)
     policy = view.policy
     found = breaches(
@@ -68,9 +69,9 @@ def _over_local_retention(view: PartitionView) -> tuple[LocalSegment, ...]:
             retention_bytes=policy.effective_local_retention_bytes,
         ),
         total_bytes=sum(s.size_bytes for s in segments) + view.local.active_size_bytes,
-        wall_ms=view.moment.wall_ms,
+        wall_ms=view.moment.retention_ms,
     )
-    return segments[: len(found)]
+    return tuple(zip(segments, found, strict=False))
 
 
 def expired_end(view: PartitionView) -> int | None:
@@ -81,7 +82,7 @@ def expired_end(view: PartitionView) -> int | None:
     return min(log_start, view.offsets.high_watermark)
 
 
-def _blocked(  # noqa: PLR0911 - one return for each rule
+def trim_forbidden(  # noqa: PLR0911 - one return for each rule
     view: PartitionView,
 ) -> TrimHeld | None:
     """What forbids any trim of this partition."""
@@ -114,16 +115,23 @@ def _blocked(  # noqa: PLR0911 - one return for each rule
 
 
 def _stored_to(
-    view: PartitionView, over_retention: tuple[LocalSegment, ...]
+    view: PartitionView, over_retention: tuple[tuple[LocalSegment, Breach], ...]
 ) -> tuple[int | None, str, TrimHeld | None]:
     """How far the segments over local retention may go: offset, rule, and what holds the next."""
     offset: int | None = None
-    for segment in over_retention:
-        held = _held(view, segment)
+    rule = ""
+    for segment, breach in over_retention:
+        held = segment_held(view, segment)
         if held is not None:
-            return offset, "stored, over local retention", held
+            return offset, rule, held
         offset = segment.offsets.end_offset
-    return offset, "stored, over local retention", None
+        rule = f"local.{breach} stored_end={view.covered_end_offset}"
+    return offset, rule, None
+
+
+def segment_held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+    """What keeps one segment, by all rules but the retention; None: it may go."""
+    return _held(view, segment) or _held_for_lag(view, segment) or _held_for_gateway(view, segment)
 
 
 def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
@@ -151,29 +159,35 @@ def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
     if age_ms < view.limits.local_trim_min_age_ms:
         values = {"age_ms": age_ms, "min_age_ms": view.limits.local_trim_min_age_ms}
         return TrimHeld(reason="younger_than_min_age", values=values)
-    return _held_for_gateway(view, segment)
+    return None
+
+
+def _held_for_lag(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+    """Stored too short a time ago, by the brokers' clock."""
+    lag_ms = view.limits.local_trim_deletion_lag_ms
+    for record in _copies_of(view, segment) if lag_ms else ():
+        stored_for_ms = view.moment.broker_ms - record.changed_ms
+        if stored_for_ms < lag_ms:
+            values = {"stored_for_ms": stored_for_ms, "deletion_lag_ms": lag_ms}
+            return TrimHeld(reason="within_deletion_lag", values=values)
+    return None
 
 
 def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
     """A live gateway that has not applied all that says where the segment is stored."""
+    for record in _copies_of(view, segment) if view.gateways else ():
+        behind = gateway_behind(view.gateways, record.changed_at)
+        if behind is not None:
+            return TrimHeld(reason="gateway_behind", values=behind)
+    return None
+
+
+def _copies_of(view: PartitionView, segment: LocalSegment) -> tuple[SegmentRecord, ...]:
+    """What is stored of a local segment, from the local start on."""
     stored = {
         part.metadata.segment_id
         for part in view.stored
         if part.offsets.start_offset < segment.offsets.end_offset
         and part.offsets.end_offset > max(segment.offsets.start_offset, view.local_start_offset)
     }
-    for record in view.segments:
-        position = record.changed_at
-        if record.metadata.segment_id not in stored or position is None:
-            continue
-        for gateway in view.gateways:
-            if not has_applied(gateway, position):
-                return TrimHeld(
-                    reason="gateway_behind",
-                    values={
-                        "gateway": gateway.gateway_address,
-                        "metadata_partition": position.partition,
-                        "metadata_offset": position.offset,
-                    },
-                )
-    return None
+    return tuple(record for record in view.segments if record.metadata.segment_id in stored)

@@ -22,7 +22,14 @@ class PolicyLimits:
 
     local_trim_margin_bytes: int = 0
     local_trim_min_age_ms: int = 900_000
+    local_trim_deletion_lag_ms: int = 0
     orphan_grace_ms: int = 86_400_000
+    unreferenced_grace_ms: int = 604_800_000
+    expiry_max_percent: int = 100
+
+
+# How far our clock may be ahead of what was last heard of the brokers' before it is not believed.
+_AHEAD_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,11 @@ class Moment:
 
     wall_ms: int
     broker_ms: int
+
+    @property
+    def retention_ms(self) -> int:
+        """What record timestamps are compared with: a clock that jumped ahead expires nothing."""
+        return min(self.wall_ms, self.broker_ms + _AHEAD_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@
 
 The started event names the state it was decided on and is refused if that changed, so a copy that
 has just finished is never deleted as one that had not. A deletion that fails is tried again after a
-growing pause; after the last attempt it becomes a dead letter and the segment stays as it is.
+growing pause; after the last attempt, or where too many are failing, it becomes a dead letter and
+the segment stays as it is: where nothing can be deleted, the topic grows and not our memory.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 
 from rlm.metrics import Metrics
+from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.tasks.ports import Ports
@@ -27,11 +29,18 @@ _log = logging.getLogger(__name__)
 class Expirer:
     """Deletes segments of one store. Thread-safe: one call per segment at a time.
 
-    Memory: one entry per segment between its first and its last failed attempt.
+    Memory: one entry per segment between its first and its last failed attempt, `max_failing` at
+    most.
     """
 
     def __init__(
-        self, ports: Ports, *, metrics: Metrics, max_attempts: int, first_pause_ms: int
+        self,
+        ports: Ports,
+        *,
+        metrics: Metrics,
+        max_attempts: int,
+        first_pause_ms: int,
+        max_failing: int = 1_000,
     ) -> None:
         self._storage = ports.storage
         self._metadata = ports.metadata
@@ -40,6 +49,8 @@ class Expirer:
         self._new_id = ports.new_id
         self._metrics = metrics
         self._max_attempts = max_attempts
+        self._max_failing = max_failing
+        self._burying = False
         self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
 
     def delete(self, action: DeleteSegment, writer: Writer) -> bool:
@@ -52,7 +63,7 @@ class Expirer:
         if self._pauses.pausing(action.record.metadata.segment_id.id):
             return False
         started = self._start(action, writer)
-        if self._is_read(action):
+        if self._is_read(action) or self._is_news(action):
             return False
         self._metrics.remote_delete_requests.labels(
             action.record.metadata.topic_id_partition.topic
@@ -69,13 +80,15 @@ class Expirer:
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
         self._pauses.ended(started.segment_id.id)
+        self._burying = False
         _log.info(
             "deleted segment",
             extra={
                 "segment_id": started.segment_id,
                 "base_offset": started.offsets.start_offset,
                 "end_offset": started.offsets.end_offset,
-                "reason": action.reason,
+                "size_bytes": started.segment_size_bytes,
+                "rule": action.reason,
                 "accepted": result.accepted,
             },
         )
@@ -92,6 +105,16 @@ class Expirer:
         state = self._metadata.partition_state(metadata.topic_id_partition)
         leases = state.leases_held(self._metadata.broker_time_ms())
         return lease_on(leases, metadata.offsets) is not None
+
+    def _is_news(self, action: DeleteSegment) -> bool:
+        """Whether a gateway may still take what was finished a moment ago for stored.
+
+        The objects wait until it has heard of the started event.
+        """
+        if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            return False
+        broker_ms = self._metadata.broker_time_ms()
+        return bool(live_gateways(self._metadata.registrations(), broker_ms))
 
     def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
         metadata = action.record.metadata
@@ -121,7 +144,8 @@ class Expirer:
             "deletion failed",
             extra={"segment_id": segment, "attempts": failures.count, "error": error},
         )
-        if failures.count >= self._max_attempts:
+        spills = self._pauses.failing_count > self._max_failing
+        if failures.count >= self._max_attempts or spills:
             self._bury(metadata, failures, error)
 
     def _bury(
@@ -145,7 +169,10 @@ class Expirer:
         )
         self._pauses.ended(metadata.segment_id.id)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
-        _log.error(
+        # One alarm for a store that deletes nothing; the letters say the rest.
+        _log.log(
+            logging.INFO if self._burying else logging.ERROR,
             "deletion given up, dead letter written",
-            extra={"segment_id": metadata.segment_id, "attempts": failures.count},
+            extra={"segment_id": metadata.segment_id, "attempts": failures.count, "error": error},
         )
+        self._burying = True

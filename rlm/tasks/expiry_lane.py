@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from threading import Event
 
+from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.lanes import Lanes
@@ -31,6 +32,7 @@ class ExpiryLanes:
     ) -> None:
         self._lanes = lanes
         self._expirer = expirer
+        self._storage = ports.storage
         self._metadata = ports.metadata
         self._leadership = leadership
         self._new_id = ports.new_id
@@ -47,6 +49,8 @@ class ExpiryLanes:
                 self._advance(lead, plan.log_start)
             self._delete(lead, plan)
             for record in plan.forgets:
+                if never_finished(record):  # what its writer wrote after the deletion
+                    self._storage.delete_log_segment_data(record.metadata)
                 self._metadata.retire(record.metadata.segment_id)
         except TieredStorageError as error:
             _log.warning(
@@ -67,7 +71,7 @@ class ExpiryLanes:
         moved = {
             "topic_partition": lead.topic_id_partition,
             "offset": action.offset,
-            "reason": action.reason,
+            "rule": action.reason,
         }
         if result.accepted:
             _log.info("moved the log start", extra=moved)

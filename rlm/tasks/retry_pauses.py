@@ -49,6 +49,12 @@ class RetryPauses:
             self._failures[key] = failures
         return failures
 
+    @property
+    def failing_count(self) -> int:
+        """How many keys are failing now."""
+        with self._lock:
+            return len(self._failures)
+
     def ended(self, key: Hashable) -> None:
         """It succeeded, or was given up: forget its failures."""
         with self._lock:

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
 from rlm.policy.plan import plan
 from rlm.policy.retention import expiry_cut, log_pieces
-from rlmm.events import PolicyState
+from rlm.policy.view import PolicyLimits
+from rlmm.events import AppliedPosition, PolicyState, ProcessRegistered, ProcessRole
+from rlmm.spi import MetadataPosition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
+    NOW_MS,
     THEM,
     Given,
     local,
@@ -231,3 +235,60 @@ def test_plan_when_claim_is_not_ours_then_no_action_at_all() -> None:
         (),
     )
     assert decided.trim.offset is None
+
+
+EXPIRED = replace(AGEING, policy=policy(retention_ms=HOUR_MS // 2))
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(1, 100), (25, 200), (50, 500), (100, 1000)])
+def test_expiry_when_much_is_over_then_a_share_of_the_segments_goes_in_one_cycle(
+    percent: int, expected: int
+) -> None:
+    """Ten segments are too old; one at least goes, or it would never end."""
+    given = replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=percent))
+    assert _cut(given) == expected
+
+
+def test_expiry_when_a_share_has_gone_then_what_waits_is_shown() -> None:
+    held = plan(replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=30)).view()).expiry_held
+    assert held is not None
+    assert held.reason == "share_per_cycle"
+    assert held.values["waiting_segments"] == 7
+
+
+def test_expiry_when_our_clock_is_far_ahead_of_the_brokers_then_theirs_decides() -> None:
+    """Scenario 101: a clock that jumps forward by hours expires nothing."""
+    given = replace(
+        AGEING, policy=policy(retention_ms=12 * HOUR_MS), broker_ms=NOW_MS - 5 * HOUR_MS
+    )
+    believed = replace(given, policy=policy(retention_ms=4 * HOUR_MS))
+    assert (_cut(given), _cut(believed)) == (None, 200)
+
+
+GATEWAY = ProcessRegistered(
+    event_id=UUID(int=1),
+    process_id=UUID(int=1),
+    role=ProcessRole.GATEWAY,
+    broker_id=1,
+    http_address="",
+    heartbeat_interval_ms=5_000,
+    version="0",
+    gateway_address="gateway:9092",
+    applied=(AppliedPosition(partition=0, offset=7),),
+)
+
+
+@pytest.mark.parametrize(("offset", "goes"), [(6, True), (7, False)])
+def test_plan_when_a_gateway_has_not_heard_of_a_deletion_then_its_objects_wait(
+    offset: int, *, goes: bool
+) -> None:
+    """R15: else it would look for them and take them for missing."""
+    begun = remote(
+        0,
+        100,
+        state=SegmentState.DELETE_SEGMENT_STARTED,
+        changed_at=MetadataPosition(partition=0, offset=offset),
+    )
+    decided = plan(Given(segments=(begun,), gateways=(GATEWAY,)).view())
+    assert bool(decided.deletions) is goes
+    assert (decided.expiry_held is None) is goes

@@ -74,7 +74,7 @@ def test_trim_when_data_has_expired_then_it_goes_whoever_reads() -> None:
     decision = _decide(120, expired)
     assert (decision.offset, decision.rule, _reason(decision)) == (
         350,
-        "below log start",
+        "below log start 350",
         "share_group",
     )
     unknown = _decide(RetriableError("away"), expired)

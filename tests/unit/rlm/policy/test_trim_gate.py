@@ -11,6 +11,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
+    NOW_MS,
     THEM,
     Given,
     local,
@@ -157,3 +158,20 @@ def test_trim_when_log_start_is_above_high_watermark_then_up_to_the_high_waterma
     kept = policy(local_retention_ms=-1)
     given = Given(policy=kept, log_start=250, high_watermark=220)
     assert _offset(given) == 220
+
+
+@pytest.mark.parametrize(("lag_ms", "expected"), [(HOUR_MS, 900), (HOUR_MS + 1, None)])
+def test_trim_when_stored_for_less_than_the_deletion_lag_then_stays(
+    lag_ms: int, expected: int | None
+) -> None:
+    """PIP-17's deletion lag, by the brokers' clock."""
+    stored = tuple(remote(s, s + 100, changed_ms=NOW_MS - HOUR_MS) for s in range(0, 1000, 100))
+    limits = PolicyLimits(local_trim_min_age_ms=0, local_trim_deletion_lag_ms=lag_ms)
+    given = Given(segments=stored, limits=limits)
+    reason = "newest_rolled_segment" if expected else "within_deletion_lag"
+    assert (_offset(given), _reason(given)) == (expected, reason)
+
+
+def test_trim_when_decided_then_rule_and_values_are_told() -> None:
+    decided = decide_trim(ALL_STORED.view())
+    assert decided.rule == f"local.retention.ms=0 measured={HOUR_MS} stored_end=1000"

@@ -1,0 +1,145 @@
+"""When objects go: after every gateway has heard of it, and once more at the end."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.policy.view import PolicyLimits
+from rlm.tasks.expirer import Expirer
+from rlm.tasks.expiry_lane import ExpiryLanes
+from rlm.tasks.lanes import Lanes
+from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
+from rsm.segment.errors import RetriableError
+from rsm.segment.metadata import SegmentState
+from tests.twins.executor import SynchronousExecutor
+from tests.twins.invariants import leftovers, violations
+from tests.twins.process import Process, ProcessSettings
+from tests.twins.world import KEEP_REMOTE, World
+
+MINUTE_MS = 60_000
+TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
+REFUSED = RetriableError("no right to delete")
+MOST_FAILING = 2
+DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+
+
+class ForgetfulProcess(Process):
+    """One that tries two segments again at most."""
+
+    def _make_expiries(self) -> ExpiryLanes:
+        expirer = Expirer(
+            self.ports,
+            metrics=self.metrics,
+            max_attempts=100,
+            first_pause_ms=1_000,
+            max_failing=MOST_FAILING,
+        )
+        self.expirer = expirer
+        return ExpiryLanes(
+            self.ports,
+            lanes=Lanes(SynchronousExecutor(), "expiry"),
+            expirer=expirer,
+            leadership=self.leadership,
+            stopping=self.stopping,
+        )
+
+
+def gateway_at(world: World, metadata_offset: int) -> None:
+    """A gateway says how far it has read the metadata topic."""
+    event = ProcessRegistered(
+        event_id=world.new_id(),
+        process_id=UUID(int=0x6A7E),
+        role=ProcessRole.GATEWAY,
+        broker_id=1,
+        http_address="",
+        heartbeat_interval_ms=5_000,
+        version="0",
+        gateway_address="gateway:9092",
+        applied=(AppliedPosition(partition=0, offset=metadata_offset),),
+    )
+    assert world.metadata.publish(event).accepted
+
+
+def test_objects_when_a_gateway_has_not_heard_of_their_deletion_then_stay_until_it_has() -> None:
+    """R15, scenario 63: what expires is never missed where nothing is wrong."""
+    world = World(policy=TEN_MINUTES)
+    world.segments(2)
+    process = world.start()
+    world.settle()
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    for _ in range(8):
+        gateway_at(world, 0)
+        world.clock.advance(1_000)
+        process.step()
+    begun = [r.metadata.offsets.start_offset for r in world.records(DELETE_STARTED)]
+    while_behind = process.effects.performed.count("delete .log")
+    gateway_at(world, world.topic.end_offset(0))
+
+    process.step()
+
+    assert (begun, while_behind) == ([0, 10], 0)
+    assert process.effects.performed.count("delete .log") == 2
+
+
+def test_objects_when_the_gateway_that_has_not_heard_is_gone_then_go() -> None:
+    """R15: a dead gateway holds nothing for longer than its lease."""
+    world = World(policy=TEN_MINUTES)
+    world.segments(2)
+    world.start()
+    world.settle()
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    gateway_at(world, 0)
+
+    world.settle()
+
+    assert world.stored() == [(20, 30)]
+    assert violations(world) + leftovers(world) == []
+
+
+def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Scenario 110: copying goes on, the backlog is in the topic, and it is told once."""
+    world = World(policy=TEN_MINUTES, process_type=ForgetfulProcess)
+    world.segments(6)
+    process = world.start()
+    world.settle()
+    for record in world.records():
+        process.effects.refuse("delete .log", record.metadata.objects[0].key, REFUSED)
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(2)
+
+    with caplog.at_level(logging.ERROR):
+        world.settle()
+
+    assert isinstance(process, ForgetfulProcess)
+    assert process.expirer._pauses.failing_count <= MOST_FAILING
+    assert len(world.dead_letters.letters) == 6 - MOST_FAILING
+    assert (60, 70) in world.stored()
+    assert len([r for r in caplog.records if r.name == "rlm.tasks.expirer"]) == 1
+
+
+def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> None:
+    """Scenario 106: once more when no late object can come any more, before the record goes."""
+    limits = PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=10 * MINUTE_MS)
+    world = World(settings=ProcessSettings(limits=limits))
+    world.segments(1)
+    process = world.start()
+    process.effects.fail("write .meta", REFUSED)
+    process.effects.fail("delete .log", REFUSED)
+    world.cycle()
+    (attempt,) = world.records(SegmentState.COPY_SEGMENT_STARTED)
+    world.settle()
+    world.objects.create(attempt.metadata.objects[0].key)
+
+    world.clock.advance(30 * MINUTE_MS)
+    world.settle()
+
+    assert world.metadata.segment(attempt.metadata.segment_id) is None
+    assert violations(world) + leftovers(world) == []
