@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ DIRECTORY = {"storage.filesystem.root": "/store"}
 S3 = {"storage.backend": "s3", "storage.s3.bucket.name": "segments"}
 
 
-def load(directory: Path, settings: Mapping[str, str]) -> StorageConfig:
+def load(directory: Path, settings: dict[str, str]) -> StorageConfig:
     lines = [f"rsm.config.{key}={value}" for key, value in settings.items()]
     path = directory / "rlm.properties"
     path.write_text("\n".join(["bootstrap.servers=a:1", *lines]))
@@ -30,7 +29,7 @@ def load(directory: Path, settings: Mapping[str, str]) -> StorageConfig:
     [({}, "raw"), ({"layout": "raw"}, "raw"), ({"layout": "block_v1"}, "block_v1")],
 )
 def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
-    tmp_path: Path, settings: Mapping[str, str], expected: str
+    tmp_path: Path, settings: dict[str, str], expected: str
 ) -> None:
     config = load(tmp_path, DIRECTORY | settings)
 
@@ -61,7 +60,7 @@ def test_block_size_when_the_store_takes_parts_of_any_length_then_it_may_be_smal
     ],
 )
 def test_settings_when_one_cannot_be_then_refused_with_its_key(
-    tmp_path: Path, settings: Mapping[str, str], expected: str
+    tmp_path: Path, settings: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(InvalidConfigError, match=expected):
         load(tmp_path, settings)
