@@ -13,19 +13,20 @@ from pathlib import Path
 
 import javaproperties
 
+from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.errors import InvalidConfigError
 from rsm.spi import RemoteStorageManager
-from rsm.storage.bindings import FilesystemSettings, StoreSettings, open_storage
+from rsm.storage.bindings import StoreSettings, open_storage
+from rsm.storage.chunk_storage import ChunkStorage
+from spark_tools.store_options import store_settings
 
 CONFIG = "config"
 _BOOTSTRAP = "bootstrap.servers"
 _CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
-_BACKEND = "rsm.config.storage.backend"
-_ROOT = "rsm.config.storage.filesystem.root"
 _KEY_PREFIX = "rsm.config.key.prefix"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = ("client.", "rlmm.", "rsm.")
@@ -43,10 +44,17 @@ class StoreConnection:
     def open(self) -> RemoteStorageManager:
         """Raises InvalidConfigError for a store that can't be reached as it is configured."""
         return SegmentStorageManager(
-            storage=open_storage(self.settings),
-            keys=ObjectKeys(prefix=self.key_prefix),
-            layouts=(RawLayout(),),
+            storage=self.open_chunks(), keys=self.keys, layouts=(RawLayout(), BlockV1Layout())
         )
+
+    def open_chunks(self) -> ChunkStorage:
+        """The same store as objects. InvalidConfigError."""
+        return open_storage(self.settings)
+
+    @property
+    def keys(self) -> ObjectKeys:
+        """How segments' objects are named there."""
+        return ObjectKeys(prefix=self.key_prefix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +81,7 @@ class Connection:
             client={**client, _BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
             store=StoreConnection(
-                settings=_store_settings(values), key_prefix=values.get(_KEY_PREFIX, "")
+                settings=store_settings(values), key_prefix=values.get(_KEY_PREFIX, "")
             ),
         )
 
@@ -89,15 +97,3 @@ def _file_values(path: str | None) -> Mapping[str, str]:
         ) from error
     loaded: Mapping[str, str] = javaproperties.loads(text)
     return {key: value.strip() for key, value in loaded.items()}
-
-
-def _store_settings(values: Mapping[str, str]) -> StoreSettings:
-    backend = values.get(_BACKEND, "filesystem")
-    if backend != "filesystem":
-        raise InvalidConfigError(
-            "a store that is not known here", option=_BACKEND, found=backend, expected="filesystem"
-        )
-    root = values.get(_ROOT)
-    if not root:
-        raise InvalidConfigError("an option is missing", option=_ROOT)
-    return FilesystemSettings(root=Path(root))

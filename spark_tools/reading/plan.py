@@ -2,8 +2,8 @@
 
 Segments may overlap; each offset is read from one, as the gateway would: of those that hold it in
 the log's lineage, from the one that reaches furthest. A hole between segments is never stepped
-over in silence. A large segment is several pieces of about equal numbers of offsets, each of which
-finds its first batch by the segment's index.
+over in silence, unless it is on record. A large segment is several pieces of about equal numbers
+of offsets, each of which finds its first batch by the segment's index.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def plan(partition: StoredPartition, options: ReadOptions) -> list[Piece]:
     ranges = readable_ranges(partition)
     wanted = _within(wanted_offsets(partition, ranges, options), options.narrowing.offsets)
     pieces: list[Piece] = []
-    for piece in _cover(partition.topic_id_partition, ranges, wanted):
+    for piece in _cover(partition, ranges, wanted):
         if isinstance(piece, SegmentPiece):
             if _may_match(piece, options):
                 pieces += _split(piece, options.split_bytes)
@@ -110,9 +110,10 @@ def _within(wanted: OffsetRange, bounds: OffsetRange) -> OffsetRange:
 
 
 def _cover(
-    tip: TopicIdPartition, ranges: Sequence[StoredRange], wanted: OffsetRange
+    partition: StoredPartition, ranges: Sequence[StoredRange], wanted: OffsetRange
 ) -> Iterator[Piece]:
-    """The wanted offsets, each once."""
+    """The wanted offsets, each once, but for those of a recorded gap: what lay there is lost."""
+    gaps = [gap.offsets for gap in partition.state.gaps]
     offset = wanted.start_offset
     while offset < wanted.end_offset:
         holding = [each for each in ranges if offset in each.offsets]
@@ -123,9 +124,15 @@ def _cover(
             yield SegmentPiece(stored=stored, offsets=offsets)
         else:
             above = (e.offsets.start_offset for e in ranges if e.offsets.start_offset > offset)
-            end_offset = min(*above, wanted.end_offset)
-            offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
-            yield Hole(topic_id_partition=tip, offsets=offsets)
+            end_offset = min((*above, wanted.end_offset))
+            gap = next((each for each in gaps if offset in each), None)
+            if gap is None:
+                edges = (each.start_offset for each in gaps if each.start_offset > offset)
+                end_offset = min((end_offset, *edges))
+                offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
+                yield Hole(topic_id_partition=partition.topic_id_partition, offsets=offsets)
+            else:
+                end_offset = min(end_offset, gap.end_offset)
         offset = end_offset
 
 

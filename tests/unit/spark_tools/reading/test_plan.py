@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlmm.events import GapReason, RecordedGap
 from rlmm.spi import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError
@@ -137,8 +138,7 @@ def test_plan_when_split_anyhow_then_each_wanted_offset_is_in_one_piece(
 ) -> None:
     ordered = sorted(edges)
     segments = [
-        segment(number, start, end)
-        for number, (start, end) in enumerate(pairwise(ordered))
+        segment(number, start, end) for number, (start, end) in enumerate(pairwise(ordered))
     ]
     low, high = (min(max(each, ordered[0]), ordered[-1]) for each in sorted(wanted))
 
@@ -146,3 +146,14 @@ def test_plan_when_split_anyhow_then_each_wanted_offset_is_in_one_piece(
 
     read = [offset for start, end in offsets_of(pieces) for offset in range(start, end)]
     assert read == list(range(low, high))
+
+
+def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
+    """R6: what was lost and recorded reads like a gap of compaction."""
+    gap = RecordedGap(
+        offsets=OffsetRange(start_offset=10, end_offset=15), reason=GapReason.SHED, recorded_ms=1
+    )
+    partition = stored(segment(1, 0, 10), segment(2, 15, 20))
+    partition = replace(partition, state=replace(partition.state, gaps=(gap,)))
+
+    assert offsets_of(plan(partition, options())) == [(0, 10), (15, 20)]

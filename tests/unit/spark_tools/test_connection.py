@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rsm.segment.errors import InvalidConfigError
+from rsm.storage.bindings import FilesystemSettings
+from rsm.storage.s3.settings import S3Settings
+from spark_tools.connection import Connection
+
+_S3 = {
+    "bootstrap.servers": "broker:9092",
+    "rsm.config.storage.backend": "s3",
+    "rsm.config.storage.s3.bucket.name": "segments",
+}
+
+
+def test_connection_when_options_and_a_file_differ_then_options_win(tmp_path: Path) -> None:
+    config = tmp_path / "rlm.properties"
+    config.write_text(
+        "bootstrap.servers=a:1\nclient.security.protocol=SSL\nlog.dirs=/x\n"
+        f"rsm.config.storage.filesystem.root={tmp_path}\nrsm.config.key.prefix=cold\n"
+    )
+
+    found = Connection.of({"config": str(config), "kafka.bootstrap.servers": "b:2"})
+
+    assert found.client == {"bootstrap.servers": "b:2", "security.protocol": "SSL"}
+    assert found.store.settings == FilesystemSettings(root=tmp_path)
+    assert found.store.key_prefix == "cold"
+    assert found.metadata_topic == "__remote_log_segment_metadata"
+
+
+def test_connection_when_the_client_has_a_password_then_never_shown() -> None:
+    found = Connection.of({**_S3, "client.sasl.password": "hush"})
+
+    assert "hush" not in repr(found)
+
+
+def test_connection_when_segments_are_in_a_bucket_then_that() -> None:
+    options = {
+        **_S3,
+        "rsm.config.storage.s3.endpoint.url": "http://127.0.0.1:1",
+        "rsm.config.storage.s3.path.style.access.enabled": "True",
+        "rsm.config.storage.s3.max.attempts": "5",
+    }
+
+    assert Connection.of(options).store.settings == S3Settings(
+        bucket="segments", endpoint_url="http://127.0.0.1:1", path_style=True, max_attempts=5
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({}, "bootstrap.servers"),
+        ({"bootstrap.servers": "a:1"}, "rsm.config.storage.filesystem.root"),
+        ({**_S3, "rsm.config.storage.s3.bucket.name": ""}, "rsm.config.storage.s3.bucket.name"),
+        ({**_S3, "rsm.config.storage.s3.max.attempts": "0"}, "rsm.config.storage.s3.max.attempts"),
+        ({**_S3, "rsm.config.storage.backend": "tape"}, "rsm.config.storage.backend"),
+        ({"config": "/nowhere/rlm.properties"}, "/nowhere/rlm.properties"),
+    ],
+)
+def test_connection_when_something_is_missing_or_wrong_then_named(
+    options: dict[str, str], named: str
+) -> None:
+    with pytest.raises(InvalidConfigError, match=named):
+        Connection.of(options)
