@@ -80,7 +80,7 @@ class Relay:
         return Arrival(
             request_count=self._session.request_count,
             is_partial=self._session.is_within_request,
-            is_read=self._client.is_reading(),
+            is_read=self._client.is_reading() and self._session.reads_client,
             sent_count=self._output.sent_count,
             active_s=max(self._active_s, self._splice.active_s if self._splice else 0.0),
         )
@@ -245,15 +245,14 @@ class Relay:
         self._run(lambda: self._session.exchange_rewritten(response))
 
     def _pace(self) -> None:
-        """Read each side only where the other takes it, and the session wants it."""
+        """Read each side only where the other takes it, and the session does not hold of it."""
         if self._broker is None or self._is_closed:
             return
-        is_blocked = self._output.is_blocked
-        reads_client = self._session.reads_client and not self._broker_is_full and not is_blocked
+        session, is_blocked = self._session, self._output.is_blocked
+        reads_client = not (is_blocked or self._broker_is_full or session.holds_client)
         _set_reading(self._client, reads=reads_client)
         is_spliced = self._splice is not None and self._splice.is_running
-        reads_broker = self._session.reads_broker and not is_blocked and not is_spliced
-        _set_reading(self._broker, reads=reads_broker)
+        _set_reading(self._broker, reads=not (is_blocked or is_spliced or session.holds_broker))
 
 
 def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:

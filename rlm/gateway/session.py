@@ -5,17 +5,18 @@ leave in the order in which they came, with their correlation ids, and so do the
 not be looked into passes in the pieces in which it comes. The two halves are ClientRequests and
 BrokerAnswers; what the broker owes stands between them.
 
-The client is not read further (`reads_client`) while
+Of the client no further request is begun (`reads_client`) while
 
  - a Fetch is under way of which the broker lacks a part: our own questions, behind it, are then
    answered before anything else the client asked,
  - the broker owes `pipelined_count` answers.
 
-The broker is not read further (`reads_broker`) while an answer waits for the store or a rewrite:
-so no answer overtakes another, and no more than one is held.
+Of the broker no further answer is begun (`reads_broker`) while one waits for the store or a
+rewrite: so no answer overtakes another, and no more than one is held.
 
-The owner pauses its reading as the two say; what still comes is held. Pure; not thread-safe. After
-an action `Close` no method may be called.
+What comes all the same is held. The owner pauses its reading of a side once something is
+(`holds_client`, `holds_broker`): mostly nothing comes, and to pause costs more than to look. Pure;
+not thread-safe. After an action `Close` no method may be called.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rlm.gateway.actions import Action, Close
 from rlm.gateway.broker_answers import BrokerAnswers
 from rlm.gateway.client_requests import ClientRequests
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.frame_stream import FrameStream
 from rlm.gateway.login import ClientLogin
 from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.session_parts import SessionParts, SessionState
@@ -54,6 +56,16 @@ class Session:
     def reads_broker(self) -> bool:
         """Whether more of the broker's bytes are wanted."""
         return not self._answers.stream.stopped
+
+    @property
+    def holds_client(self) -> bool:
+        """Whether the client sent more than is wanted now."""
+        return _holds(self._requests.stream)
+
+    @property
+    def holds_broker(self) -> bool:
+        """Whether the broker sent more than is wanted now."""
+        return _holds(self._answers.stream)
 
     @property
     def is_idle(self) -> bool:
@@ -121,3 +133,7 @@ class Session:
 
     def _must_hold_client(self) -> bool:
         return self._state.is_gathering or len(self._state.pending) >= self._limit_count
+
+
+def _holds(stream: FrameStream) -> bool:
+    return stream.stopped and stream.held_bytes > 0

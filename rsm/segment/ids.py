@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from rsm.segment.errors import InvalidConfigError
@@ -39,10 +39,15 @@ class TopicIdPartition:
     topic_id: UUID
     topic: str
     partition: int
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.partition < 0:
             raise ValueError(f"negative partition {self.partition}")
+        object.__setattr__(self, "_hash", hash((self.topic_id, self.partition)))
+
+    def __hash__(self) -> int:  # what everything is found by is hashed often
+        return self._hash
 
     def __str__(self) -> str:
         return f"{self.topic}-{id_to_text(self.topic_id)}:{self.partition}"
