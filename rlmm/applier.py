@@ -56,8 +56,7 @@ class Applier:
         if not records and not positions:
             return StepCounts()
         batch = _BatchFold(self._cache.overlay(), self._progress.awaited(), self._logged)
-        for record in records:
-            batch.add(record)
+        batch.fold(records)
         batch.overlay.commit(positions)
         self._progress.advance(positions, batch.newest_append_time_ms, batch.results)
         return StepCounts(
@@ -99,24 +98,26 @@ class _BatchFold:
         self._awaited = awaited
         self._logged = logged
 
-    def add(self, record: TopicRecord) -> None:
-        append_time_ms = record.append_time_ms
-        self.newest_append_time_ms = max(self.newest_append_time_ms, append_time_ms)
-        try:
-            step = read_step(record.key, record.value)
-        except (CorruptError, UnsupportedError) as error:
-            self._set_aside(record, error)
-            return
-        refusal = fold(self.overlay, step, record)
-        if refusal is None:
-            self.accepted += 1
-        else:
-            self.refused[refusal.value] += 1
-            self._log_once(record, logging.INFO, "refused", refusal.value)
-        if self._awaited and (event_id := _event_id(record, step)) in self._awaited:
-            self.results[event_id] = PublishResult(
-                refusal=refusal.value if refusal else None, append_time_ms=append_time_ms
-            )
+    def fold(self, records: Sequence[TopicRecord]) -> None:
+        overlay, awaited = self.overlay, self._awaited
+        for record in records:
+            try:
+                step = read_step(record.key, record.value)
+            except (CorruptError, UnsupportedError) as error:
+                self._set_aside(record, error)
+                continue
+            refusal = fold(overlay, step, record)
+            if refusal is None:
+                self.accepted += 1
+            else:
+                self.refused[refusal.value] += 1
+                self._log_once(record, logging.INFO, "refused", refusal.value)
+            if awaited and (event_id := _event_id(record, step)) in awaited:
+                self.results[event_id] = PublishResult(
+                    refusal=refusal.value if refusal else None, append_time_ms=record.append_time_ms
+                )
+        times_ms = (record.append_time_ms for record in records)
+        self.newest_append_time_ms = max(times_ms, default=0)
 
     def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
         """Drop what can't be read; by what a newer version could, the fold stops deciding."""

@@ -81,7 +81,7 @@ def encode(event: Event) -> EncodedRecord:
 def decode(key: bytes, value: bytes) -> Event:
     """Read a record that is not a tombstone. CorruptError, UnsupportedError."""
     kind = parse_record_key(key).kind
-    message = parse_envelope(kind, value)
+    message = _parse_envelope(kind, value)
     event = event_from_message(kind, message)
     if record_key(event) != key:
         raise CorruptError("a record whose key is not its value's", kind=kind.name)
@@ -118,12 +118,16 @@ def needed_fold_version(value: bytes) -> int:
         return 0
 
 
-def parse_envelope(kind: RecordKind, value: bytes) -> pb.MetadataEvent:
-    """Read a record's value as far as its envelope. CorruptError, UnsupportedError."""
+def parse_value(value: bytes) -> pb.MetadataEvent:
+    """Read a record's value as a message, whatever it says. CorruptError."""
     try:
-        message = pb.MetadataEvent.FromString(value)
+        return pb.MetadataEvent.FromString(value)
     except DecodeError as error:
         raise CorruptError("not a metadata event", length_bytes=len(value)) from error
+
+
+def _parse_envelope(kind: RecordKind, value: bytes) -> pb.MetadataEvent:
+    message = parse_value(value)
     if message.min_fold_version > FOLD_VERSION:
         raise UnsupportedError("a record of a newer version", needs=message.min_fold_version)
     found = message.WhichOneof("event")

@@ -52,21 +52,36 @@ class SegmentEntry(NamedTuple):
     value: bytes = b""
 
     def to_bytes(self) -> bytes:
+        (
+            records,
+            state,
+            dead_lettered,
+            base_offset,
+            end_offset,
+            size_bytes,
+            has_transaction_index,
+            changed_ms,
+            copy_deadline_ms,
+            metadata_partition,
+            metadata_offset,
+            epochs,
+            value,
+        ) = self
         header = _HEADER.pack(
-            self.state.value if self.state else 0,
-            self.dead_lettered,
-            self.has_transaction_index,
-            self.base_offset,
-            self.end_offset,
-            self.size_bytes,
-            self.changed_ms,
-            self.copy_deadline_ms,
-            self.metadata_partition,
-            self.metadata_offset,
-            len(self.epochs) // _EPOCH.size,
-            len(self.records) // _RECORD_BYTES,
+            state.value if state else 0,
+            dead_lettered,
+            has_transaction_index,
+            base_offset,
+            end_offset,
+            size_bytes,
+            changed_ms,
+            copy_deadline_ms,
+            metadata_partition,
+            metadata_offset,
+            len(epochs) // _EPOCH.size,
+            len(records) // _RECORD_BYTES,
         )
-        return b"".join((header, self.epochs, self.records, self.value))
+        return b"".join((header, epochs, records, value))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SegmentEntry:

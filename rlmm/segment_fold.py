@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rlmm.events import SegmentDeadLettered
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
@@ -13,6 +15,13 @@ from rsm.segment.metadata import SegmentState, Writer
 STARTED = SegmentState.COPY_SEGMENT_STARTED
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+_MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
+    STARTED: (None,),
+    FINISHED: (None, STARTED),
+    DELETE_STARTED: (STARTED, FINISHED),
+    SegmentState.DELETE_SEGMENT_FINISHED: (DELETE_STARTED,),
+}
+"""The states that a segment may be in before each; None: no record of it was accepted."""
 
 
 def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
@@ -29,19 +38,19 @@ def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Re
     if before and before.copy_deadline_ms > deadline_ms:
         deadline_ms = before.copy_deadline_ms
     entry = SegmentEntry(
-        records=with_record(before, step.event_id, accepted=True),
-        state=step.state,
-        dead_lettered=before.dead_lettered if before else False,
-        base_offset=step.base_offset,
-        end_offset=step.end_offset,
-        size_bytes=step.size_bytes,
-        has_transaction_index=step.has_transaction_index,
-        changed_ms=append_time_ms,
-        copy_deadline_ms=deadline_ms,
-        metadata_partition=record.partition,
-        metadata_offset=record.offset,
-        epochs=step.epochs,
-        value=step.value,
+        with_record(before, step.event_id, accepted=True),
+        step.state,
+        before.dead_lettered if before else False,
+        step.base_offset,
+        step.end_offset,
+        step.size_bytes,
+        step.has_transaction_index,
+        append_time_ms,
+        deadline_ms,
+        record.partition,
+        record.offset,
+        step.epochs,
+        step.value,
     )
     state.put_segment(subject, entry)
     return None
@@ -77,7 +86,7 @@ def _segment_refusal(
     wanted = step.state
     if wanted is DELETE_STARTED and not _owns(state, step.subject, step.writer):
         return Refusal.NOT_OWNER
-    if not _may_follow(current, wanted):
+    if current not in _MAY_FOLLOW[wanted]:
         if current is None:
             return Refusal.UNKNOWN_SEGMENT
         return Refusal.STEP_BACK if current.value >= wanted.value else Refusal.SKIPPED_STATE
@@ -92,16 +101,6 @@ def _segment_refusal(
             if deadline_ms and append_time_ms > deadline_ms:
                 return Refusal.TOO_LATE
     return None
-
-
-def _may_follow(current: SegmentState | None, wanted: SegmentState) -> bool:
-    if wanted is STARTED:
-        return current is None
-    if wanted is FINISHED:
-        return current is None or current is STARTED
-    if wanted is DELETE_STARTED:
-        return current is STARTED or current is FINISHED
-    return current is DELETE_STARTED
 
 
 def _note_refused(

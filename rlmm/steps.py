@@ -8,6 +8,7 @@ codec takes, and refuses with the same errors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import Struct
 from typing import NamedTuple
 
 from rlmm import codec
@@ -39,7 +40,7 @@ from rsm.segment.metadata import SegmentState, Writer
 from rsm.segment.metadata_codec import state_from_number, writer_from_message
 from rsm.segment.proto import segment_pb2
 
-_SEGMENT_KEY_BYTES = 1 + SEGMENT_SUBJECT_BYTES + 16
+_SEGMENT_KEY = Struct(">B16sI16s16s")
 _SUBJECT_END = 1 + SEGMENT_SUBJECT_BYTES
 _DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 _STATES = {state.value: state for state in SegmentState}
@@ -96,9 +97,9 @@ def read_step(key: bytes, value: bytes | None) -> Step:
     """Read a record. CorruptError, or UnsupportedError for what only a newer version knows."""
     if value is None:
         return Tombstone(key=parse_record_key(key))
-    if len(key) == _SEGMENT_KEY_BYTES and key[0] == RecordKind.SEGMENT:
-        message = codec.parse_envelope(RecordKind.SEGMENT, value)
-        if message.HasField(codec.SEGMENT_FIELD):
+    if len(key) == _SEGMENT_KEY.size and key[0] == RecordKind.SEGMENT:
+        message = codec.parse_value(value)
+        if message.HasField(codec.SEGMENT_FIELD) and message.min_fold_version <= codec.FOLD_VERSION:
             return _segment_step(key, value, message)
     event = codec.decode(key, value)
     assert not isinstance(event, SegmentEvent), "segment events are read above"
@@ -108,27 +109,36 @@ def read_step(key: bytes, value: bytes | None) -> Step:
 def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> SegmentStep:
     event = message.segment
     metadata = event.metadata
-    event_id = message.event_id
-    _check_key(key, event_id, metadata)
+    partition = metadata.topic_id_partition
+    _, topic_id, number, segment_id, event_id = _SEGMENT_KEY.unpack(key)
+    if (
+        partition.topic_id != topic_id
+        or partition.partition != number
+        or metadata.id != segment_id
+        or message.event_id != event_id
+    ):
+        raise CorruptError("a record whose key is not its value's", kind="SEGMENT")
     timeout_ms, deadline_ms = event.copy_timeout_ms, event.copy_deadline_ms
     if timeout_ms < 0 or deadline_ms < 0:
         raise CorruptError("a negative time of a copy")
     state = _STATES.get(metadata.state) or state_from_number(metadata.state)
     expected = event.expected_state
-    fenced = state is _DELETE_STARTED
-    start_offset, end_offset = metadata.start_offset, metadata.end_offset
     writer = metadata.writer
     if len(writer.incarnation) != 16:
         raise CorruptError("not an id", length_bytes=len(writer.incarnation))
+    start_offset, end_offset = metadata.start_offset, metadata.end_offset
+    size_bytes = metadata.segment_size_bytes
+    if not 0 <= start_offset < end_offset or size_bytes < 0:
+        raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
     return SegmentStep(
         key[1:_SUBJECT_END],
         event_id,
         state,
         state_from_number(expected) if expected else None,
-        writer_from_message(writer) if fenced else None,
+        writer_from_message(writer) if state is _DELETE_STARTED else None,
         start_offset,
         end_offset,
-        metadata.segment_size_bytes,
+        size_bytes,
         metadata.has_transaction_index,
         _checked_epochs(metadata, start_offset, end_offset),
         timeout_ms,
@@ -137,24 +147,13 @@ def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> Segmen
     )
 
 
-def _check_key(key: bytes, event_id: bytes, metadata: segment_pb2.RemoteLogSegmentMetadata) -> None:
-    partition = metadata.topic_id_partition
-    number, topic_id = partition.partition, partition.topic_id
-    if number < 0:
-        raise CorruptError("not a topic-id-partition", topic=partition.topic)
-    named = b"%b%b%b%b" % (topic_id, number.to_bytes(4, "big"), metadata.id, event_id)
-    if key[1:] != named or len(event_id) != 16 or len(topic_id) != 16:
-        raise CorruptError("a record whose key is not its value's", kind="SEGMENT")
-
-
 def _checked_epochs(
     metadata: segment_pb2.RemoteLogSegmentMetadata, start_offset: int, end_offset: int
 ) -> bytes:
-    if not 0 <= start_offset < end_offset or metadata.segment_size_bytes < 0:
-        raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
     last_epoch, last_start = -1, start_offset
     packed = b""
-    for entry in metadata.segment_leader_epochs:
+    # A slice, for the end of a repeated field's own iterator costs as much as several entries.
+    for entry in metadata.segment_leader_epochs[:]:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:
             raise CorruptError("not a lineage", epoch=epoch, start_offset=start)

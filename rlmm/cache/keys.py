@@ -87,11 +87,8 @@ def epoch_key_parts(key: bytes) -> tuple[int, bytes]:
     return _U64.unpack_from(key, _EPOCH_START)[0], key[_EPOCH_START + 8 :]
 
 
-def pack_epoch_row(
-    end_offset: int, size_bytes: int, *, has_transaction_index: bool, begins: bool
-) -> bytes:
-    """An EpochRow as a value."""
-    return _EPOCH_ROW.pack(end_offset, size_bytes, has_transaction_index, begins)
+pack_epoch_row = _EPOCH_ROW.pack
+"""An EpochRow's fields, in their order, as a value."""
 
 
 def unpack_epoch_row(value: bytes) -> EpochRow:
@@ -137,9 +134,8 @@ def after(prefix: bytes) -> bytes:
     return stem[:-1] + bytes((stem[-1] + 1,))
 
 
-def pack_number(number: int) -> bytes:
-    """A number as a value."""
-    return _U64.pack(number)
+pack_number = _U64.pack
+"""A number as a value."""
 
 
 def unpack_number(value: bytes) -> int:

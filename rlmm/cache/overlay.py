@@ -6,7 +6,7 @@ rows are what its last state asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from rlmm import codec
 from rlmm.cache import values
@@ -34,8 +34,7 @@ from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import NewerRecord, PartitionState, Registration
 from rsm.segment.metadata import SegmentState
 
-_Rows = Mapping[bytes, bytes]
-_NO_ROWS: _Rows = {}
+_Row = tuple[Table, bytes, bytes]
 
 
 class Overlay:
@@ -64,7 +63,6 @@ class Overlay:
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
         """`segment_entry` was asked for it before."""
         self._segments[subject] = entry
-        self._touched.add(subject[:PARTITION_SUBJECT_BYTES])
 
     def partition_state(self, subject: bytes) -> PartitionState:
         state = self._partitions.get(subject)
@@ -121,8 +119,8 @@ class Overlay:
             before = self._stored[subject]
             if entry is not before:
                 segments.put(subject, before, entry)
-        for table, spans in segments.spans():
-            self._put_spans(batch, table, spans)
+        self._raise_spans(batch, Table.SEGMENTS_BY_OFFSET, segments.offset_spans)
+        self._raise_spans(batch, Table.FINISHED_BY_EPOCH, segments.epoch_spans)
         for subject in self._changed_partitions:
             value = values.partition_to_bytes(self._partitions[subject])
             self._others[Table.PARTITIONS, subject] = value or None
@@ -135,9 +133,9 @@ class Overlay:
             key = position_key(partition)
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
         self._store.write(batch)
-        self._changes.changed(self._touched)
+        self._changes.changed(self._touched | segments.partitions)
 
-    def _put_spans(self, batch: StoreBatch, table: Table, spans: dict[bytes, int]) -> None:
+    def _raise_spans(self, batch: StoreBatch, table: Table, spans: Mapping[bytes, int]) -> None:
         for prefix, span in spans.items():
             known = self._store.get(table, prefix)
             if known is None or unpack_number(known) < span:
@@ -145,74 +143,60 @@ class Overlay:
 
 
 class _SegmentWrites:
-    """Segments and their index rows on the way into a batch, and the greatest span of each index.
+    """Segments and their index rows on the way into a batch.
 
-    An index row is a key and a value.
+    The spans are the greatest that those rows need, by what an index's keys begin with.
     """
 
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
-        self._offset_spans: dict[bytes, int] = {}
-        self._epoch_spans: dict[bytes, int] = {}
-
-    def spans(self) -> Iterator[tuple[Table, dict[bytes, int]]]:
-        """By table and prefix."""
-        yield Table.SEGMENTS_BY_OFFSET, self._offset_spans
-        yield Table.FINISHED_BY_EPOCH, self._epoch_spans
+        self.offset_spans: dict[bytes, int] = {}
+        self.epoch_spans: dict[bytes, int] = {}
+        self.partitions: set[bytes] = set()
 
     def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
         """Replace what is stored of a segment."""
+        batch = self._batch
         if after is None:
-            self._batch.delete(Table.SEGMENTS, subject)
+            batch.delete(Table.SEGMENTS, subject)
         else:
-            self._batch.put(Table.SEGMENTS, subject, after.to_bytes())
-        old, new = _offset_row(subject, before), _offset_row(subject, after)
-        self._replace(Table.SEGMENTS_BY_OFFSET, old, new)
-        old, new = _if_unfinished(before, old), _if_unfinished(after, new)
-        if old or new:
-            self._replace(Table.UNFINISHED_BY_OFFSET, old, new)
-        old, new = self._epoch_rows(subject, before), self._epoch_rows(subject, after)
-        self._replace(Table.FINISHED_BY_EPOCH, old, new)
-        if after is not None and after.state is not None:
-            partition = subject[:PARTITION_SUBJECT_BYTES]
-            span = after.end_offset - after.base_offset
-            if self._offset_spans.get(partition, 0) < span:
-                self._offset_spans[partition] = span
+            batch.put(Table.SEGMENTS, subject, after.to_bytes())
+        old, new = self._index_rows(subject, before), self._index_rows(subject, after)
+        for row in new:
+            if row not in old:
+                batch.put(*row)
+        if old:
+            kept = {row[:2] for row in new}
+            for row in old:
+                if row[:2] not in kept:
+                    batch.delete(*row[:2])
+        self.partitions.add(subject[:PARTITION_SUBJECT_BYTES])
 
-    def _replace(self, table: Table, old: _Rows, new: _Rows) -> None:
-        for key in old:
-            if key not in new:
-                self._batch.delete(table, key)
-        for key, value in new.items():
-            if old.get(key) != value:
-                self._batch.put(table, key, value)
-
-    def _epoch_rows(self, subject: bytes, entry: SegmentEntry | None) -> _Rows:
-        """An entry's rows by epoch; their spans are raised by the way."""
-        if entry is None or entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            return _NO_ROWS
+    def _index_rows(self, subject: bytes, entry: SegmentEntry | None) -> Sequence[_Row]:
+        """The rows that lead to a segment; by the way the spans are raised to what they need."""
+        if entry is None or entry.state is None:
+            return ()
         partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-        size_bytes, transactional = entry.size_bytes, entry.has_transaction_index
-        spans = self._epoch_spans
-        rows: dict[bytes, bytes] = {}
+        base_offset, end_offset = entry.base_offset, entry.end_offset
+        _raise(self.offset_spans, partition, end_offset - base_offset)
+        key, value = offset_key(partition, base_offset, segment_id), pack_number(end_offset)
+        rows = [(Table.SEGMENTS_BY_OFFSET, key, value)]
+        if entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            rows.append((Table.UNFINISHED_BY_OFFSET, key, value))
+            return rows
+        begins = True
         for epoch, start_offset, end_offset in entry.epoch_ranges():
-            prefix, span = epoch_prefix(partition, epoch), end_offset - start_offset
-            if spans.get(prefix, 0) < span:
-                spans[prefix] = span
-            rows[epoch_key(prefix, start_offset, segment_id)] = pack_epoch_row(
-                end_offset, size_bytes, has_transaction_index=transactional, begins=not rows
+            prefix = epoch_prefix(partition, epoch)
+            _raise(self.epoch_spans, prefix, end_offset - start_offset)
+            key = epoch_key(prefix, start_offset, segment_id)
+            value = pack_epoch_row(
+                end_offset, entry.size_bytes, entry.has_transaction_index, begins
             )
+            rows.append((Table.FINISHED_BY_EPOCH, key, value))
+            begins = False
         return rows
 
 
-def _offset_row(subject: bytes, entry: SegmentEntry | None) -> _Rows:
-    if entry is None or entry.state is None:
-        return _NO_ROWS
-    partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-    key = offset_key(partition, entry.base_offset, segment_id)
-    return {key: pack_number(entry.end_offset)}
-
-
-def _if_unfinished(entry: SegmentEntry | None, row: _Rows) -> _Rows:
-    finished = entry is None or entry.state is SegmentState.COPY_SEGMENT_FINISHED
-    return _NO_ROWS if finished else row
+def _raise(spans: dict[bytes, int], prefix: bytes, span: int) -> None:
+    if spans.get(prefix, 0) < span:
+        spans[prefix] = span

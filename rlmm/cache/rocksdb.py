@@ -50,6 +50,7 @@ _DAMAGE_MARK = "DAMAGED"
 _ALL_KEYS_END = b"\xff" * 128
 _CORRUPT_WORDS = ("Corruption", "No such file or directory", "No such column family")
 _BLOOM_BITS_PER_KEY = 10
+_MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -325,9 +326,13 @@ def _family_options(settings: RocksDbSettings, cache: Cache) -> Options:
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
     options = Options(raw_mode=True)
     options.set_block_based_table_factory(blocks)
     options.set_write_buffer_size(settings.write_buffer_bytes // 4)
     options.set_max_write_buffer_number(2)
+    # Most segments that a fold asks for are new: a filter says so without a search.
+    options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
+    options.set_memtable_whole_key_filtering(True)
     return options

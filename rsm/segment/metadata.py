@@ -19,6 +19,9 @@ class SegmentState(Enum):
     DELETE_SEGMENT_STARTED = 3
     DELETE_SEGMENT_FINISHED = 4
 
+    # Looked up for each event that is folded, and Enum's own hash is that of a name.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
