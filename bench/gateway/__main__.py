@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.gateway.backfills import measure_local_beside_backfills
 from bench.gateway.first_fetch import measure_delayed_first_fetch, measure_first_fetch
 from bench.gateway.idle import measure_idle_connections
 from bench.gateway.relay import MANY, measure_relay_to_many, measure_relay_to_one
@@ -34,6 +35,7 @@ BENCHMARKS: Mapping[str, Callable[[Stage, Readers], list[Measurement]]] = {
     "relay-1": measure_relay_to_one,
     "relay-8": measure_relay_to_many,
     "trimmed": measure_trimmed,
+    "backfills": measure_local_beside_backfills,
     "trimmed-delayed": measure_delayed_trimmed,
     "kafka-tiering": measure_kafka_tiering,
 }

@@ -6,14 +6,14 @@ would be what limits them. They live as long as the benchmark, so no run pays fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
-from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, consume
+from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, Consumed, consume
 from bench.gateway.processes import ProcessGroup
 from bench.measurement import Measurement, of_runs
 from rsm.segment.ranges import OffsetRange
@@ -105,12 +105,22 @@ class Readers:
             for way, runs in zip(ways, zip(*rounds, strict=True), strict=True)
         ]
 
+    @contextmanager
+    def running(self, way: Way) -> Iterator[Callable[[], bool]]:
+        """Read that way once meanwhile; what is given says whether it is still being read."""
+        reading = self._submit(way)
+        yield lambda: not all(each.done() for each in reading)
+        for each in reading:
+            each.result()
+
+    def _submit(self, way: Way) -> list[Future[Consumed]]:
+        read = partial(consume, way.address, way.topic, fetch_bytes=way.fetches.limit_bytes)
+        return [self._pool.submit(read, piece) for piece in way.pieces]
+
     def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
         """MB/s of record values, and CPU seconds per GB of them."""
         before = {name: group.cpu_s() for name, group in way.processes.items()}
-        read = partial(consume, way.address, way.topic, fetch_bytes=way.fetches.limit_bytes)
-        reading = [self._pool.submit(read, piece) for piece in way.pieces]
-        consumed = [each.result() for each in reading]
+        consumed = [each.result() for each in self._submit(way)]
         read_bytes = sum(map(len, way.pieces)) * self._record_bytes
         seconds = max(c.ended_s for c in consumed) - min(c.started_s for c in consumed)
         cpu_s = {name: group.cpu_s() - before[name] for name, group in way.processes.items()}

@@ -24,6 +24,12 @@ LATENCIES = {
     "first cold fetch, 2 ms store",
     "cold fetch − both reads, 2 ms store",
     "first cold fetch, Kafka's tiering",
+    *(
+        f"{which}local fetch, {way}, {beside}"
+        for which in ("", "p99: ")
+        for way in ("direct", "gateway")
+        for beside in ("alone", "beside 8 backfills")
+    ),
 }
 MEMORY = {
     "gateway memory, no client": "MiB",
