@@ -7,12 +7,24 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli import blocks, gateway, metadata, offload, pause, read, run, status, storage, topic
+from rlm.cli import (
+    blocks,
+    dlq,
+    gateway,
+    metadata,
+    offload,
+    pause,
+    read,
+    run,
+    status,
+    storage,
+    topic,
+)
 from rlm.cli.ending import run_app
 from rlm.cli.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run, gateway, topic, status, read, offload, pause, metadata, blocks, storage)
+_COMMANDS = (run, gateway, topic, status, read, offload, pause, metadata, dlq, blocks, storage)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ end into memory. The command's timeout bounds the opening and is what is left fo
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -36,7 +36,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """An open command. `metadata` has read what there was when it was opened, and follows."""
+    """An open command. `metadata` has read what there was when it was opened, and follows.
+
+    `positions` is how far that was: the next offset of each metadata partition.
+    """
 
     config: CommandConfig
     clock: Clock
@@ -45,6 +48,7 @@ class Session:
     topics: TopicAdmin
     metadata: RemoteLogMetadataManager
     cluster_id: str
+    positions: Mapping[int, int]
 
     def remaining_ms(self) -> int:
         """What is left of the command's timeout, at least 1."""
@@ -90,6 +94,7 @@ def open_session(
             topics=ClusterTopicAdmin(bootstrap),
             metadata=metadata,
             cluster_id=view.cluster_id,
+            positions=metadata.metrics().positions,
         )
     finally:
         metadata.close()

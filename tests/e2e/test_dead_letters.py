@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
@@ -22,7 +23,10 @@ MAX_ATTEMPTS = 2
 def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenario 73: keys, reason, attempts, and where its DELETE_SEGMENT_STARTED stands."""
+    """Scenario 73: keys, reason, attempts, and where its DELETE_SEGMENT_STARTED stands.
+
+    `rlm dlq retry` finishes it.
+    """
     letters_topic = f"{topic_name}-letters"
     host.set(
         **{
@@ -63,6 +67,25 @@ def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on
     assert REASON in letter.reason
     assert _event_at(host, letter) == left
     assert set(letter.object_keys) <= log.object_keys()
+    listed = _rows(host, "list", topic_name)
+    would = _rows(host, "retry", topic_name, "--dry-run")
+    assert [(row["state"], row["base_offset"]) for row in listed] == [("OPEN", refused)]
+    assert would == listed
+    assert set(letter.object_keys) <= log.object_keys()
+
+    (retried,) = _rows(host, "retry", topic_name)
+
+    assert retried["state"] == "DONE"
+    assert not set(letter.object_keys) & log.object_keys()
+    assert [row["state"] for row in _rows(host, "list", topic_name, "--all")] == ["DONE"]
+
+
+def _rows(host: BrokerHost, *arguments: str) -> list[dict[str, object]]:
+    """What `rlm dlq` prints."""
+    rows: list[dict[str, object]] = json.loads(host.rlm("dlq", *arguments, "--json"))[
+        "dead_letters"
+    ]
+    return rows
 
 
 def _only_letter(host: BrokerHost, topic: str) -> DeadLetter:
