@@ -36,6 +36,7 @@ from rlm.outside import (
 )
 from rlm.policy.view import PolicyLimits
 from rlm.process.state_id import state_id
+from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.system_clock import SystemClock
 from rlm.tasks.broker_retention import BrokerRetention
@@ -47,6 +48,7 @@ from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import LeaderCycle
 from rlm.tasks.leadership import Leadership
+from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.ports import Ports
 from rlm.tasks.retention_keeper import RetentionKeeper
@@ -123,20 +125,8 @@ def _manage(
     leadership = _leadership(ports, card, incarnation)
     copies = _copies(config, ports, lanes, leadership, metrics)
     expirer = _expirer(config, ports, metrics)
-    cycle = LeaderCycle(
-        ports,
-        leadership=leadership,
-        copies=copies,
-        expiries=ExpiryLanes(
-            ports,
-            lanes=Lanes(lanes.expiry_pool, "expiry"),
-            expirer=expirer,
-            leadership=leadership,
-            stopping=lanes.stopping,
-        ),
-        trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
-        limits=_limits(config),
-        metrics=metrics,
+    cycle = _cycle(
+        config, ports, metrics, lanes, leadership=leadership, copies=copies, expirer=expirer
     )
     work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
@@ -277,6 +267,46 @@ def _card(config: Config, identity: BrokerIdentity, http_address: HostPort) -> P
         http_address=str(http_address),
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version("kafka-rlm"),
+    )
+
+
+def _cycle(
+    config: Config,
+    ports: Ports,
+    metrics: Metrics,
+    lanes: _Lanes,
+    *,
+    leadership: Leadership,
+    copies: CopyLanes,
+    expirer: Expirer,
+) -> LeaderCycle:
+    return LeaderCycle(
+        ports,
+        leadership=leadership,
+        copies=copies,
+        expiries=ExpiryLanes(
+            ports,
+            lanes=Lanes(lanes.expiry_pool, "expiry"),
+            expirer=expirer,
+            leadership=leadership,
+            stopping=lanes.stopping,
+        ),
+        trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
+        limits=_limits(config),
+        metrics=metrics,
+        outages=_outages(config, ports, metrics),
+    )
+
+
+def _outages(config: Config, ports: Ports, metrics: Metrics) -> OutageWatch:
+    return OutageWatch(
+        LogDirDisks(config.host.log_dirs),
+        ports.clock,
+        limits=OutageLimits(
+            disk_threshold_percent=config.copying.disk_threshold_percent,
+            shed_interval_ms=config.copying.shed_interval_ms,
+        ),
+        metrics=metrics,
     )
 
 

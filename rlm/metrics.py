@@ -179,6 +179,16 @@ class Metrics:
             "1 while data of a partition stays past its retention, for the reason in the label.",
             (*_BY_PARTITION, "reason"),
         )
+        self.local_disk_used_ratio = self._gauge(
+            "rlm_local_disk_used_ratio",
+            "How much of a disk of log dirs is used, of 1.",
+            ("disk",),
+        )
+        self.local_disk_full_seconds = self._gauge(
+            "rlm_local_disk_full_seconds",
+            "When that disk is full, at its rate of the last cycles; +Inf while it does not fill.",
+            ("disk",),
+        )
         self.task_failures = self._counter(
             "rlm_task_failures", "Steps of a task that ended with an error.", ("task", "error")
         )

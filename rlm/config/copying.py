@@ -1,4 +1,4 @@
-"""The settings of how fast segments are copied."""
+"""The settings of how fast segments are copied, and of what happens when they can't be."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from rlm.config.section import Section
+from rlm.config.values import DurationMs
 
 _Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CopyingConfig(Section):
-    """The pace of copying."""
+    """Copying, and outages of the store."""
 
     bytes_per_second: _Rate = Field(
         default=2**63 - 1,
@@ -21,4 +22,17 @@ class CopyingConfig(Section):
         "equal shares; what is behind after an outage is caught up with at this rate. What a copy "
         "waits for it is not counted against `remote.copy.attempt.timeout.ms`. The default is no "
         "limit.",
+    )
+    disk_threshold_percent: Annotated[int, Field(ge=1, le=99)] = Field(
+        default=85,
+        validation_alias="remote.outage.disk.threshold.percent",
+        description="While the store takes nothing: from how full a disk of `log.dirs` on topics "
+        "with `--outage-policy shed` give up their oldest data.",
+    )
+    shed_interval_ms: DurationMs = Field(
+        default=360_000,
+        validation_alias="remote.outage.shed.interval.ms",
+        description="At most one such step per disk in this time. Not less than the broker's "
+        "`log.retention.check.interval.ms` and `log.segment.delete.delay.ms` together: space comes "
+        "back only then.",
     )

@@ -10,7 +10,7 @@ A cycle decides; lanes do what takes long. Nothing is decided before the metadat
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from rlm.metrics import Metrics
 from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
+from rlm.policy.shedding import gaps_of_shed
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.changed_words import ChangedWords
@@ -28,6 +29,7 @@ from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.gap_recorder import GapRecorder
 from rlm.tasks.hosted_partitions import HostedPartitions
 from rlm.tasks.leadership import Leadership
+from rlm.tasks.outage_watch import OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlm.tasks.report import (
@@ -72,7 +74,9 @@ class LeaderCycle:
         trimmer: Trimmer,
         limits: PolicyLimits,
         metrics: Metrics | None = None,
+        outages: OutageWatch | None = None,
     ) -> None:
+        """`outages` None: no disk is looked at, and nothing shed."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -84,6 +88,7 @@ class LeaderCycle:
         self._share_groups = ShareGroupWatch(ports.share_groups, ports.clock)
         self._clock = ports.clock
         self._limits = limits
+        self._outages = outages
         self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
 
@@ -132,6 +137,8 @@ class LeaderCycle:
                 )
                 continue
             self._words.ended(tip)
+            if self._outages is not None:
+                self._outages.see(view, store_reachable=outlook.store_reachable)
             decided = plan(view)
             if decided.gaps is not None:
                 self._gaps.record(lead, view, decided.gaps)
@@ -147,8 +154,47 @@ class LeaderCycle:
                     planned_at_ms=planned_at_ms,
                 )
             reports.append(leader_report(view, trim, decided.expiry_held))
+        self._shed(leads, policies, outlook, trims)
         self._trim(trims)
         return reports
+
+    def _shed(
+        self,
+        leads: Iterable[PartitionLead],
+        policies: Mapping[UUID, TopicPolicy],
+        outlook: CycleOutlook,
+        trims: dict[TopicIdPartition, TrimPlan],
+    ) -> None:
+        """Add to the trims what is to be given up; the gap is on record before.
+
+        Looked at once more, because nothing of the first look is kept of so many partitions.
+        """
+        chosen = {} if self._outages is None else self._outages.choose()
+        for lead in leads:
+            tip = lead.topic_id_partition
+            if tip not in chosen:
+                continue
+            asked_at_ms = self._clock.monotonic_ms()
+            try:
+                offsets = self._broker.offsets({tip: lead.writer.leader_epoch})
+                untierable = outlook.untierable.get(tip.topic_id)
+                view = self._view(lead, policies[tip.topic_id], offsets, untierable)
+            except TieredStorageError as error:
+                self._log_changed(tip, "partition waits", error)
+                continue
+            decision = TrimDecision(offset=chosen[tip].offset, rule=chosen[tip].rule)
+            decision = self._within_share_groups(view, decision)
+            if decision.offset is None or decision.offset <= view.local_start_offset:
+                continue
+            gaps = gaps_of_shed(view, decision.offset)
+            if gaps is None or self._gaps.record(lead, view, gaps):
+                trims[tip] = TrimPlan(
+                    writer=lead.writer,
+                    offset=decision.offset,
+                    lineage=view.lineage,
+                    rule=decision.rule,
+                    planned_at_ms=asked_at_ms,
+                )
 
     def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
         """Asked for only when something is to be trimmed, so that the answer is fresh."""

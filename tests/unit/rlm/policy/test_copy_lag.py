@@ -112,6 +112,6 @@ def test_policy_when_a_lag_breaks_a_rule_then_refused_with_rule_and_values(
 ) -> None:
     """KIP-1241 and PIP-17: a segment is stored before any retention takes it."""
     with pytest.raises(InvalidConfigError) as refused:
-        enabled(**flags)
+        enabled(**flags)  # type: ignore[arg-type]  # flags of numbers only
 
     assert words in str(refused.value)

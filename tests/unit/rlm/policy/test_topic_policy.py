@@ -49,7 +49,7 @@ def enabled(
         topic="orders",
         topic_id=TOPIC_ID,
         current=current,
-        flags=PolicyFlags(**flags),
+        flags=PolicyFlags(**flags),  # type: ignore[arg-type]  # flags of numbers only
         configs=found or configs(),
     )
 

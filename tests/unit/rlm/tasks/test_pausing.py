@@ -42,7 +42,11 @@ def test_copies_when_paused_meanwhile_then_the_one_under_way_is_the_last() -> No
     world = World()
     world.segments(3)
     process = world.start()
-    process.effects.after("write .log", lambda: str(pausing(world).pause(KEEP_REMOTE, {COPY})))
+
+    def pause() -> None:
+        pausing(world).pause(KEEP_REMOTE, {COPY})
+
+    process.effects.after("write .log", pause)
 
     world.settle()
 

@@ -26,7 +26,7 @@ LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
 def enable(process: Process, **flags: int) -> PolicyState:
-    flags_given = PolicyFlags(**flags)
+    flags_given = PolicyFlags(**flags)  # type: ignore[arg-type]  # flags of numbers only
     return process.tiering.enable(TOPIC, flags_given, timeout_ms=TIMEOUT_MS).state
 
 

@@ -1,0 +1,94 @@
+"""Giving up the oldest data that is not stored, where a topic's outage policy says so.
+
+Only while the store does not take it, and only as much as brings the disk below its threshold. What
+goes obeys the rest of the trim gate's rules: it ends at a segment's base, below the last stable
+offset, and is neither the newest rolled segment nor younger than the minimum age. Pure.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlm.policy.gaps import missing, with_gaps
+from rlm.policy.trim_gate import segment_held, trim_forbidden
+from rlm.policy.view import PartitionView
+from rlm.source.log_source import LocalSegment
+from rlmm.events import GapReason, OutagePolicy, RecordedGap
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheddable:
+    """What of a partition may be given up, oldest first; stored segments before it go with it."""
+
+    topic_id_partition: TopicIdPartition
+    segments: tuple[LocalSegment, ...]
+
+
+def sheddable(view: PartitionView, *, store_reachable: bool) -> Sheddable | None:
+    """None unless the topic's policy is to shed, the store takes nothing, and anything may go."""
+    takes_nothing = not store_reachable or view.copy_failure is not None
+    if view.policy.outage_policy is not OutagePolicy.SHED_OLDEST or not takes_nothing:
+        return None
+    if trim_forbidden(view) is not None:
+        return None
+    found = []
+    for segment in view.local.rolled:
+        if segment.offsets.end_offset <= view.local_start_offset:
+            continue
+        if not _may_go(view, segment):
+            break
+        found.append(segment)
+    if not found or found[-1].offsets.end_offset <= view.covered_end_offset:
+        return None
+    return Sheddable(topic_id_partition=view.topic_id_partition, segments=tuple(found))
+
+
+def released_but_there_bytes(view: PartitionView) -> int:
+    """Files below the local start, which the broker has yet to remove."""
+    return sum(
+        segment.size_bytes
+        for segment in view.local.rolled
+        if segment.offsets.end_offset <= view.local_start_offset
+    )
+
+
+def choose_shed(
+    candidates: Iterable[Sheddable], excess_bytes: int
+) -> Mapping[TopicIdPartition, int]:
+    """Up to where each partition is to go, the oldest data of all of them first."""
+    found = tuple(candidates)
+    heap = [(each.segments[0].max_timestamp_ms, number, 0) for number, each in enumerate(found)]
+    heapq.heapify(heap)
+    offsets: dict[TopicIdPartition, int] = {}
+    while heap and excess_bytes > 0:
+        _, number, index = heapq.heappop(heap)
+        each = found[number]
+        segment = each.segments[index]
+        offsets[each.topic_id_partition] = segment.offsets.end_offset
+        excess_bytes -= segment.size_bytes
+        if index + 1 < len(each.segments):
+            following = each.segments[index + 1].max_timestamp_ms
+            heapq.heappush(heap, (following, number, index + 1))
+    return offsets
+
+
+def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | None:
+    """All gaps of the partition, if its local log begins at `offset`; None if that makes none."""
+    gone = OffsetRange(start_offset=view.local_start_offset, end_offset=offset)
+    lost = missing(view.stored, gone)
+    return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)
+
+
+def _may_go(view: PartitionView, segment: LocalSegment) -> bool:
+    if segment.offsets.end_offset <= view.covered_end_offset:
+        return segment_held(view, segment) is None
+    too_young = view.moment.wall_ms - segment.max_timestamp_ms < view.limits.local_trim_min_age_ms
+    return (
+        segment is not view.local.rolled[-1]
+        and segment.offsets.end_offset <= view.copy_end_offset
+        and not too_young
+    )

@@ -1,0 +1,56 @@
+"""How full the disks are that a broker's partitions lie on."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.source.partition_dirs import PartitionDirs
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskUsage:
+    """One file system as it is now; `name` is a log dir on it.
+
+    `used_bytes` is all that the broker can't have any more, reserves of the system included.
+    """
+
+    name: str
+    total_bytes: int
+    used_bytes: int
+
+
+class LocalDisks(ABC):
+    """The disks of one broker. Thread-safe."""
+
+    @abstractmethod
+    def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
+        """Of the disk that a partition lies on; partitions of one disk give the same name.
+
+        NotFoundError if the partition is not here, RetriableError if its disk can't be asked.
+        """
+
+
+class LogDirDisks(LocalDisks):
+    """The file systems of log dirs."""
+
+    def __init__(self, log_dirs: Sequence[Path]) -> None:
+        self._dirs = PartitionDirs(log_dirs)
+        self._log_dirs = tuple(log_dirs)
+
+    def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
+        directory = self._dirs.find(topic_id_partition)
+        try:
+            found = shutil.disk_usage(directory)
+            device = directory.stat().st_dev
+            same = (str(each) for each in self._log_dirs if each.stat().st_dev == device)
+            name = min(same, default=str(directory.parent))
+        except OSError as error:
+            raise RetriableError("disk can't be asked", directory=directory) from error
+        used_bytes = found.total - found.free
+        return DiskUsage(name=name, total_bytes=found.total, used_bytes=used_bytes)
