@@ -32,7 +32,7 @@ from rsm.layout.segment_layout import (
     record_stored,
 )
 from rsm.segment.batch import scan_batches
-from rsm.segment.errors import CorruptError, InvalidConfigError
+from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BatchSpan, ContentSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -191,7 +191,7 @@ def _divide(data: LogSegmentData, block_bytes: int) -> _DividedLog:
         )
         log_position += batch.length_bytes
     if not planner.next_entry_id:
-        raise CorruptError("a segment without batches", offsets=data.offsets)
+        raise UnsupportedError("a segment without batches", offsets=data.offsets)
     blocks.append(planner.finish())
     return _DividedLog(
         blocks=tuple(blocks), entry_count=planner.next_entry_id, log_points=points.encode()

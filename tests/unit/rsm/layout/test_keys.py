@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 
@@ -30,6 +30,16 @@ def object_keys(draw: st.DrawFn) -> ObjectKey:
     )
 
 
+@st.composite
+def ledger_keys(draw: st.DrawFn) -> LedgerKey:
+    key = draw(object_keys())
+    return LedgerKey(
+        segment_id=key.segment_id,
+        base_offset=key.base_offset,
+        part=draw(st.sampled_from(LedgerPart)),
+    )
+
+
 def key_of(topic: str = "t", base_offset: int = 0, suffix: str = "log") -> ObjectKey:
     partition = TopicIdPartition(topic_id=UUID(int=1), topic=topic, partition=0)
     return ObjectKey(
@@ -39,8 +49,10 @@ def key_of(topic: str = "t", base_offset: int = 0, suffix: str = "log") -> Objec
     )
 
 
-@given(prefix=PREFIXES, key=object_keys())
-def test_parse_when_key_was_built_then_gives_its_parts_back(prefix: str, key: ObjectKey) -> None:
+@given(prefix=PREFIXES, key=object_keys() | ledger_keys())
+def test_parse_when_key_was_built_then_gives_its_parts_back(
+    prefix: str, key: ObjectKey | LedgerKey
+) -> None:
     keys = ObjectKeys(prefix=prefix)
 
     text = keys.build(key)
@@ -64,9 +76,29 @@ def test_build_when_prefix_is_empty_then_adds_no_slash() -> None:
     )
 
 
+def test_build_when_the_key_is_a_ledgers_then_as_pulsar_names_it() -> None:
+    key = key_of(topic="orders", base_offset=42)
+    names = [
+        ObjectKeys(prefix="a").build(
+            LedgerKey(segment_id=key.segment_id, base_offset=42, part=part)
+        )
+        for part in LedgerPart
+    ]
+
+    stem = "a/orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002-ledger-42"
+    assert names == [stem, f"{stem}-index", f"{stem}-companion"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002-ledger-042",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-00000000000A-ledger-42",
+        "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002-ledger-42-other",
+        (
+            "orders-AAAAAAAAAAAAAAAAAAAAAQ/0/00000000-0000-0000-0000-000000000002-ledger-"
+            "9223372036854775808"
+        ),
         "orders-AAAAAAAAAAAAAAAAAAAAAQ/00/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
         "orders-AAAAAAAAAAAAAAAAAAAAAQ/2147483648/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
         "orders-AAAAAAAAAAAAAAAAAAAAAR/0/00000000000000000042-AAAAAAAAAAAAAAAAAAAAAg.log",
