@@ -2,8 +2,9 @@
 
 The order of things: locate the segment (metadata in this process) -> where the batch begins (known
 of a reader that reads on, else the offset index: one read of the store) -> the chunk that it begins
-in (in memory, or one read) -> whole batches within the limit -> read ahead. A reader that reads on
-and finds all of that done is served at once (`ready`). Bytes go from the chunk cache to the answer
+in (in memory, or one read; of who does not read on, as many bytes as it asks for) -> whole batches
+within the limit -> read ahead. A reader that reads on and finds all of that done is served at once
+(`ready`). Bytes go from the chunk cache to the answer
 without a copy. A segment without a batch at the offset or above leads to the
 next one, so an answer is never empty only because of a gap.
 
@@ -37,8 +38,11 @@ from rsm.spi import RemoteStorageManager
 
 _Lease = ChunkLease[SegmentPart]
 
-# Chunks beside the first one that are read for an offset of which only the index knows.
-_AT_ONCE_COUNT = 2
+_Parts = tuple[list[ChunkRequest[SegmentPart]], list[ChunkKey]]
+
+# The least that is read for an offset; and so many chunks the most, for a batch that may be large.
+_LEAST_LOOK_BYTES = 262_144
+_MOST_LOOK_CHUNKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +65,16 @@ class RemoteFetchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """A fetch at one segment. `offset` is above the one asked for where that lay in a gap."""
+    """A fetch at one segment. `offset` is above the one asked for where that lay in a gap.
+
+    `reads_on`: its reader asks for what follows its last answer.
+    """
 
     fetch: RemoteFetch
     reader: PartitionReader
     located: Located
     offset: int
+    reads_on: bool
 
     @property
     def stored(self) -> StoredRange:
@@ -128,7 +136,9 @@ class RemoteFetcher:
         if found is None:
             return None
         located, begin = found
-        wanted = _Wanted(fetch=fetch, reader=reader, located=located, offset=fetch.offset)
+        wanted = _Wanted(
+            fetch=fetch, reader=reader, located=located, offset=fetch.offset, reads_on=True
+        )
         requests, following = self._chunks(wanted, begin.position, begin.position + 1)
         lease = self._cache.read_now(requests, reader=reader, extend=following)
         if lease is None:
@@ -147,7 +157,7 @@ class RemoteFetcher:
     def _steps(self, fetch: RemoteFetch) -> Steps[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
-        self._readers.asks(reader, offset)
+        reads_on = self._readers.asks(reader, offset)
         while True:
             state = self._metadata.partition_state(partition)
             stored = locate_in(state, self._metadata, partition, offset)
@@ -157,7 +167,9 @@ class RemoteFetcher:
                     continue
                 return stored
             located = Located(stored=stored, state=state)
-            wanted = _Wanted(fetch=fetch, reader=reader, located=located, offset=offset)
+            wanted = _Wanted(
+                fetch=fetch, reader=reader, located=located, offset=offset, reads_on=reads_on
+            )
             try:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
@@ -178,14 +190,17 @@ class RemoteFetcher:
     def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
-        reach_position = 0
+        reach_position = None
         if begin is None:
             begin, reach_position = yield from self._look_up(wanted)
-        end_position = begin.position + 1
-        # No lease is held while another is waited for.
-        while begin.position < wanted.stored.metadata.segment_size_bytes:
-            reading = self._read(wanted, begin.position, end_position)
-            self._read_at_once(wanted, end_position, reach_position)
+        if begin.position >= wanted.stored.metadata.segment_size_bytes:
+            return None
+        if wanted.reads_on and reach_position is None:
+            requests, following = self._chunks(wanted, begin.position, begin.position + 1)
+        else:
+            requests, following = self._look(wanted, begin.position, reach_position or 0)
+        while True:
+            reading = self._cache.read(requests, reader=wanted.reader, extend=following)
             waited = not reading.done()
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
@@ -194,13 +209,12 @@ class RemoteFetcher:
                     wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
                 )
                 return _slice(wanted, cut, lease)
-            lease.release()
+            lease.release()  # none is held while another is waited for
             if cut is None:
                 return None
             if cut.position > begin.position:
                 begin = Begin(position=cut.position)
-            end_position = cut.end_position
-        return None
+            requests, following = self._chunks(wanted, begin.position, cut.end_position)
 
     def _look_up(self, wanted: _Wanted) -> Steps[_Lease, tuple[Begin, int]]:
         """Where to begin, and where the batch ends at the latest, by the offset index."""
@@ -213,30 +227,36 @@ class RemoteFetcher:
         begin = Begin(position=entry.position, entry=entry)
         return begin, metadata.segment_size_bytes if reach_position is None else reach_position
 
-    def _read(self, wanted: _Wanted, position: int, end_position: int) -> Future[_Lease]:
-        """The chunks of [position, end_position), those behind that are in memory, the indexes."""
-        requests, following = self._chunks(wanted, position, end_position)
-        return self._cache.read(requests, reader=wanted.reader, extend=following)
+    def _look(self, wanted: _Wanted, position: int, reach_position: int) -> _Parts:
+        """What to read for who does not read on, in one read, unless somebody else reads there.
 
-    def _read_at_once(self, wanted: _Wanted, position: int, reach_position: int) -> None:
-        """Begin to read what may be needed too: a batch in two chunks costs no second wait."""
-        first, last = map(self._parts.chunk_index, (position - 1, reach_position - 1))
-        for index in range(first + 1, min(last, first + _AT_ONCE_COUNT) + 1):
-            request = self._parts.chunk(wanted.stored.metadata, index)
-            self._cache.read_ahead(request, reader=wanted.reader)
+        That is as much as it asks for, and the batch up to where it ends at the latest.
+        """
+        metadata, chunk_bytes = wanted.stored.metadata, self._parts.chunk_bytes
+        least_end = min(reach_position, position + _MOST_LOOK_CHUNKS * chunk_bytes)
+        first = self._parts.chunk_keys(metadata, [self._parts.chunk_index(position)])
+        if self._cache.holds(*first):
+            return self._chunks(wanted, position, max(least_end, position + 1))
+        asked_bytes = min(max(wanted.fetch.max_bytes, _LEAST_LOOK_BYTES), chunk_bytes)
+        span = self._parts.span(metadata, position, max(least_end, position + asked_bytes))
+        return self._with_indexes(wanted, [span]), []
 
-    def _chunks(
-        self, wanted: _Wanted, position: int, end_position: int
-    ) -> tuple[list[ChunkRequest[SegmentPart]], list[ChunkKey]]:
+    def _chunks(self, wanted: _Wanted, position: int, end_position: int) -> _Parts:
         """What must be there for [position, end_position), and which chunks behind it may be."""
         metadata = wanted.stored.metadata
         first, last = map(self._parts.chunk_index, (position, end_position - 1))
         limit_position = min(position + wanted.fetch.max_bytes, metadata.segment_size_bytes)
         requests = [self._parts.chunk(metadata, index) for index in range(first, last + 1)]
-        if wanted.fetch.read_committed:
-            requests.insert(0, self._parts.indexes(metadata))
         following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
-        return requests, self._parts.chunk_keys(metadata, following)
+        return self._with_indexes(wanted, requests), self._parts.chunk_keys(metadata, following)
+
+    def _with_indexes(
+        self, wanted: _Wanted, requests: list[ChunkRequest[SegmentPart]]
+    ) -> list[ChunkRequest[SegmentPart]]:
+        """With what tells aborted transactions, where they are asked for."""
+        if not wanted.fetch.read_committed:
+            return requests
+        return [self._parts.indexes(wanted.stored.metadata), *requests]
 
     def _cut(
         self, wanted: _Wanted, begin: Begin, lease: _Lease, *, checks: bool = True
@@ -249,7 +269,7 @@ class RemoteFetcher:
                 min_one_batch=wanted.fetch.min_one_batch,
             )
         except CorruptError as error:
-            self._forget_corrupt(wanted, lease)
+            self._forget_corrupt(lease)
             metadata = wanted.stored.metadata
             raise CorruptError(
                 "a stored batch is corrupt",
@@ -259,12 +279,11 @@ class RemoteFetcher:
                 reason=error,
             ) from error
 
-    def _forget_corrupt(self, wanted: _Wanted, lease: _Lease) -> None:
+    def _forget_corrupt(self, lease: _Lease) -> None:
         """What was read may be wrong only here: it is read anew when it is asked for again."""
-        positions = [part.position for part in lease.values if isinstance(part, SegmentChunk)]
+        keys = lease.keys
         lease.release()
-        indexes = map(self._parts.chunk_index, positions)
-        for key in self._parts.chunk_keys(wanted.stored.metadata, indexes):
+        for key in keys:
             self._cache.discard(key)
 
 

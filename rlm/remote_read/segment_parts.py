@@ -68,15 +68,15 @@ class SegmentParts:
         peek: Callable[[ChunkKey], SegmentPart | None],
     ) -> None:
         self._storage = storage
-        self._chunk_bytes = chunk_bytes
+        self.chunk_bytes = chunk_bytes
         self._peek = peek
 
     def chunk_index(self, position: int) -> int:
         """The chunk that has the byte at `position`."""
-        return position // self._chunk_bytes
+        return position // self.chunk_bytes
 
     def chunk_count(self, metadata: RemoteLogSegmentMetadata) -> int:
-        return -(-metadata.segment_size_bytes // self._chunk_bytes)
+        return -(-metadata.segment_size_bytes // self.chunk_bytes)
 
     def chunk_keys(
         self, metadata: RemoteLogSegmentMetadata, indexes: Iterable[int]
@@ -93,14 +93,31 @@ class SegmentParts:
         neighbours that wait for it: whoever asks for them then does not wait for that.
         """
         positions = ByteRange(
-            start_position=index * self._chunk_bytes,
-            end_position=min((index + 1) * self._chunk_bytes, metadata.segment_size_bytes),
+            start_position=index * self.chunk_bytes,
+            end_position=min((index + 1) * self.chunk_bytes, metadata.segment_size_bytes),
         )
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
             size_bytes=len(positions),
             load=partial(self._read_chunk, metadata, positions),
             loaded=partial(self._check_around, metadata, index) if is_ahead else None,
+        )
+
+    def span(
+        self, metadata: RemoteLogSegmentMetadata, position: int, end_position: int
+    ) -> ChunkRequest[SegmentPart]:
+        """What lies at [position, end_position) of the log, as a chunk of its own.
+
+        Less to wait for than the chunks it lies in; but of use only to who asks for the same.
+        """
+        positions = ByteRange(
+            start_position=position, end_position=min(end_position, metadata.segment_size_bytes)
+        )
+        name = f"{id_to_text(metadata.segment_id.id)}+{len(positions)}"
+        return ChunkRequest(
+            key=ChunkKey(name=name, index=position),
+            size_bytes=len(positions),
+            load=partial(self._read_chunk, metadata, positions),
         )
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:

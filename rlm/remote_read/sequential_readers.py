@@ -91,11 +91,18 @@ class SequentialReaders:
         self._places: OrderedDict[PartitionReader, _Place] = OrderedDict()
         self._lock = threading.Lock()
 
-    def asks(self, reader: PartitionReader, offset: int) -> None:
-        """A fetch begins: a reader that jumps gives up what was read ahead for it."""
+    def asks(self, reader: PartitionReader, offset: int) -> bool:
+        """A fetch begins; says whether its reader reads on.
+
+        A reader that jumps gives up what was read ahead for it.
+        """
         place = self._place(reader)
-        if place is not None and not place.reads_on(offset):
+        if place is None:
+            return False
+        if not place.reads_on(offset):
             self._cache.leave(reader)
+            return False
+        return True
 
     def begin(self, reader: PartitionReader, stored: StoredRange, offset: int) -> Begin | None:
         """Where to look for the batch of `offset`; None if an index must tell."""

@@ -127,6 +127,11 @@ class ChunkCache(Generic[ValueT]):
         with self._lock:
             return self._turns.value(key)
 
+    def holds(self, key: ChunkKey) -> bool:
+        """Whether a chunk is in memory or being read; by the next call it may not be any more."""
+        with self._lock:
+            return key in self._table
+
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
         """Read a chunk that `reader` will ask for; False if it has no room now.
 

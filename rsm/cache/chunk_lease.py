@@ -44,6 +44,11 @@ class ChunkLease(Generic[ValueT]):
         self._released = released
         self._abandoned = abandoned
 
+    @property
+    def keys(self) -> tuple[ChunkKey, ...]:
+        """The chunks' keys, in the order of `values`; none once they are released."""
+        return tuple(key for keys in tuple(self._held) for key in keys)
+
     def release(self) -> None:
         """Give the chunks back; nothing of them may be referred to after. Idempotent."""
         try:

@@ -46,7 +46,7 @@ def test_fetch_when_it_follows_the_last_answer_then_the_next_chunks_are_read_at_
         next_offset = found.next_offset
         found.release()
 
-    assert world.log_reads() == [0, 1, 2, 3]
+    assert world.log_reads() == [0, 0, 1, 2, 3]
     reads_before = len(world.watched.reads)
     taken(world.fetch(next_offset, max_bytes=11_000)).release()
     assert len(world.watched.reads) == reads_before
