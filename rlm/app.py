@@ -65,6 +65,10 @@ _log = logging.getLogger(__name__)
 # A question that trims wait for.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
 
+# Each waits for its claim to come back through the metadata topic, so the time of a broker's start
+# is that of a claim times partitions by threads.
+_CLAIM_THREADS = 32
+
 
 def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
     """The manager beside the broker whose log dirs the configuration names.
@@ -118,11 +122,12 @@ def _manage(
     lanes = _Lanes(
         copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
         expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+        claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
         stopping=Event(),
     )
     card = _card(config, outside.identity, http_address)
     incarnation = ports.new_id()
-    leadership = _leadership(ports, card, incarnation)
+    leadership = _leadership(ports, card, incarnation, lanes)
     copies = _copies(config, ports, lanes, leadership, metrics)
     expirer = _expirer(config, ports, metrics)
     cycle = _cycle(
@@ -151,7 +156,7 @@ def _manage(
         ),
         metrics=metrics,
         clock=ports.clock,
-        pools=(lanes.copy_pool, lanes.expiry_pool),
+        pools=(lanes.copy_pool, lanes.expiry_pool, lanes.claim_pool),
         stopping=lanes.stopping,
         resources=_closing(ports, metadata),
     )
@@ -166,6 +171,7 @@ class _Lanes:
 
     copy_pool: ThreadPoolExecutor
     expiry_pool: ThreadPoolExecutor
+    claim_pool: ThreadPoolExecutor
     stopping: Event
 
 
@@ -190,7 +196,7 @@ def _copies(
     )
 
 
-def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID) -> Leadership:
+def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID, lanes: _Lanes) -> Leadership:
     def alone() -> bool:
         return not live_rivals(
             ports.metadata.registrations(),
@@ -199,7 +205,7 @@ def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID) -> Leadershi
             broker_ms=ports.metadata.broker_time_ms(),
         )
 
-    return Leadership(ports, incarnation=incarnation, alone=alone)
+    return Leadership(ports, incarnation=incarnation, alone=alone, executor=lanes.claim_pool)
 
 
 def _topic_removal(

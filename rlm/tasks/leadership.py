@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, wait
+from functools import partial
 from threading import Lock
 from uuid import UUID
 
@@ -31,8 +33,19 @@ class Leadership:
     Claims and drops are one thread's, everything else is thread-safe.
     """
 
-    def __init__(self, ports: Ports, *, incarnation: UUID, alone: Callable[[], bool]) -> None:
-        """`alone`: whether no other live manager is known beside our broker."""
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        incarnation: UUID,
+        alone: Callable[[], bool],
+        executor: Executor | None = None,
+    ) -> None:
+        """`alone`: whether no other live manager is known beside our broker.
+
+        `executor` publishes claims side by side; None: one after the other.
+        """
+        self._executor = executor
         self._broker_id = ports.broker.node_id
         self._incarnation = incarnation
         self._alone = alone
@@ -71,31 +84,45 @@ class Leadership:
         if owner is None or owner == lead.writer:
             return False
         if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
-            if self._words.are_new(lead.topic_id_partition, f"owned {owner.incarnation}"):
-                _log.warning(
-                    "another process owns what we lead",
-                    extra={"topic_partition": lead.topic_id_partition, "owner": owner.incarnation},
-                )
+            tip, rival = lead.topic_id_partition, owner.incarnation
+            self._tell(logging.WARNING, "another process owns what we lead", tip, owner=rival)
             return False
         return True
 
     def claim_all(self, leads: Iterable[PartitionLead]) -> None:
-        """Claim each; what fails is logged and claimed again in the next cycle."""
-        for lead in leads:
-            try:
-                self.claim(lead)
-            except TieredStorageError as error:
-                _log.warning(
-                    "claim failed",
-                    extra={"topic_partition": lead.topic_id_partition, "error": error},
-                )
+        """Claim all together; what fails is logged and claimed again in the next cycle.
+
+        One question tells for all of them whether the metadata is caught up with.
+        """
+        wanted = {lead.topic_id_partition: lead for lead in leads}
+        if not wanted:
+            return
+        caught_up = self._metadata.those_caught_up(wanted)
+        for tip in wanted.keys() - caught_up:
+            self._tell(logging.INFO, "claim waits for the metadata topic", tip)
+        claims = [partial(self._try_claim, wanted[tip]) for tip in caught_up]
+        if self._executor is None:
+            for claim in claims:
+                claim()
+            return
+        try:
+            wait([self._executor.submit(claim) for claim in claims])
+        except RuntimeError:
+            _log.info("no claims any more: the process stops")
+
+    def _try_claim(self, lead: PartitionLead) -> None:
+        try:
+            self.claim(lead)
+        except TieredStorageError as error:
+            tip = lead.topic_id_partition
+            self._tell(logging.WARNING, "claim failed", tip, error=error.message)
 
     def claim(self, lead: PartitionLead) -> None:
-        """Publish a claim; on return the partition is led, unless the claim was refused."""
+        """Publish a claim; on return the partition is led, unless the claim was refused.
+
+        The metadata is caught up with: all that was decided before is known.
+        """
         tip = lead.topic_id_partition
-        if not self._metadata.caught_up(tip):
-            _log.info("claim waits for the metadata topic", extra={"topic_partition": tip})
-            return
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
         contradicted = joined.conflict_offset is not None
@@ -109,14 +136,20 @@ class Leadership:
             )
         )
         if not result.accepted:
-            _log.warning("claim refused", extra={"topic_partition": tip, "reason": result.refusal})
+            self._tell(logging.WARNING, "claim refused", tip, reason=result.refusal)
             return
         with self._lock:
             self._leads[tip] = lead
+        self._words.ended(tip)
         _log.info(
             "claimed leadership",
             extra={"topic_partition": tip, "leader_epoch": lead.writer.leader_epoch},
         )
+
+    def _tell(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
+        """Once, until something else is to be told of the partition."""
+        if self._words.are_new(tip, f"{what} {fields}"):
+            _log.log(level, what, extra={"topic_partition": tip, **fields})
 
     def leads(self) -> tuple[PartitionLead, ...]:
         """The partitions whose claim has come back, in no order."""

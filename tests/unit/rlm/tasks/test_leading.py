@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Thread
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,8 @@ from rlmm.events import LeadershipClaimed, SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, Writer
+from tests.services.waiting import wait_until
+from tests.twins.held_executor import HeldExecutor
 from tests.twins.invariants import violations
 from tests.twins.process import Process
 from tests.twins.world import TIP, World
@@ -186,3 +189,22 @@ def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_
     missing = first.leadership.keep_only({lead.topic_id_partition: lead.writer.leader_epoch})
 
     assert bool(missing) is alone
+
+
+def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None:
+    """Scenario 89: partitions are led after the time of a few claims, not of all of them."""
+    world = World(partitions=4)
+    process = world.start()
+    held = HeldExecutor()
+    leadership = Leadership(
+        process.ports, incarnation=process.incarnation, alone=lambda: False, executor=held
+    )
+    claims = leadership.keep_only(dict.fromkeys(world.tips, 0))
+
+    claiming = Thread(target=leadership.claim_all, args=(claims,))
+    claiming.start()
+    wait_until(lambda: len(held.waiting) == 4, 10, "all claims are submitted")
+    held.run_all()
+    claiming.join(10)
+
+    assert {lead.topic_id_partition for lead in leadership.leads()} == set(world.tips)
