@@ -146,6 +146,7 @@ def _manage(
             check_store=outside.storage.check_access,
             keep_retention=_retention_keeper(config, ports, metrics).step,
             cycle=cycle.step,
+            views=cycle.views_of,
             remove_topics=removal.step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
             gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),

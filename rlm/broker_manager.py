@@ -22,12 +22,24 @@ from rlm.broker.errors import ForeignClusterError
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
+from rlm.policy.explanation import (
+    local_copy,
+    local_copy_as_json,
+    whereabouts,
+    whereabouts_as_json,
+)
+from rlm.policy.plan import plan
+from rlm.policy.retention_preview import retention_preview
+from rlm.policy.share_groups import SHARE_GROUP_REASONS
+from rlm.policy.trim_gate import TrimHeld
+from rlm.policy.view import PartitionView
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 
 _READY_WAIT_MS = 2000
 
@@ -47,6 +59,7 @@ class ManagerWork:
     check_store: Callable[[], None]
     keep_retention: Callable[[], RetentionReport]
     cycle: Callable[[CycleOutlook], Sequence[PartitionReport]]
+    views: Callable[[str, int | None], Sequence[PartitionView]]
     remove_topics: Callable[[], None]
     heartbeat: Callable[[], None]
     gauges: ManagerGauges
@@ -115,6 +128,25 @@ class BrokerManager:
             reports = self._reports
         return tuple(report_as_json(report) for report in reports)
 
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        for view in self._work.views(topic, partition):
+            found = whereabouts(
+                offset,
+                state=view.state,
+                lineage=view.lineage,
+                offsets=view.offsets,
+                segments=view.segments,
+            )
+            copy = local_copy(view, offset, self._held_by_share_groups(view.topic_id_partition))
+            return {**whereabouts_as_json(found), "local_copy": local_copy_as_json(copy)}
+        return None
+
+    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+        return [retention_preview(view, plan(view)) for view in self._work.views(topic, None)]
+
+    def run_cycle(self) -> None:
+        self._cycle.wake()
+
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         self._stopping.set()
@@ -141,6 +173,12 @@ class BrokerManager:
         with self._lock:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)
+
+    def _held_by_share_groups(self, tip: TopicIdPartition) -> TrimHeld | None:
+        """What is not of the trim gate itself, as the last cycle has seen it."""
+        with self._lock:
+            held = [each.trim_held for each in self._reports if each.topic_id_partition == tip]
+        return next((h for h in held if h is not None and h.reason in SHARE_GROUP_REASONS), None)
 
     def _check_store(self) -> None:
         accessible = self._metrics.bucket_accessible.labels("store")

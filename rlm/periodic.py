@@ -35,6 +35,7 @@ class Periodic:
         self._failed = failed
         self._problem: Exception | None = None
         self._stopping = Event()
+        self._woken = Event()
         self._lock = Lock()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
@@ -47,9 +48,14 @@ class Periodic:
         with self._lock:
             return self._problem
 
+    def wake(self) -> None:
+        """Let the next step begin at once, or as soon as the one that runs has ended."""
+        self._woken.set()
+
     def stop(self) -> None:
         """Let no further step begin; returns at once. Idempotent."""
         self._stopping.set()
+        self._woken.set()
 
     def join(self, timeout_ms: int) -> bool:
         """Wait for the step that runs; false if it did not end in time. After `start` only."""
@@ -57,12 +63,15 @@ class Periodic:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
+        while True:
+            self._woken.clear()
+            if self._stopping.is_set():
+                return
             self._run_step()
             pause_ms = self._interval_ms
             if self.problem() is not None:
                 pause_ms = min(pause_ms, _RETRY_MS)
-            self._stopping.wait(pause_ms / 1000)
+            self._woken.wait(pause_ms / 1000)
 
     def _run_step(self) -> None:
         problem: Exception | None = None

@@ -10,11 +10,13 @@ import typer
 from rlm.cli import (
     blocks,
     dlq,
+    explain,
     gateway,
     metadata,
     offload,
     pause,
     read,
+    retention,
     run,
     status,
     storage,
@@ -24,7 +26,21 @@ from rlm.cli.ending import run_app
 from rlm.cli.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (run, gateway, topic, status, read, offload, pause, metadata, dlq, blocks, storage)
+_COMMANDS = (
+    run,
+    gateway,
+    topic,
+    status,
+    explain,
+    read,
+    offload,
+    pause,
+    retention,
+    dlq,
+    metadata,
+    blocks,
+    storage,
+)
 
 
 def main() -> None:

@@ -12,6 +12,10 @@ from rlm.policy.trim_gate import TrimDecision, TrimHeld, expired_end
 from rlm.policy.view import PartitionView
 from rsm.segment.errors import TieredStorageError
 
+_HELD = "share_group"
+_UNKNOWN = "share_groups_unknown"
+SHARE_GROUP_REASONS = frozenset({_HELD, _UNKNOWN})
+
 
 def hold_for_share_groups(
     view: PartitionView,
@@ -30,10 +34,10 @@ def hold_for_share_groups(
             return decision
         limit_offset = start.offset
         values: dict[str, int | str] = {"group": start.group, "group_start_offset": start.offset}
-        held = TrimHeld(reason="share_group", values=values)
+        held = TrimHeld(reason=_HELD, values=values)
     else:
         limit_offset = view.local_start_offset
-        held = TrimHeld(reason="share_groups_unknown", values={"problem": str(start)})
+        held = TrimHeld(reason=_UNKNOWN, values={"problem": str(start)})
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
     below = max((end for end in ends if view.local_start_offset < end <= limit_offset), default=0)
     if below == expired == 0:

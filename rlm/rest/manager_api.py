@@ -1,14 +1,17 @@
 """The manager's HTTP API.
 
     GET /v1/partitions[?topic=T][&partition=N]   JSON list of what this manager hosts
+    GET /v1/explanation?topic=T&partition=N&offset=O   where a record is; 404 if led elsewhere
+    GET /v1/retention?topic=T   what retention would do now to the partitions led here
+    POST /v1/cycle   look at all partitions at once, instead of when the interval is over
     and what every worker shows (rlm.rest.worker_api)
 
-Reads what the manager shows and changes nothing.
+Changes nothing: a cycle does what it would do anyway, a little earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from prometheus_client.registry import Collector
@@ -18,13 +21,26 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rlm.rest.worker_api import WorkerView, worker_routes
+from rsm.segment.errors import TieredStorageError
 
 
 class ManagerView(WorkerView, Protocol):
-    """What the API shows of a manager. All methods are thread-safe and do not wait."""
+    """What the API shows of a manager. All methods are thread-safe."""
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
-        """One object per hosted partition, with at least `topic` and `partition`."""
+        """One object per hosted partition, with at least `topic` and `partition`; no waiting."""
+
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        """Where a record is; None if this manager does not lead the partition.
+
+        Asks the broker: RetriableError and others if it can't be said now.
+        """
+
+    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+        """What retention would do to each led partition; raises as `explanation`."""
+
+    def run_cycle(self) -> None:
+        """Look at everything at once; does not wait."""
 
 
 def manager_api(view: ManagerView, registry: Collector) -> Starlette:
@@ -44,4 +60,35 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
             ]
         )
 
-    return Starlette(routes=[Route("/v1/partitions", partitions), *worker_routes(view, registry)])
+    def explanation(request: Request) -> Response:
+        query = request.query_params
+        numbers = [query.get(name, "") for name in ("partition", "offset")]
+        if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
+            return JSONResponse({"error": "topic, partition and offset needed"}, status_code=400)
+        return _answer(lambda: view.explanation(query["topic"], *map(int, numbers)))
+
+    def retention(request: Request) -> Response:
+        return _answer(lambda: view.retention(request.query_params.get("topic", "")))
+
+    def run_cycle(_request: Request) -> Response:
+        view.run_cycle()
+        return Response(status_code=202)
+
+    return Starlette(
+        routes=[
+            Route("/v1/partitions", partitions),
+            Route("/v1/explanation", explanation),
+            Route("/v1/retention", retention),
+            Route("/v1/cycle", run_cycle, methods=["POST"]),
+            *worker_routes(view, registry),
+        ]
+    )
+
+
+def _answer(ask: Callable[[], object]) -> Response:
+    """What is found; 404 if nothing is, 503 with the reason if it can't be said now."""
+    try:
+        found = ask()
+    except TieredStorageError as error:
+        return JSONResponse({"error": str(error)}, status_code=503)
+    return JSONResponse(found, status_code=404 if found is None else 200)

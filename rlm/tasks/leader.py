@@ -62,7 +62,7 @@ class CycleOutlook:
 
 
 class LeaderCycle:
-    """Looks at every hosted partition and starts what is due. One thread's."""
+    """Looks at every hosted partition and starts what is due. One thread's, but for `views_of`."""
 
     def __init__(
         self,
@@ -91,6 +91,7 @@ class LeaderCycle:
         self._outages = outages
         self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
+        self._untierable: Mapping[UUID, str] = {}
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
@@ -98,6 +99,7 @@ class LeaderCycle:
         Raises RetriableError if the broker or the metadata topic can't be asked now, and
         InvalidConfigError if what answers as our broker belongs to another cluster.
         """
+        self._untierable = outlook.untierable
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         topics = {policy.topic for policy in policies.values()}
         led = self._broker.leadership(topics) if topics else {}
@@ -112,6 +114,27 @@ class LeaderCycle:
             if tip not in seen
         )
         return (*reports, *unclaimed, *map(follower_report, followed))
+
+    def views_of(self, topic: str, partition: int | None = None) -> tuple[PartitionView, ...]:
+        """The topic's partitions that we lead, or one of them, as they are now. Thread-safe.
+
+        Raises as `step`, and what keeps a partition from being looked at.
+        """
+        leads = [
+            lead
+            for lead in self._leadership.leads()
+            if lead.topic_id_partition.topic == topic
+            and partition in (None, lead.topic_id_partition.partition)
+        ]
+        offsets = self._broker.offsets(
+            {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}
+        )
+        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        return tuple(
+            self._view(lead, policies[topic_id], offsets, self._untierable.get(topic_id))
+            for lead in sorted(leads, key=lambda each: each.topic_id_partition)
+            if (topic_id := lead.topic_id_partition.topic_id) in policies
+        )
 
     def _lead(
         self, policies: Mapping[UUID, TopicPolicy], outlook: CycleOutlook

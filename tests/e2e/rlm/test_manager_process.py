@@ -45,6 +45,14 @@ class FakeManager:
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return ()
 
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        return None
+
+    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+        return ()
+
+    def run_cycle(self) -> None: ...
+
 
 def _run(directory: Path, manager: FakeManager) -> None:
     path = directory / "rlm.properties"

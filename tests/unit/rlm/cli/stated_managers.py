@@ -30,6 +30,14 @@ class StatedView:
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return tuple(report_as_json(report) for report in self.reports)
 
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        return None
+
+    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+        return ()
+
+    def run_cycle(self) -> None: ...
+
 
 class Cluster:
     """Metadata in memory, with managers registered in it."""

@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from rlm.metrics import Metrics
 from rlm.rest.manager_api import manager_api
-from tests.unit.rlm.rest.asgi_client import get
+from rsm.segment.errors import RetriableError, TieredStorageError
+from tests.unit.rlm.rest.asgi_client import get, post
 
 PARTITIONS = [
     {"topic": "a", "partition": 0, "trim_held": None},
@@ -25,6 +26,14 @@ class FakeManager:
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return PARTITIONS
+
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        return None
+
+    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+        return ()
+
+    def run_cycle(self) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -67,3 +76,51 @@ def test_metrics_when_scraped_then_has_values_and_no_creation_times() -> None:
 
     assert 'kafka_server_remote_copy_bytes_total{topic="orders"} 7.0' in text
     assert "_created" not in text
+
+
+class AskedManager(FakeManager):
+    def __init__(self, error: TieredStorageError | None = None) -> None:
+        super().__init__()
+        self._error = error
+        self.cycles = 0
+
+    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+        if self._error is not None:
+            raise self._error
+        return {"offset": offset, "place": "both"} if topic == "a" and partition == 1 else None
+
+    def run_cycle(self) -> None:
+        self.cycles += 1
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("?topic=a&partition=1&offset=7", 200),
+        ("?topic=b&partition=1&offset=7", 404),
+        ("?topic=a&partition=1", 400),
+        ("?partition=1&offset=7", 400),
+        ("?topic=a&partition=1&offset=-7", 400),
+    ],
+)
+def test_explanation_when_asked_for_then_answers_what_is_led_here(query: str, status: int) -> None:
+    app = manager_api(AskedManager(), CollectorRegistry())
+
+    assert get(app, f"/v1/explanation{query}").status_code == status
+
+
+def test_explanation_when_broker_can_not_be_asked_then_503_with_the_reason() -> None:
+    app = manager_api(AskedManager(RetriableError("broker away")), CollectorRegistry())
+
+    response = get(app, "/v1/explanation?topic=a&partition=1&offset=7")
+
+    assert (response.status_code, response.json()) == (503, {"error": "broker away"})
+
+
+def test_cycle_when_posted_then_one_is_run_and_a_get_is_refused() -> None:
+    manager = AskedManager()
+    app = manager_api(manager, CollectorRegistry())
+
+    assert get(app, "/v1/cycle").status_code == 405
+    assert post(app, "/v1/cycle").status_code == 202
+    assert manager.cycles == 1

@@ -1,0 +1,131 @@
+"""`rlm explain`: where a record is, and why it is or is not on the broker any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.log_bounds import PartitionName
+from rlm.cli.managers import live_managers
+from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
+from rlm.cli.output import printing
+from rlm.cli.policy_of import find_tiered
+from rlm.cli.session import Session, open_session
+from rlm.cli.times import iso_time
+from rlm.policy.explanation import whereabouts, whereabouts_as_json
+from rlm.rest.manager_client import ManagerClient
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+_PLACES = {
+    "local": "on the broker, not stored",
+    "remote": "stored, not on the broker any more",
+    "both": "stored, and on the broker still",
+    "below_log_start": "below the log start: expired, or deleted by a client",
+    "above_high_watermark": "above the high watermark: not there yet",
+    "gap": "in a recorded gap: gone before it was stored",
+    "nowhere": "nowhere: not stored and not on the broker",
+}
+
+_Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
+_Offset = Annotated[int, typer.Argument(min=0, metavar="OFFSET", help="The record's offset.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain", epilog="Example: rlm explain orders:0 120000 --json")(_explain)
+
+
+@with_cluster_options
+def _explain(
+    partition: _Partition,
+    offset: _Offset,
+    *,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Say where a record is, in which segment and objects, and what keeps its local copy.
+
+    The last is the word of the manager beside the leader: unknown where that does not answer.
+    """
+    name = PartitionName.parse(partition)
+    if name.partition is None:
+        raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        _, (tip,) = find_tiered(session, name)
+        found = _explanation(session, tip, offset)
+    document = {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        **found,
+    }
+    with printing():
+        if as_json:
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            for line in _lines(document):
+                typer.echo(line)
+
+
+def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mapping[str, object]:
+    """By the leader's manager; without one, by the metadata and the leader."""
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((tip.topic,))
+    leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
+    addresses = [
+        manager.http_address
+        for manager in live_managers(session.metadata)
+        if manager.broker_id == leaders.get(tip.partition)
+    ]
+    with closing(ManagerClient()) as client:
+        for address in addresses:
+            try:
+                return client.explanation(address, tip.topic, tip.partition, offset)
+            except TieredStorageError as error:
+                typer.echo(f"the manager beside the leader does not say: {error}", err=True)
+    with ThreadPoolExecutor(1, "explain") as executor:
+        answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
+    if tip not in answers.succeeded:
+        raise RetriableError("the leader can't be asked", reason=answers.failed.get(tip))
+    state = session.metadata.partition_state(tip)
+    segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
+    found = whereabouts(
+        offset,
+        state=state,
+        lineage=state.lineage,
+        offsets=answers.succeeded[tip],
+        segments=tuple(segments),
+    )
+    return {**whereabouts_as_json(found), "local_copy": None}
+
+
+def _lines(found: Mapping[str, Any]) -> Sequence[str]:
+    place = str(found["place"])
+    record = f"{found['topic']}:{found['partition']} offset {found['offset']}"
+    starts = f"log start {found['log_start_offset']}, local start {found['local_start_offset']}"
+    lines = [
+        f"{record}, leader epoch {found['leader_epoch']}: {_PLACES.get(place, place)}",
+        f"  {starts}, high watermark {found['high_watermark']}",
+    ]
+    for segment in found["segments"]:
+        readable = segment["readable_from"] is not None
+        lines.append(
+            f"  segment {segment['id']} {segment['base_offset']}..{segment['end_offset']}"
+            f" {segment['state']} since {iso_time(segment['state_since_ms'])}"
+            f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
+        )
+        lines.extend(f"    {key}" for key in segment["objects"])
+    copy = found["local_copy"]
+    if copy is None:
+        return [*lines, "  local copy: not known without the leader's manager"]
+    values = " ".join(f"{name}={value}" for name, value in copy["values"].items())
+    words = (copy["state"], copy["reason"], values)
+    return [*lines, f"  local copy: {' '.join(each for each in words if each)}"]

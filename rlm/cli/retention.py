@@ -1,0 +1,134 @@
+"""`rlm retention run`: let go now what is past a topic's retention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from rlm.cli.log_bounds import PartitionName
+from rlm.cli.managers import live_managers
+from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
+from rlm.cli.output import printing
+from rlm.cli.policy_of import find_tiered
+from rlm.cli.session import Session, open_session
+from rlm.rest.manager_client import ManagerClient
+from rlm.tasks.retention_run import run_retention
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_DEFAULT_WAIT_S = 600.0
+
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
+_Wait = Annotated[
+    float, typer.Option("--wait", min=0.1, metavar="SECONDS", help="How long it may take.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    retention = typer.Typer(
+        help="What is past its retention.", no_args_is_help=True, rich_markup_mode=None
+    )
+    retention.callback()(_group)
+    retention.command("run", help=_run.__doc__)(_run)
+    app.add_typer(retention, name="retention")
+
+
+def _group() -> None:
+    """What is past its retention."""
+
+
+@with_cluster_options
+def _run(
+    topic: _Topic,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what the next cycle lets go.")
+    ] = False,
+    wait: _Wait = _DEFAULT_WAIT_S,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a topic's retention to its end: cycle after cycle, without the pause between them.
+
+    The managers decide and delete as always; each cycle lets go its share. Shows what is left.
+    """
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(ManagerClient()) as client,
+    ):
+        _, partitions = find_tiered(session, PartitionName(topic=topic))
+        managers = _Managers(client, _addresses(session, partitions), partitions)
+        if dry_run:
+            rows = managers.due()
+        else:
+            rows = run_retention(managers, session.clock, timeout_ms=round(wait * 1000))
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"partitions": list(rows)}, indent=2))
+        else:
+            for row in rows:
+                typer.echo(_line(row))
+
+
+class _Managers:
+    """The managers beside the leaders. See RetentionManagers."""
+
+    def __init__(
+        self,
+        client: ManagerClient,
+        addresses: Sequence[str],
+        partitions: Sequence[TopicIdPartition],
+    ) -> None:
+        self._client = client
+        self._addresses = addresses
+        self._topic = partitions[0].topic
+        self._numbers = {tip.partition for tip in partitions}
+
+    def due(self) -> Sequence[Mapping[str, object]]:
+        rows = [
+            row for each in self._addresses for row in self._client.retention(each, self._topic)
+        ]
+        silent = self._numbers - {row.get("partition") for row in rows}
+        if silent:
+            raise RetriableError(
+                "no manager leads some partitions now",
+                topic=self._topic,
+                partitions=",".join(map(str, sorted(silent))),
+            )
+        return sorted(rows, key=lambda row: int(str(row.get("partition"))))
+
+    def look_again(self) -> None:
+        for each in self._addresses:
+            self._client.run_cycle(each)
+
+
+def _addresses(session: Session, partitions: Sequence[TopicIdPartition]) -> Sequence[str]:
+    topic = partitions[0].topic
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((topic,))
+    leaders = {each.leader_id for each in view.topic(topic).partitions}
+    managers = live_managers(session.metadata)
+    return [each.http_address for each in managers if each.broker_id in leaders]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    place = f"{row['topic']}:{row['partition']}"
+    parts = [f"{place} log start {row['log_start_offset']}"]
+    if row["new_log_start_offset"] != row["log_start_offset"]:
+        parts.append(
+            f"-> {row['new_log_start_offset']} ({row['expiring_segments']} segments,"
+            f" {row['expiring_bytes']} bytes: {row['rule']})"
+        )
+    if row["deletions"]:
+        size_bytes = sum(each["size_bytes"] for each in row["deletions"])
+        parts.append(f"delete {len(row['deletions'])} stored segments, {size_bytes} bytes")
+    if row["new_local_start_offset"] != row["local_start_offset"]:
+        parts.append(f"trim {row['local_start_offset']} -> {row['new_local_start_offset']}")
+    if row["expiry_held"]:
+        parts.append(f"held: {row['expiry_held']['reason']}")
+    return ", ".join(parts)

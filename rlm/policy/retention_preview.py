@@ -1,0 +1,43 @@
+"""What retention would do to a partition now, for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlm.policy.plan import Plan
+from rlm.policy.retention import log_pieces
+from rlm.policy.view import PartitionView
+
+
+def retention_preview(view: PartitionView, decided: Plan) -> Mapping[str, object]:
+    """The plan of a cycle, as far as it lets data go; names are those of the HTTP API."""
+    tip, start = view.topic_id_partition, decided.log_start
+    current = view.state.log_start_offset
+    new = current if start is None else start.offset
+    gone = [
+        piece for piece in log_pieces(view) if new is not None and piece.offsets.end_offset <= new
+    ]
+    held, kept = decided.trim.held, decided.expiry_held
+    return {
+        "topic": tip.topic,
+        "partition": tip.partition,
+        "log_start_offset": current,
+        "new_log_start_offset": new,
+        "rule": "" if start is None else start.reason,
+        "expiring_segments": len(gone),
+        "expiring_bytes": sum(piece.size_bytes for piece in gone),
+        "deletions": [
+            {
+                "base_offset": each.record.metadata.offsets.start_offset,
+                "end_offset": each.record.metadata.offsets.end_offset,
+                "size_bytes": each.record.metadata.segment_size_bytes,
+                "rule": each.reason,
+            }
+            for each in decided.deletions
+        ],
+        "local_start_offset": view.local_start_offset,
+        "new_local_start_offset": decided.trim.offset or view.local_start_offset,
+        "trim_rule": decided.trim.rule,
+        "trim_held": None if held is None else {"reason": held.reason, **held.values},
+        "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
+    }
