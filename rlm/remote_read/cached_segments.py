@@ -14,7 +14,8 @@ from typing import TypeVar
 from rlm.remote_read.fetcher import RemoteFetcher
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import RemoteFetch
-from rlm.remote_read.segment_parts import SegmentPart, read_time_index
+from rlm.remote_read.segment_indexes import read_time_index
+from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey

@@ -24,25 +24,20 @@ from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, Se
 from rlm.remote_read.future_steps import Steps, run_steps
 from rlm.remote_read.locate import Absence, NotStored, locate, locate_in
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
+from rlm.remote_read.read_plan import ReadPlan, ReadPlans
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
-from rlm.remote_read.segment_parts import SegmentIndexes, SegmentPart, SegmentParts
+from rlm.remote_read.segment_indexes import IndexedPlace, SegmentIndexes
+from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlm.remote_read.sequential_readers import Located, PartitionReader, SequentialReaders
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
-from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
-from rsm.cache.chunk_table import ChunkKey
+from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _Lease = ChunkLease[SegmentPart]
-
-_Parts = tuple[list[ChunkRequest[SegmentPart]], list[ChunkKey]]
-
-# The least that is read for an offset; and so many chunks the most, for a batch that may be large.
-_LEAST_LOOK_BYTES = 262_144
-_MOST_LOOK_CHUNKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +96,7 @@ class RemoteFetcher:
         self._cache = cache
         self._anomalies = anomalies
         self._parts = SegmentParts(storage, chunk_bytes=settings.chunk_bytes, peek=cache.peek)
+        self._plans = ReadPlans(self._parts, holds=cache.holds)
         self._readers = SequentialReaders(
             metadata=metadata,
             cache=cache,
@@ -139,8 +135,9 @@ class RemoteFetcher:
         wanted = _Wanted(
             fetch=fetch, reader=reader, located=located, offset=fetch.offset, reads_on=True
         )
-        requests, following = self._chunks(wanted, begin.position, begin.position + 1)
-        lease = self._cache.read_now(requests, reader=reader, extend=following)
+        position, metadata = begin.position, located.stored.metadata
+        plan = self._plans.chunks(fetch, metadata, position, position + 1)
+        lease = self._cache.read_now(plan.requests, reader=reader, extend=plan.following)
         if lease is None:
             return None
         cut = self._cut(wanted, begin, lease, checks=False)
@@ -189,74 +186,70 @@ class RemoteFetcher:
 
     def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""
+        fetch, metadata = wanted.fetch, wanted.stored.metadata
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
-        reach_position = None
         if begin is None:
-            begin, reach_position = yield from self._look_up(wanted)
-        if begin.position >= wanted.stored.metadata.segment_size_bytes:
+            place = yield from self._look_up(wanted)
+            found = yield from self._guess(wanted, place)
+            if found is not None:
+                return found
+            begin = Begin(position=place.entry.position, entry=place.entry)
+            plan = self._plans.look(fetch, metadata, begin.position, place.reach_position)
+        elif begin.position >= metadata.segment_size_bytes:
             return None
-        if wanted.reads_on and reach_position is None:
-            requests, following = self._chunks(wanted, begin.position, begin.position + 1)
+        elif wanted.reads_on:
+            plan = self._plans.chunks(fetch, metadata, begin.position, begin.position + 1)
         else:
-            requests, following = self._look(wanted, begin.position, reach_position or 0)
+            plan = self._plans.look(fetch, metadata, begin.position)
         while True:
-            reading = self._cache.read(requests, reader=wanted.reader, extend=following)
+            reading = self._read(wanted, plan)
             waited = not reading.done()
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
-                self._readers.has_read(
-                    wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
-                )
-                return _slice(wanted, cut, lease)
+                return self._served(wanted, cut, lease, waited=waited)
             lease.release()  # none is held while another is waited for
             if cut is None:
                 return None
             if cut.position > begin.position:
                 begin = Begin(position=cut.position)
-            requests, following = self._chunks(wanted, begin.position, cut.end_position)
+            plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
 
-    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, tuple[Begin, int]]:
-        """Where to begin, and where the batch ends at the latest, by the offset index."""
+    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, IndexedPlace]:
+        """Where the batch lies, by the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
         with (yield reading) as lease:
             (indexes,) = _indexes(lease)
-            entry = indexes.lookup(wanted.offset, metadata.segment_size_bytes)
-            reach_position = indexes.offset_index.end_position(wanted.offset)
-        begin = Begin(position=entry.position, entry=entry)
-        return begin, metadata.segment_size_bytes if reach_position is None else reach_position
+            return indexes.place(wanted.offset, metadata.segment_size_bytes)
 
-    def _look(self, wanted: _Wanted, position: int, reach_position: int) -> _Parts:
-        """What to read for who does not read on, in one read, unless somebody else reads there.
+    def _guess(self, wanted: _Wanted, place: IndexedPlace) -> Steps[_Lease, RemoteSlice | None]:
+        """Batches from where the one of the offset probably begins; None if it does not.
 
-        That is as much as it asks for, and the batch up to where it ends at the latest.
+        Whatever is wrong there says nothing of what lies before.
         """
-        metadata, chunk_bytes = wanted.stored.metadata, self._parts.chunk_bytes
-        least_end = min(reach_position, position + _MOST_LOOK_CHUNKS * chunk_bytes)
-        first = self._parts.chunk_keys(metadata, [self._parts.chunk_index(position)])
-        if self._cache.holds(*first):
-            return self._chunks(wanted, position, max(least_end, position + 1))
-        asked_bytes = min(max(wanted.fetch.max_bytes, _LEAST_LOOK_BYTES), chunk_bytes)
-        span = self._parts.span(metadata, position, max(least_end, position + asked_bytes))
-        return self._with_indexes(wanted, [span]), []
+        if place.likely is None:
+            return None
+        metadata, position = wanted.stored.metadata, place.likely.position
+        plan = self._plans.look(wanted.fetch, metadata, position, place.reach_position)
+        try:
+            lease = yield self._read(wanted, plan)
+            cut = self._cut(wanted, Begin(position=position, entry=place.likely), lease)
+        except CorruptError:
+            return None
+        if isinstance(cut, Cut) and cut.base_offset <= wanted.offset:
+            return self._served(wanted, cut, lease, waited=True)
+        lease.release()
+        return None
 
-    def _chunks(self, wanted: _Wanted, position: int, end_position: int) -> _Parts:
-        """What must be there for [position, end_position), and which chunks behind it may be."""
-        metadata = wanted.stored.metadata
-        first, last = map(self._parts.chunk_index, (position, end_position - 1))
-        limit_position = min(position + wanted.fetch.max_bytes, metadata.segment_size_bytes)
-        requests = [self._parts.chunk(metadata, index) for index in range(first, last + 1)]
-        following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
-        return self._with_indexes(wanted, requests), self._parts.chunk_keys(metadata, following)
+    def _read(self, wanted: _Wanted, plan: ReadPlan) -> Future[_Lease]:
+        return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
 
-    def _with_indexes(
-        self, wanted: _Wanted, requests: list[ChunkRequest[SegmentPart]]
-    ) -> list[ChunkRequest[SegmentPart]]:
-        """With what tells aborted transactions, where they are asked for."""
-        if not wanted.fetch.read_committed:
-            return requests
-        return [self._parts.indexes(wanted.stored.metadata), *requests]
+    def _served(self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool) -> RemoteSlice:
+        self._readers.has_read(
+            wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
+        )
+        return _slice(wanted, cut, lease)
 
     def _cut(
         self, wanted: _Wanted, begin: Begin, lease: _Lease, *, checks: bool = True

@@ -17,7 +17,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rlm.remote_read.locate import NotStored, locate
-from rlm.remote_read.segment_parts import read_indexes, read_stored, read_time_index
+from rlm.remote_read.segment_indexes import read_indexes, read_time_index
+from rlm.remote_read.segment_parts import read_stored
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition

@@ -7,48 +7,19 @@ positions are looked up by others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
+from rlm.remote_read.segment_indexes import SegmentIndexes, read_indexes
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import id_to_text
-from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex
-from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
-from rsm.segment.ranges import ByteRange, OffsetRange
-from rsm.spi import IndexType, RemoteStorageManager
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentIndexes:
-    """A segment's offset index, and the aborted transactions that overlap the segment."""
-
-    offset_index: OffsetIndex
-    aborted_transactions: tuple[AbortedTransaction, ...]
-
-    def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
-        """Where to begin reading for `offset`. CorruptError if that is outside the log.
-
-        Only the entry found is checked, an index may have a quarter of a million: the object's
-        checksum was, and what is read is compared with the entry.
-        """
-        entry = self.offset_index.lookup(offset)
-        if not (0 <= entry.position < log_bytes and entry.offset <= offset):
-            raise CorruptError("index entry out of place", offset=offset, entry=entry)
-        return entry
-
-    def aborted_within(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
-        """The aborted transactions with an offset in `offsets`."""
-        return tuple(
-            each
-            for each in self.aborted_transactions
-            if each.first_offset < offsets.end_offset and each.last_offset >= offsets.start_offset
-        )
-
+from rsm.segment.ranges import ByteRange
+from rsm.spi import RemoteStorageManager
 
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
@@ -175,22 +146,3 @@ def read_stored(
             positions=positions,
             reason=error,
         ) from error
-
-
-def read_indexes(
-    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
-) -> SegmentIndexes:
-    """What finds batches in a segment. Raises NotFoundError, CorruptError, RetriableError."""
-    data = storage.fetch_index(metadata, IndexType.OFFSET)
-    if len(data) % OFFSET_ENTRY.size:
-        raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
-    return SegmentIndexes(
-        offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
-        aborted_transactions=storage.fetch_aborted_transactions(metadata),
-    )
-
-
-def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-    """A segment's time index, checked. Raises NotFoundError, CorruptError, RetriableError."""
-    data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
-    return TimeIndex.parse(data, offsets=metadata.offsets)

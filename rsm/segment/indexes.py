@@ -90,10 +90,21 @@ class OffsetIndex:
         found, position = OFFSET_ENTRY.unpack_from(self.data, (following - 1) * OFFSET_ENTRY.size)
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
+    def following(self, offset: int) -> OffsetIndexEntry | None:
+        """The first entry above `offset`, whose batch is the last that may hold it; or None."""
+        number = bisect_right(
+            range(len(self)), offset - self.base_offset, key=self._relative_offset
+        )
+        if number >= len(self):
+            return None
+        found, position = OFFSET_ENTRY.unpack_from(self.data, number * OFFSET_ENTRY.size)
+        return OffsetIndexEntry(offset=self.base_offset + found, position=position)
+
     def end_position(self, offset: int) -> int | None:
         """Where the batch that holds `offset` has ended at the latest; None for the log's end.
 
-        That batch begins at the entry behind `lookup`'s at the latest, and ends before the next.
+        That batch begins at the entry `following` the offset at the latest, and ends before the
+        next one.
         """
         relative = offset - self.base_offset
         number = bisect_right(range(len(self)), relative, key=self._relative_offset) + 1

@@ -121,3 +121,8 @@ def content_of(found: RemoteSlice) -> bytes:
     content = b"".join(found.buffers)
     found.release()
     return content
+
+
+def in_use(world: FetchWorld) -> list[ChunkKey]:
+    """The chunks that somebody holds."""
+    return [key for key, entry in world.cache._table._entries.items() if entry.use_count]

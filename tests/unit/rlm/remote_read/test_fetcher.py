@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rlm.remote_read.anomalies import AnomalyKind
 from rlm.remote_read.locate import Absence, NotStored
-from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.compression import CompressionType
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, UnsupportedError
@@ -28,6 +27,7 @@ from tests.unit.rlm.remote_read.fetch_world import (
     CHUNK_BYTES,
     FetchWorld,
     content_of,
+    in_use,
     taken,
 )
 from tests.unit.rlm.remote_read.remote_world import TIP, WHOLE, positions_of, segment_of
@@ -108,63 +108,6 @@ def test_fetch_when_cold_then_one_index_read_and_one_range_read(world: FetchWorl
     world.slice(35).release()
 
     assert len(world.watched.reads) == 2
-
-
-def test_fetch_when_cold_then_no_more_is_read_than_asked_for_and_its_batch() -> None:
-    """The first bytes wait for one range read, of no more than the client asked for."""
-    world = FetchWorld(chunk_bytes=1 << 20)
-    world.claim()
-    world.store(segment_of(0, batch_count=80))
-    begins = positions_of(segment_of(0, batch_count=80))
-
-    found = world.slice(35, max_bytes=300_000)
-
-    (read,) = world.watched.reads_of(".log")
-    assert begins[2] <= read.start_position <= begins[3]
-    assert len(read) == 300_000
-    assert 250_000 < found.size_bytes <= 300_000
-
-
-def test_fetch_when_cold_and_its_batch_is_larger_than_asked_for_then_still_one_read() -> None:
-    world = FetchWorld(chunk_bytes=1 << 20)
-    world.claim()
-    world.store(segment_of(0, batch_count=4, value_bytes=20_000))
-
-    found = world.slice(15, max_bytes=1_000)
-
-    assert found.base_offset == 10
-    assert len(world.watched.reads_of(".log")) == 1
-
-
-def test_fetch_when_somebody_reads_on_there_then_a_look_reads_nothing(world: FetchWorld) -> None:
-    world.store(segment_of(0))
-    for offset in (0, 10):
-        world.slice(offset, max_bytes=11_000).release()
-    reads_before = world.log_reads()
-
-    assert world.slice(25, max_bytes=11_000, client="b").base_offset == 20
-
-    assert world.log_reads() == reads_before
-
-
-def test_fetch_when_object_is_cut_short_then_an_error_until_it_is_whole_again(
-    world: FetchWorld,
-) -> None:
-    """Scenario 62: bytes that are missing are never taken for the end of the log."""
-    stored = world.store(segment_of(0))
-    key = stored.objects[0].key
-    right = world.objects.read_range(key, WHOLE)
-    world.rewrite(key, right[:50_000])
-    fetching = world.fetch(45, max_bytes=11_000)
-    world.held.run_all()
-
-    with pytest.raises(CorruptError) as caught:
-        fetching.result(0)
-
-    assert caught.value.context["segment_id"] == stored.segment_id
-    assert world.anomalies.counts() == {AnomalyKind.CORRUPT: 1}
-    world.rewrite(key, right)
-    world.slice(45).release()
 
 
 def test_fetch_when_read_on_then_no_index_is_needed(world: FetchWorld) -> None:
@@ -454,7 +397,3 @@ def test_slice_when_released_then_nothing_is_in_use(world: FetchWorld) -> None:
 
     assert held_before
     assert in_use(world) == []
-
-
-def in_use(world: FetchWorld) -> list[ChunkKey]:
-    return [key for key, entry in world.cache._table._entries.items() if entry.use_count]

@@ -1,0 +1,86 @@
+"""What to read of a segment for a fetch: chunks that others share, or a span of its own. Pure.
+
+Who reads on is given chunks: what follows them is read ahead, and what one has read serves others.
+Who looks at a place for the first time waits for the store, so it waits for as little as answers
+it. Must not know offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rlm.remote_read.remote_slice import RemoteFetch
+from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
+from rsm.cache.chunk_lease import ChunkRequest
+from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+# The least that is read for a look; and so many chunks the most, for a batch that may be large.
+_LEAST_LOOK_BYTES = 262_144
+_MOST_LOOK_CHUNKS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """`requests` must be there; `following` are the chunks behind them that may be."""
+
+    requests: Sequence[ChunkRequest[SegmentPart]]
+    following: Sequence[ChunkKey] = ()
+
+
+class ReadPlans:
+    """Thread-safe. `holds`: whether a chunk is in memory or being read."""
+
+    def __init__(self, parts: SegmentParts, holds: Callable[[ChunkKey], bool]) -> None:
+        self._parts = parts
+        self._holds = holds
+
+    def look(
+        self,
+        fetch: RemoteFetch,
+        metadata: RemoteLogSegmentMetadata,
+        position: int,
+        reach_position: int = 0,
+    ) -> ReadPlan:
+        """One read of as much as is asked for, and up to `reach_position`, unless that is far.
+
+        Of the chunks there, if somebody else reads them.
+        """
+        chunk_bytes = self._parts.chunk_bytes
+        reach_position = min(reach_position, position + _MOST_LOOK_CHUNKS * chunk_bytes)
+        first = self._parts.chunk_keys(metadata, [self._parts.chunk_index(position)])
+        if self._holds(*first):
+            return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
+        asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), chunk_bytes)
+        end_position = max(reach_position, position + asked_bytes)
+        span = self._parts.span(metadata, position, end_position)
+        return ReadPlan(requests=self._with_indexes(fetch, metadata, [span]))
+
+    def chunks(
+        self,
+        fetch: RemoteFetch,
+        metadata: RemoteLogSegmentMetadata,
+        position: int,
+        end_position: int,
+    ) -> ReadPlan:
+        """The chunks of [position, end_position), and of as much as is asked for behind it."""
+        first, last = map(self._parts.chunk_index, (position, end_position - 1))
+        limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
+        requests = [self._parts.chunk(metadata, index) for index in range(first, last + 1)]
+        following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
+        return ReadPlan(
+            requests=self._with_indexes(fetch, metadata, requests),
+            following=self._parts.chunk_keys(metadata, following),
+        )
+
+    def _with_indexes(
+        self,
+        fetch: RemoteFetch,
+        metadata: RemoteLogSegmentMetadata,
+        requests: Sequence[ChunkRequest[SegmentPart]],
+    ) -> Sequence[ChunkRequest[SegmentPart]]:
+        """With what tells aborted transactions, where they are asked for."""
+        if not fetch.read_committed:
+            return requests
+        return [self._parts.indexes(metadata), *requests]

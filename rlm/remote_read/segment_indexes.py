@@ -1,0 +1,94 @@
+"""What finds batches in a stored segment: its indexes, read at once and looked up for fetches.
+
+Owns what is concluded from an index; its bytes are rsm.segment.indexes' matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rsm.segment.errors import CorruptError
+from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex
+from rsm.segment.local_segment import AbortedTransaction
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import IndexType, RemoteStorageManager
+
+# From so many bytes between two entries of an index on, one of which may be read for nothing.
+_LARGE_BATCH_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedPlace:
+    """Where in a log the batch of an offset lies, by the offset index.
+
+    At or behind `entry`, and before `reach_position`. A broker writes into an entry the last offset
+    of its batch, so a large batch at `entry` is not the one: that probably begins at `likely`.
+    """
+
+    entry: OffsetIndexEntry
+    likely: OffsetIndexEntry | None
+    reach_position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentIndexes:
+    """A segment's offset index, and the aborted transactions that overlap the segment."""
+
+    offset_index: OffsetIndex
+    aborted_transactions: tuple[AbortedTransaction, ...]
+
+    def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
+        """Where to begin reading for `offset`. CorruptError if that is outside the log.
+
+        Only the entry found is checked, an index may have a quarter of a million: the object's
+        checksum was, and what is read is compared with the entry.
+        """
+        entry = self.offset_index.lookup(offset)
+        if not (0 <= entry.position < log_bytes and entry.offset <= offset):
+            raise CorruptError("index entry out of place", offset=offset, entry=entry)
+        return entry
+
+    def place(self, offset: int, log_bytes: int) -> IndexedPlace:
+        """Where the batch of `offset` lies. CorruptError as `lookup`."""
+        entry = self.lookup(offset, log_bytes)
+        following = self.offset_index.following(offset)
+        reach_position = self.offset_index.end_position(offset)
+        is_likely = (
+            following is not None
+            and 0 < entry.position <= following.position - _LARGE_BATCH_BYTES
+            and following.position < log_bytes
+            and entry.offset < offset
+        )
+        return IndexedPlace(
+            entry=entry,
+            likely=following if is_likely else None,
+            reach_position=log_bytes if reach_position is None else reach_position,
+        )
+
+    def aborted_within(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
+        """The aborted transactions with an offset in `offsets`."""
+        return tuple(
+            each
+            for each in self.aborted_transactions
+            if each.first_offset < offsets.end_offset and each.last_offset >= offsets.start_offset
+        )
+
+
+def read_indexes(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
+) -> SegmentIndexes:
+    """What finds batches in a segment. Raises NotFoundError, CorruptError, RetriableError."""
+    data = storage.fetch_index(metadata, IndexType.OFFSET)
+    if len(data) % OFFSET_ENTRY.size:
+        raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
+    return SegmentIndexes(
+        offset_index=OffsetIndex(base_offset=metadata.offsets.start_offset, data=data),
+        aborted_transactions=storage.fetch_aborted_transactions(metadata),
+    )
+
+
+def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
+    """A segment's time index, checked. Raises NotFoundError, CorruptError, RetriableError."""
+    data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
+    return TimeIndex.parse(data, offsets=metadata.offsets)
