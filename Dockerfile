@@ -21,7 +21,8 @@ ENV PIP_NO_CACHE_DIR=1
 # What is downloaded depends on these files alone, so a change of the code downloads nothing.
 COPY --chown=rlm:rlm Makefile requirements-dev.txt ./
 COPY --chown=rlm:rlm tests/services/pom.xml tests/services/
-RUN make build/stamps/jars && rm -rf ~/.m2
+COPY --chown=rlm:rlm tests/services/hadoop tests/services/hadoop/
+RUN make build/stamps/jars build/stamps/hadoop && rm -rf ~/.m2
 RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
 
 COPY --chown=rlm:rlm tests/clients/go tests/clients/go/

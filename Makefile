@@ -9,6 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := build/stamps
 KAFKA := build/kafka
+HADOOP := build/hadoop
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
@@ -31,7 +32,7 @@ setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients
 check: setup static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
 
-test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw) static ## The static checks and every test
+test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw hadoop) static ## The static checks and every test
 	$(PYTEST) -q tests
 
 test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
@@ -94,6 +95,15 @@ $(STAMPS)/jars: tests/services/pom.xml
 		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@mkdir -p $(@D) && touch $@
 
+# Behind the other jars: two Mavens at once may spoil each other's downloads.
+$(STAMPS)/hadoop: tests/services/hadoop/pom.xml | $(STAMPS)/jars
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching the jars of Hadoop's mini cluster into $(HADOOP)"
+	@rm -rf $(HADOOP)
+	@mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime \
+		-DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
+	@mkdir -p $(@D) && touch $@
+
 # The readers are programs of the tests that run real clients; all else does without Go and javac.
 $(STAMPS)/reader-go: $(GO_READER)
 	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
@@ -125,7 +135,7 @@ $(STAMPS)/kafka-tiering: tests/services/pom.xml
 
 # Downloads from several registries: side by side they take as long as the slowest one.
 downloads:
-	@$(MAKE) --no-print-directory -j4 $(STAMPS)/venv $(STAMPS)/jars reader-if-possible \
+	@$(MAKE) --no-print-directory -j4 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/hadoop reader-if-possible \
 		s3-server-if-possible
 
 reader-if-possible:

@@ -16,6 +16,7 @@ from rlm.config.values import (
     DurationMs,
     File,
     HttpAddress,
+    HttpAddresses,
     IntervalMs,
     KeyPrefix,
     Layout,
@@ -24,6 +25,7 @@ from rlm.config.values import (
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from rsm.storage.faulty import FaultPlan
+from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import (
     MAX_PART_BYTES,
@@ -34,10 +36,13 @@ from rsm.storage.s3.settings import (
 
 T = TypeVar("T")
 
+_AbsolutePath = Annotated[str, Field(pattern=r"^/")]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 BACKEND_KEY = "rsm.config.storage.backend"
 FILESYSTEM_ROOT_KEY = "rsm.config.storage.filesystem.root"
+HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
+HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
 S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 # One of these stands in every configuration that has a store.
@@ -126,6 +131,31 @@ class StorageConfig(Section):
         validation_alias="rsm.config.storage.s3.max.attempts",
         description="Attempts of one request, with growing, jittered pauses between them.",
     )
+    hdfs_namenode_urls: HttpAddresses = Field(
+        default=(),
+        validate_default=True,
+        validation_alias=HDFS_NAMENODES_KEY,
+        description="Where name nodes (or HttpFS) speak WebHDFS, as http://host:9870, "
+        "comma-separated; required for `hdfs`. The active one is found.",
+    )
+    hdfs_root: _AbsolutePath | None = Field(
+        default=None,
+        validate_default=True,
+        validation_alias=HDFS_ROOT_KEY,
+        description="Directory of HDFS that objects are stored under, absolute; required for "
+        "`hdfs`. It must exist.",
+    )
+    hdfs_user: str = Field(
+        default="rlm",
+        min_length=1,
+        validation_alias="rsm.config.storage.hdfs.user",
+        description="Name of the user; authentication is simple.",
+    )
+    hdfs_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.hdfs.timeout.ms",
+        description="How long a request may wait to connect, to send, and for an answer.",
+    )
     key_prefix: KeyPrefix = Field(
         default="",
         validation_alias="rsm.config.key.prefix",
@@ -198,6 +228,8 @@ class StorageConfig(Section):
         """What the binding is opened with."""
         if self.backend is Backend.S3:
             return self._s3()
+        if self.backend is Backend.HDFS:
+            return self._hdfs()
         assert self.filesystem_root is not None  # checked below
         return FilesystemSettings(root=self.filesystem_root)
 
@@ -214,6 +246,15 @@ class StorageConfig(Section):
             ),
             faults_while_file=self.faulty_while_file,
             read_only=self.read_only,
+        )
+
+    def _hdfs(self) -> HdfsSettings:
+        assert self.hdfs_root is not None  # checked below
+        return HdfsSettings(
+            namenode_urls=tuple(url.rstrip("/") for url in self.hdfs_namenode_urls),
+            root=self.hdfs_root,
+            user=self.hdfs_user,
+            timeout_ms=self.hdfs_timeout_ms,
         )
 
     def _s3(self) -> S3Settings:
@@ -236,6 +277,16 @@ class StorageConfig(Section):
     @classmethod
     def _require_root(cls, value: Directory | None, info: ValidationInfo) -> Directory | None:
         return _required(value, Backend.FILESYSTEM, info)
+
+    @field_validator("hdfs_namenode_urls")
+    @classmethod
+    def _require_namenodes(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return _required(value or None, Backend.HDFS, info) or ()
+
+    @field_validator("hdfs_root")
+    @classmethod
+    def _require_hdfs_root(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return _required(value, Backend.HDFS, info)
 
     @field_validator("s3_bucket")
     @classmethod

@@ -39,6 +39,7 @@ class Backend(Enum):
 
     FILESYSTEM = "filesystem"
     S3 = "s3"
+    HDFS = "hdfs"
 
 
 class Layout(Enum):
@@ -114,6 +115,10 @@ def _parse_directory(value: object) -> object:
     return value
 
 
+def _parse_http_addresses(value: object) -> object:
+    return tuple(_split(value)) if isinstance(value, str) else value
+
+
 def _parse_file(value: object) -> object:
     if value == "":
         raise ValueError("a file")
@@ -173,6 +178,7 @@ TopicName = Annotated[str, AfterValidator(_check_topic_name)]
 KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 HttpAddress = Annotated[str, AfterValidator(_check_http_address)]
+HttpAddresses = Annotated[tuple[HttpAddress, ...], BeforeValidator(_parse_http_addresses)]
 SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
 DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
 IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]

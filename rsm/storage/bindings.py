@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
 
 
@@ -18,7 +19,7 @@ class FilesystemSettings:
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
-StoreSettings = FilesystemSettings | S3Settings
+StoreSettings = FilesystemSettings | HdfsSettings | S3Settings
 """What tells a store and how to reach it."""
 
 
@@ -31,6 +32,8 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
     match settings:
         case FilesystemSettings():
             return _open_filesystem(settings)
+        case HdfsSettings():
+            return _open_hdfs(settings)
         case S3Settings():
             return _open_s3(settings)
 
@@ -42,6 +45,12 @@ def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:
     from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
 
     return FilesystemChunkStorage(settings.root)
+
+
+def _open_hdfs(settings: HdfsSettings) -> ChunkStorage:
+    from rsm.storage.hdfs.storage import HdfsChunkStorage  # noqa: PLC0415
+
+    return HdfsChunkStorage(settings)
 
 
 def _open_s3(settings: S3Settings) -> ChunkStorage:

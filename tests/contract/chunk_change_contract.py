@@ -190,7 +190,7 @@ class ChunkChangeContract:
 
     @given(names=st.sets(_names, max_size=8), prefix=_names, after=_names)
     @settings(
-        max_examples=25,
+        max_examples=15,
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,

@@ -162,7 +162,7 @@ class ChunkCreationContract:
         storage: ChunkStorage,
     ) -> None:
         def come_and_go(number: int) -> None:
-            for turn in range(25):
+            for turn in range(15):
                 name = f"p/q/{number}-{turn}"
                 storage.create_with_content(name, source_of(b"x"))
                 storage.delete(name)

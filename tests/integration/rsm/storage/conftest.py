@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
+from tests.services.hdfs import USER, HdfsCluster
 from tests.services.s3 import S3Server, credentials_environment
 
 BUCKET = "segments"
@@ -34,3 +36,14 @@ def s3_settings(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Setti
         part_bytes=5 << 20,
         attempt_timeout_ms=5_000,
     )
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsCluster]:
+    with HdfsCluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def hdfs_settings(hdfs: HdfsCluster) -> HdfsSettings:
+    return HdfsSettings(namenode_urls=(hdfs.url,), root=hdfs.root, user=USER, timeout_ms=10_000)

@@ -11,9 +11,11 @@ from rlm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.faulty import FaultPlan
+from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
 
+HDFS = {"backend": "hdfs", "hdfs.namenode.urls": "http://a:9870, http://b:9870/"}
 S3 = {"backend": "s3", "s3.bucket.name": "segments"}
 
 
@@ -33,6 +35,14 @@ def test_store_when_it_is_a_directory_then_its_root_is_handed_on(tmp_path: Path)
 
 def test_store_when_it_is_s3_then_only_the_bucket_is_required(tmp_path: Path) -> None:
     assert load(tmp_path, **S3).store() == S3Settings(bucket="segments")
+
+
+def test_store_when_it_is_hdfs_then_it_is_handed_on(tmp_path: Path) -> None:
+    settings = {"hdfs.root": "/kafka", "hdfs.user": "me", "hdfs.timeout.ms": "1000"}
+
+    assert load(tmp_path, **HDFS, **settings).store() == HdfsSettings(
+        namenode_urls=("http://a:9870", "http://b:9870"), root="/kafka", user="me", timeout_ms=1_000
+    )
 
 
 def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> None:
@@ -79,6 +89,10 @@ def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> N
         ("s3.multipart.upload.part.size", {**S3, "s3.multipart.upload.part.size": "5242879"}),
         ("s3.kms.key.id", {**S3, "s3.kms.key.id": "key"}),
         ("s3.server.side.encryption", {**S3, "s3.server.side.encryption": "rot13"}),
+        ("hdfs.root", HDFS),
+        ("hdfs.root", {**HDFS, "hdfs.root": "kafka"}),
+        ("hdfs.namenode.urls", {"backend": "hdfs", "hdfs.root": "/kafka"}),
+        ("hdfs.namenode.urls", {**HDFS, "hdfs.namenode.urls": "hdfs://a:9000"}),
         ("faulty.fail.share", {"filesystem.root": "/s", "faulty.fail.share": "1.1"}),
     ],
 )

@@ -1,0 +1,1 @@
+"""ChunkStorage in a directory of HDFS, by its REST interface WebHDFS."""

@@ -1,0 +1,185 @@
+"""The directory of HDFS that a store lies in: paths, what is there, and errors spelt as ours.
+
+The root is never made. What is absent is believed to be so only while the root is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+)
+from rsm.storage.hdfs.errors import ABSENT, store_error
+from rsm.storage.hdfs.listing import Entry
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.hdfs.webhdfs import RemoteError, WebHdfs
+from rsm.storage.names import check_name
+
+INCOMING = ".incoming"
+_RECOVERY_PAUSE_S = 0.05
+_ATTRIBUTES = "user.rlm.attributes"
+
+
+class HdfsDirectory:
+    """Thread-safe. Nothing is asked by opening."""
+
+    def __init__(self, web: WebHdfs, settings: HdfsSettings) -> None:
+        self.web = web
+        self._root = settings.root.rstrip("/")
+
+    def path(self, name: str) -> str:
+        """Where the chunk `name` lies, or would. InvalidConfigError for one it can't have."""
+        check_name(name)
+        if name.split("/", maxsplit=1)[0] == INCOMING or ":" in name:
+            raise InvalidConfigError("HDFS cannot have a chunk of this name", name=name)
+        return f"{self._root}/{name}"
+
+    def incoming_path(self, name: str = "") -> str:
+        """Where a file under way lies; without a name, their directory."""
+        return f"{self._root}/{INCOMING}/{name}".rstrip("/")
+
+    def verify(self) -> None:
+        """Return if the root is there; RetriableError if not."""
+        try:
+            status = self.web.ask("GET", self._root or "/", "GETFILESTATUS")["FileStatus"]
+        except RemoteError as error:
+            if error.name in ABSENT:
+                raise RetriableError(
+                    "the store's root is gone; it is never made", root=self._root
+                ) from error
+            raise store_error(error, self._root) from error
+        if status["type"] != "DIRECTORY":
+            raise RetriableError("the store's root is no directory", root=self._root)
+
+    def check_access(self) -> None:
+        """As ChunkStorage.check_access."""
+        self.verify()
+        try:
+            self.web.ask("GET", self._root or "/", "CHECKACCESS", fsaction="rwx")
+        except RemoteError as error:
+            raise store_error(error, self._root) from error
+
+    def status(self, name: str) -> Mapping[str, Any]:
+        """The file status of a chunk. NotFoundError, also for a directory."""
+        with self.reading(name):
+            status: Mapping[str, Any] = self.web.ask("GET", self.path(name), "GETFILESTATUS")[
+                "FileStatus"
+            ]
+        if status["type"] != "FILE":
+            raise NotFoundError("no such chunk", name=name)
+        return status
+
+    def await_closed(self, name: str, timeout_ms: int) -> None:
+        """Return when HDFS has recovered the chunk's last block; RetriableError if not in time."""
+        deadline_s = time.monotonic() + timeout_ms / 1000
+        while True:
+            with self.reading(name):
+                blocks = self.web.ask("GET", self.path(name), "GET_BLOCK_LOCATIONS")
+            if not blocks["LocatedBlocks"]["isUnderConstruction"]:
+                return
+            if time.monotonic() > deadline_s:
+                raise RetriableError("HDFS is still recovering the chunk", name=name)
+            time.sleep(_RECOVERY_PAUSE_S)
+
+    def set_attributes(self, path: str, attributes: Mapping[str, str]) -> None:
+        """Attach attributes to a file, whatever it had. RemoteError."""
+        text = json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True)
+        value = "0s" + base64.b64encode(text.encode()).decode()
+        parameters = {"xattr.name": _ATTRIBUTES, "xattr.value": value, "flag": "CREATE"}
+        self.web.ask("PUT", path, "SETXATTR", **parameters)
+
+    def attributes(self, name: str) -> Mapping[str, str]:
+        """What was attached to a chunk. CorruptError for what is no JSON object of strings."""
+        with self.reading(name):
+            found = self.web.ask("GET", self.path(name), "GETXATTRS", encoding="base64")
+        for attribute in found.get("XAttrs", ()):
+            if attribute["name"] == _ATTRIBUTES:
+                return _decode_attributes(str(attribute.get("value", "")), name)
+        return {}
+
+    def entries(self, directory: str) -> Iterator[Entry]:
+        """See rsm.storage.hdfs.listing.ListDirectory. What is gone meanwhile has no entries."""
+        path = f"{self._root}/{directory}".rstrip("/") or "/"
+        last = ""
+        while True:
+            try:
+                answer = self.web.ask("GET", path, "LISTSTATUS_BATCH", startAfter=last)
+            except RemoteError as error:
+                if error.name in ABSENT and directory:
+                    return
+                raise store_error(error, directory or self._root) from error
+            listing = answer["DirectoryListing"]
+            for status in listing["partialListing"]["FileStatuses"]["FileStatus"]:
+                last = status["pathSuffix"]
+                if directory or last != INCOMING:
+                    yield _entry(status)
+            if not listing["remainingEntries"]:
+                return
+
+    def remove_empty_parents(self, name: str) -> None:
+        """Remove the directories above a chunk that hold nothing now; never the root."""
+        segments = name.split("/")[:-1]
+        for count in range(len(segments), 0, -1):
+            path = "/".join((self._root, *segments[:count]))
+            try:
+                self.web.ask("DELETE", path, "DELETE", recursive="false")
+            except RemoteError:  # it holds something, or is gone: either way it needs nothing
+                return
+
+    def remove_quietly(self, path: str) -> None:
+        """Remove a file under way if that can be done now; else it is a leftover."""
+        with suppress(RemoteError, RetriableError):
+            self.web.ask("DELETE", path, "DELETE", recursive="false")
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        """Spell refusals as ours; what is absent is NotFoundError."""
+        try:
+            yield
+        except RemoteError as error:
+            if error.name in ABSENT or (
+                error.name == "AccessControlException" and ("is not a directory" in error.message)
+            ):
+                self.verify()
+                raise NotFoundError("no such chunk", name=name) from error
+            raise store_error(error, name) from error
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[None]:
+        """Spell refusals as ours, where something is to be made."""
+        try:
+            yield
+        except RemoteError as error:
+            if error.name == "FileNotFoundException":
+                self.verify()
+            raise store_error(error, name) from error
+
+
+def _entry(status: Mapping[str, Any]) -> Entry:
+    return Entry(
+        name=status["pathSuffix"],
+        is_directory=status["type"] == "DIRECTORY",
+        length_bytes=status["length"],
+        last_modified_ms=status["modificationTime"],
+    )
+
+
+def _decode_attributes(value: str, name: str) -> Mapping[str, str]:
+    try:
+        attributes = json.loads(base64.b64decode(value.removeprefix("0s"), validate=True))
+    except ValueError as error:
+        raise CorruptError("attributes are not JSON in base64", name=name) from error
+    if not isinstance(attributes, dict) or not all(
+        isinstance(text, str) for text in attributes.values()
+    ):
+        raise CorruptError("attributes are not an object of strings", name=name)
+    return attributes

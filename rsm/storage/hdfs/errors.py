@@ -1,0 +1,50 @@
+"""What a caller can do about what HDFS refused.
+
+Rights, quotas, space and safe mode are mended outside, and a retry then succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    InvalidConfigError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.storage.hdfs.webhdfs import RemoteError
+
+ABSENT = frozenset({"FileNotFoundException", "ParentNotDirectoryException"})
+
+_RETRIABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "AccessControlException": "HDFS denies this: a permission is missing",
+        "SafeModeException": "HDFS is in safe mode",
+        "DSQuotaExceededException": "a quota of HDFS is used up",
+        "NSQuotaExceededException": "a quota of HDFS is used up",
+        "StandbyException": "no name node is active",
+    }
+)
+_HOPELESS = frozenset(
+    {
+        "FSLimitException.PathComponentTooLongException",
+        "IllegalArgumentException",
+        "InvalidPathException",
+        "ParentNotDirectoryException",
+        "PathComponentTooLongException",
+    }
+)
+
+
+def store_error(error: RemoteError, name: str) -> TieredStorageError:
+    """Our error for a refusal that is about no absent file; the caller chains it."""
+    if error.name == "FileAlreadyExistsException":
+        return AlreadyExistsError("the chunk is there already", name=name)
+    if error.name in _HOPELESS:
+        return InvalidConfigError(
+            "HDFS cannot do this", name=name, error=error.name, reason=error.message
+        )
+    message = _RETRIABLE.get(error.name, "HDFS failed")
+    return RetriableError(message, name=name, error=error.name, reason=error.message)

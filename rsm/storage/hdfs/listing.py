@@ -1,0 +1,77 @@
+"""The files below a directory in the order of whole names' bytes, from listings by directory. Pure.
+
+HDFS lists a directory in an order of its own, of bytes with a sign; and whole names are ordered
+otherwise than their parts: `a.b` stands before `a/b`, because "." is a lower byte than "/". So each
+directory is sorted here, by whole names.
+
+Memory: one page of entries for each level of directories, whatever their sizes. A directory larger
+than a page is listed again for each of its pages.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rsm.storage.names import sort_key
+
+PAGE_ENTRIES = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Entry:
+    """One entry of a directory, by its own name."""
+
+    name: str
+    is_directory: bool
+    length_bytes: int
+    last_modified_ms: int
+
+
+ListDirectory = Callable[[str], Iterator[Entry]]
+"""Entries of the directory of this name ("" is the root, others end in "/"), in any order."""
+
+
+def ordered_files(
+    list_directory: ListDirectory, *, prefix: str, after: str, page_entries: int = PAGE_ENTRIES
+) -> Iterator[tuple[str, Entry]]:
+    """Whole names and entries of files that start with `prefix` and sort after `after`."""
+    prefix_key, after_key = sort_key(prefix), sort_key(after)
+    # One iterator for each level, not recursion: names may have more segments than frames.
+    levels = [_in_order("", list_directory, page_entries)]
+    while levels:
+        found = next(levels[-1], None)
+        if found is None:
+            levels.pop()
+            continue
+        name, entry = found
+        key = sort_key(name)
+        if not entry.is_directory:
+            if key.startswith(prefix_key) and key > after_key:
+                yield name, entry
+        elif _may_hold(key, prefix_key, after_key):
+            levels.append(_in_order(name, list_directory, page_entries))
+
+
+def _may_hold(directory: bytes, prefix: bytes, after: bytes) -> bool:
+    in_prefix = directory.startswith(prefix) or prefix.startswith(directory)
+    return in_prefix and (directory > after or after.startswith(directory))
+
+
+def _in_order(
+    directory: str, list_directory: ListDirectory, page_entries: int
+) -> Iterator[tuple[str, Entry]]:
+    """Whole names, a directory's with its slash, in their own order."""
+    last = b""
+    while True:
+        found = (
+            (sort_key(name), name, entry)
+            for entry in list_directory(directory)
+            for name in (directory + entry.name + ("/" if entry.is_directory else ""),)
+        )
+        page = heapq.nsmallest(page_entries, (each for each in found if each[0] > last))
+        yield from ((name, entry) for _, name, entry in page)
+        if len(page) < page_entries:
+            return
+        last = page[-1][0]

@@ -1,0 +1,267 @@
+"""ChunkStorage in a directory of HDFS: a chunk is a file, its name the path.
+
+How a chunk comes to be: its bytes go to a file under way below `.incoming`, whose closed blocks the
+data nodes are asked to sync; attributes are attached to it; then it is renamed to its name, which
+never replaces another file. A process that is killed leaves its file there; whoever writes later
+removes those that are too old. Appending and joining are safe for one writer of a chunk, as HDFS
+has it. No checksum is kept that could be compared.
+
+Memory: what the source yields at once, the range that is read, and pages of listings.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import uuid4
+
+from crc32c import crc32c
+
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.hdfs.directory import HdfsDirectory
+from rsm.storage.hdfs.errors import ABSENT
+from rsm.storage.hdfs.listing import ordered_files
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
+
+_CAPABILITIES = Capabilities(
+    append=True, truncate=True, concat=True, native_attributes=True, stored_checksum=False
+)
+_COPY_BYTES = 1 << 20
+
+# Each lost attempt is another caller that removed the emptied directory in between.
+_RENAME_ATTEMPTS = 16
+
+
+class HdfsChunkStorage(ChunkStorage):
+    """Chunks below the root of `settings`; nothing is asked by opening."""
+
+    def __init__(self, settings: HdfsSettings) -> None:
+        self._web = WebHdfs(settings)
+        self._directory = HdfsDirectory(self._web, settings)
+        self._leftover_max_age_ms = settings.leftover_max_age_ms
+        self._timeout_ms = settings.timeout_ms
+        self._next_sweep_s = time.monotonic()
+        self._lock = threading.Lock()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        path = self._directory.path(name)
+        if self.exists(name):  # which also sees whether the root is there
+            raise AlreadyExistsError("the chunk is there already", name=name)
+        content = _CheckedContent(source, name)
+        incoming = self._directory.incoming_path(uuid4().hex)
+        try:
+            with self._directory.writing(name):
+                self._write(incoming, content)
+                if attributes:
+                    self._directory.set_attributes(incoming, attributes)
+                self._rename(incoming, path)
+        except BaseException:
+            self._directory.remove_quietly(incoming)
+            raise
+        self._sweep(name)
+        return content.checksum
+
+    def create(self, name: str) -> None:
+        self.create_with_content(name, _Empty())
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        length_bytes = self._directory.status(name)["length"]
+        if offset_bytes != length_bytes:
+            raise CorruptError(
+                "an append is not at the chunk's end",
+                name=name,
+                offset_bytes=offset_bytes,
+                length_bytes=length_bytes,
+            )
+        body = Body(length_bytes=len(data), pieces=(bytes(data),))
+        with self._directory.reading(name):
+            self._web.send("POST", self._directory.path(name), "APPEND", body)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        current_bytes = self._directory.status(name)["length"]
+        if length_bytes > current_bytes:
+            raise CorruptError(
+                "a chunk is shorter than it was to be cut to",
+                name=name,
+                length_bytes=current_bytes,
+                wanted_bytes=length_bytes,
+            )
+        if length_bytes < current_bytes:
+            with self._directory.reading(name):
+                path = self._directory.path(name)
+                self._web.ask("POST", path, "TRUNCATE", newlength=length_bytes)
+            self._directory.await_closed(name, self._timeout_ms)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        if target in sources or len(set(sources)) != len(sources):
+            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        for name in (target, *sources):
+            self._directory.status(name)
+        for name in sources:
+            self._join(target, name)
+            self.delete(name)
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._directory.status(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def info(self, name: str) -> ChunkInfo:
+        status = self._directory.status(name)
+        return ChunkInfo(
+            name=name,
+            length_bytes=status["length"],
+            last_modified_ms=status["modificationTime"],
+            attributes=self._directory.attributes(name),
+        )
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        path = self._directory.path(name)
+        if not len(positions):
+            self._directory.status(name)
+            return b""
+        try:
+            with self._directory.reading(name):
+                return self._web.read(path, offset=positions.start_position, length=len(positions))
+        except RetriableError:
+            # HDFS refuses to read from a file's end on.
+            if self._directory.status(name)["length"] <= positions.start_position:
+                return b""
+            raise
+
+    def delete(self, name: str) -> None:
+        self._directory.status(name)
+        with self._directory.reading(name):
+            path = self._directory.path(name)
+            answer = self._web.ask("DELETE", path, "DELETE", recursive="false")
+        if not answer.get("boolean"):
+            raise NotFoundError("no such chunk", name=name)
+        self._directory.remove_empty_parents(name)
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(self._outcome(name) for name in names)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        for name, entry in ordered_files(self._directory.entries, prefix=prefix, after=after):
+            yield ChunkInfo(
+                name=name,
+                length_bytes=entry.length_bytes,
+                last_modified_ms=entry.last_modified_ms,
+            )
+
+    def check_access(self) -> None:
+        self._directory.check_access()
+
+    def close(self) -> None:
+        return None
+
+    def _write(self, path: str, content: _CheckedContent) -> None:
+        body = Body(length_bytes=content.length_bytes, pieces=content.pieces())
+        flags = {"overwrite": "false", "createflag": "CREATE,SYNC_BLOCK"}
+        self._web.send("PUT", path, "CREATE", body, **flags)
+
+    def _rename(self, source: str, path: str) -> None:
+        """Give a file its name. RemoteError, also for a name that is taken."""
+        parent = path.rpartition("/")[0] or "/"
+        for attempt in range(_RENAME_ATTEMPTS):
+            try:
+                # With an option it is the rename that refuses a name that is taken.
+                self._web.ask("PUT", source, "RENAME", destination=path, renameoptions="NONE")
+            except RemoteError as error:
+                if error.name not in ABSENT or attempt + 1 == _RENAME_ATTEMPTS:
+                    raise
+                self._web.ask("PUT", parent, "MKDIRS")
+            else:
+                return
+
+    def _join(self, target: str, source: str) -> None:
+        """Append all of `source` to `target`, a bounded piece at a time."""
+        target_bytes = self._directory.status(target)["length"]
+        source_bytes = self._directory.status(source)["length"]
+        for position in range(0, source_bytes, _COPY_BYTES):
+            positions = ByteRange(start_position=position, end_position=position + _COPY_BYTES)
+            self.append(target, target_bytes + position, self.read_range(source, positions))
+
+    def _outcome(self, name: str) -> DeleteOutcome:
+        try:
+            self.delete(name)
+        except NotFoundError:
+            return DeleteOutcome(name=name)
+        except TieredStorageError as error:
+            return DeleteOutcome(name=name, error=error)
+        return DeleteOutcome(name=name)
+
+    def _sweep(self, written: str) -> None:
+        """Remove what is too old to be under way, at most once in that time, by HDFS's clock."""
+        with self._lock:
+            if time.monotonic() < self._next_sweep_s:
+                return
+            self._next_sweep_s = time.monotonic() + self._leftover_max_age_ms / 1000
+        try:
+            now_ms = self._directory.status(written)["modificationTime"]
+            for entry in self._directory.entries(".incoming/"):
+                if entry.last_modified_ms < now_ms - self._leftover_max_age_ms:
+                    self._directory.remove_quietly(self._directory.incoming_path(entry.name))
+        except TieredStorageError:  # the chunk is there, and the next sweep may do better
+            return
+
+
+class _CheckedContent:
+    """One pass over a source that has to have the length it announced."""
+
+    def __init__(self, source: ContentSource, name: str) -> None:
+        self._source = source
+        self._name = name
+        self.length_bytes = source.length_bytes
+        self.checksum = 0
+
+    def pieces(self) -> Iterator[memoryview]:
+        sent_bytes = 0
+        for view in self._source.chunks():
+            sent_bytes += len(view)
+            if sent_bytes > self.length_bytes:
+                raise self._other_length()
+            self.checksum = crc32c(view, self.checksum)
+            yield view
+        if sent_bytes != self.length_bytes:
+            raise self._other_length()
+
+    def _other_length(self) -> CorruptError:
+        return CorruptError(
+            "a source yielded another length than it announced",
+            name=self._name,
+            announced_bytes=self.length_bytes,
+        )
+
+
+class _Empty:
+    """No bytes."""
+
+    length_bytes = 0
+
+    def chunks(self) -> Iterator[memoryview]:
+        return iter(())

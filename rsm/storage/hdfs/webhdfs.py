@@ -1,0 +1,158 @@
+"""WebHDFS: one request to the active name node, and where it sends us, to a data node.
+
+Owns the grammar of its URLs and of its errors. No request is repeated: only a name node that is not
+there or on standby makes the next one be asked. Simple authentication.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from rsm.segment.errors import CorruptError, RetriableError
+from rsm.storage.hdfs.settings import HdfsSettings
+
+_MAX_DOCUMENT_BYTES = 64 << 20
+_READ_BYTES = 1 << 20
+_NOT_ACTIVE = frozenset({"StandbyException", "ObserverRetryOnActiveException"})
+
+
+class RemoteError(Exception):
+    """What a node refused, by the short name of its Java exception; callers spell it as ours."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(name, message)
+        self.name = name
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """What is sent: exactly `length_bytes` in pieces."""
+
+    length_bytes: int
+    pieces: Iterable[bytes | memoryview]
+
+
+class WebHdfs:
+    """Thread-safe. All methods raise RetriableError, and RemoteError."""
+
+    def __init__(self, settings: HdfsSettings) -> None:
+        self._settings = settings
+        self._timeout_s = settings.timeout_ms / 1000
+        self._active = settings.namenode_urls[0]
+
+    def ask(self, method: str, path: str, op: str, **parameters: object) -> Mapping[str, Any]:
+        """A request that the name node answers itself, in JSON; empty where it says nothing."""
+        with self._namenode(method, path, op, parameters) as answer:
+            return self._document(answer)
+
+    def send(self, method: str, path: str, op: str, body: Body, **parameters: object) -> None:
+        """Send content to the data node that the name node chooses.
+
+        What `body` raises goes through as it is; the file may then hold a part of it.
+        """
+        location = self._redirection(method, path, op, parameters)
+        headers = {
+            "Content-Length": str(body.length_bytes),
+            "Content-Type": "application/octet-stream",
+        }
+        with self._request(method, location, body.pieces, headers) as answer:
+            self._document(answer)
+
+    def read(self, path: str, *, offset: int, length: int) -> bytes:
+        """At most so many bytes from there, fewer where the file ends."""
+        parameters = {"offset": offset, "length": length}
+        location = self._redirection("GET", path, "OPEN", parameters)
+        with self._request("GET", location) as answer:
+            if answer.status != 200:
+                self._document(answer)
+            return self._content(answer, length)
+
+    def _redirection(
+        self, method: str, path: str, op: str, parameters: Mapping[str, object]
+    ) -> str:
+        with self._namenode(method, path, op, parameters) as answer:
+            location = answer.getheader("Location")
+            if location is None:
+                self._document(answer)
+                raise RetriableError("the name node did not say which data node", path=path, op=op)
+            return location
+
+    @contextmanager
+    def _namenode(
+        self, method: str, path: str, op: str, parameters: Mapping[str, object]
+    ) -> Iterator[HTTPResponse]:
+        query = urlencode({"op": op, "user.name": self._settings.user, **parameters})
+        target = f"/webhdfs/v1{quote(path)}?{query}"
+        others = [url for url in self._settings.namenode_urls if url != self._active]
+        for url in (self._active, *others):
+            last = url == (others or [self._active])[-1]
+            try:
+                with self._request(method, url + target) as answer:
+                    if answer.status < 400 or last:
+                        self._active = url
+                        yield answer
+                        return
+                    self._document(answer)
+            except RemoteError as error:
+                if last or error.name not in _NOT_ACTIVE:
+                    raise
+            except RetriableError:
+                if last:
+                    raise
+
+    @contextmanager
+    def _request(
+        self,
+        method: str,
+        url: str,
+        pieces: Iterable[bytes | memoryview] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Iterator[HTTPResponse]:
+        parts = urlsplit(url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
+        try:
+            connection.request(method, f"{parts.path}?{parts.query}", pieces, dict(headers or {}))
+            yield connection.getresponse()
+        except (OSError, HTTPException) as error:
+            raise RetriableError(
+                "HDFS was not reached", node=parts.netloc, reason=str(error) or type(error).__name__
+            ) from error
+        finally:
+            connection.close()
+
+    def _document(self, answer: HTTPResponse) -> Mapping[str, Any]:
+        text = self._content(answer, _MAX_DOCUMENT_BYTES)
+        document: object = {}
+        if text:
+            try:
+                document = json.loads(text)
+            except ValueError as error:
+                if answer.status < 400:
+                    raise CorruptError("HDFS answered no JSON", status=answer.status) from error
+        if not isinstance(document, dict):
+            raise CorruptError("HDFS answered no JSON object", status=answer.status)
+        if answer.status >= 400:
+            remote = document.get("RemoteException", {})
+            message = str(remote.get("message", "")).partition("\n")[0]
+            raise RemoteError(remote.get("exception", f"HTTP {answer.status}"), message)
+        return document
+
+    def _content(self, answer: HTTPResponse, most_bytes: int) -> bytes:
+        deadline_s = time.monotonic() + self._timeout_s
+        pieces = []
+        left_bytes = most_bytes
+        while piece := answer.read(min(_READ_BYTES, left_bytes)):
+            pieces.append(piece)
+            left_bytes -= len(piece)
+            if time.monotonic() > deadline_s:
+                raise RetriableError("HDFS answers too slowly")
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)

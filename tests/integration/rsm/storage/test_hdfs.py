@@ -1,0 +1,92 @@
+"""The binding for HDFS on a real cluster: what it says of a wrong configuration, and failover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.hdfs.storage import HdfsChunkStorage
+from rsm.storage.probe import ProbeResult, probe
+from tests.contract.sources import source_of
+from tests.services.hdfs import HdfsCluster
+from tests.services.http_faults import Fault, FaultyProxy
+from tests.services.waiting import wait_until
+
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+STANDBY = '{"RemoteException":{"exception":"StandbyException","message":"not here"}}'
+
+
+@pytest.fixture
+def standby(hdfs: HdfsCluster) -> Iterator[FaultyProxy]:
+    """A second way to the name node, which a test can let refuse."""
+    with FaultyProxy(hdfs.port) as proxy:
+        yield proxy
+
+
+def test_probe_when_the_cluster_is_there_then_every_verb_works(
+    hdfs_settings: HdfsSettings,
+) -> None:
+    storage = HdfsChunkStorage(hdfs_settings)
+
+    steps = probe(storage, "probe", lambda: 0)
+
+    assert [step for step in steps if step.result is not ProbeResult.OK] == []
+    assert not list(storage.list(""))
+
+
+def test_any_request_when_the_root_is_gone_then_retriable_and_it_is_not_made(
+    hdfs_settings: HdfsSettings,
+) -> None:
+    """Scenario 116: nothing may be taken for deleted because a directory is wrong."""
+    storage = HdfsChunkStorage(replace(hdfs_settings, root="/of-nobody"))
+
+    for ask in (
+        storage.check_access,
+        lambda: storage.exists("a"),
+        lambda: storage.read_range("a", WHOLE),
+        lambda: list(storage.list("")),
+        lambda: storage.create("d/a"),
+    ):
+        with pytest.raises(RetriableError):
+            ask()
+    assert [o.error is None for o in storage.delete_many(["a"])] == [False]
+    with pytest.raises(RetriableError, match="root is gone"):
+        storage.check_access()
+
+
+def test_any_request_when_a_name_node_is_away_or_on_standby_then_the_other_is_asked(
+    hdfs_settings: HdfsSettings, standby: FaultyProxy
+) -> None:
+    (active,) = hdfs_settings.namenode_urls
+    standby.expect(Fault(method="GET", status=403, body=STANDBY))
+    urls = ("http://127.0.0.1:1", standby.url, active)
+    storage = HdfsChunkStorage(replace(hdfs_settings, namenode_urls=urls))
+
+    storage.create_with_content("failover/a", source_of(b"abc"))
+
+    assert storage.read_range("failover/a", WHOLE) == b"abc"
+    assert standby.unused() == 0
+    storage.delete("failover/a")
+
+
+def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
+    hdfs_settings: HdfsSettings,
+) -> None:
+    with pytest.raises(NotFoundError):
+        HdfsChunkStorage(hdfs_settings).delete("sweep/none")
+    first = HdfsChunkStorage(hdfs_settings)
+    first._web.ask("PUT", f"{hdfs_settings.root}/.incoming", "MKDIRS")
+    first._web.ask("PUT", f"{hdfs_settings.root}/.incoming/left", "MKDIRS")
+    storage = HdfsChunkStorage(replace(hdfs_settings, leftover_max_age_ms=1))
+
+    def left() -> list[str]:
+        storage.create_with_content("sweep/a", source_of(b"x"))
+        storage.delete("sweep/a")
+        return [entry.name for entry in storage._directory.entries(".incoming/")]
+
+    wait_until(lambda: not left(), 10.0, "what was left is gone")

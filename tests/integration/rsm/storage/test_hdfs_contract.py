@@ -1,0 +1,28 @@
+"""The contracts of all chunk storages, of the binding for HDFS on a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.hdfs.storage import HdfsChunkStorage
+from tests.contract.chunk_change_contract import ChunkChangeContract
+from tests.contract.chunk_creation_contract import ChunkCreationContract
+
+
+@pytest.fixture
+def storage(hdfs_settings: HdfsSettings) -> Iterator[HdfsChunkStorage]:
+    """An empty directory; what a test leaves is removed."""
+    storage = HdfsChunkStorage(hdfs_settings)
+    yield storage
+    storage.delete_many([info.name for info in storage.list("")])
+
+
+class TestHdfsChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestHdfsChunkChange(ChunkChangeContract):
+    pass
