@@ -67,6 +67,17 @@ class ReadRemote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectRead:
+    """A `ReadRemote` of these is likely to come once the broker has answered.
+
+    Whatever is in memory of it may be made ready meanwhile.
+    """
+
+    reads: tuple[RemoteRead, ...]
+    read_committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteExchange:
     """Run the rewrite where it may block, then call the session's `exchange_rewritten`."""
 
@@ -83,4 +94,4 @@ class Close:
     detail: str = ""
 
 
-Action = ToBroker | ToClient | AnswerToClient | ReadRemote | RewriteExchange | Close
+Action = ToBroker | ToClient | AnswerToClient | ExpectRead | ReadRemote | RewriteExchange | Close

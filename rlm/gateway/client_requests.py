@@ -149,9 +149,8 @@ class ClientRequests:
             view=self._parts.view,
             local_starts=self._parts.local_starts,
         )
-        if plan.remote:
-            self._gather(plan, head)
-        else:
+        exchange = self._gather(plan, head) if plan.remote else None
+        if exchange is None:
             patches = FetchPatches(plan, self._parts.local_starts)
             self._owe(
                 StreamedFetch(
@@ -162,10 +161,18 @@ class ClientRequests:
             self._send_frame(frame)
         else:
             self._send_fetch(plan, header, version)
+        if exchange is not None:
+            self._expect(exchange)
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
 
-    def _gather(self, plan: FetchPlan, head: RequestHead) -> None:
+    def _expect(self, exchange: FetchExchange) -> None:
+        """While the broker works, so do we."""
+        expected = exchange.foreseen_reads(self._parts.clock.monotonic_ms())
+        if expected is not None:
+            self._state.actions.append(expected)
+
+    def _gather(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
         exchange = FetchExchange(
             plan,
             head.api_version,
@@ -184,6 +191,7 @@ class ClientRequests:
         )
         self._state.is_gathering = True
         self.stream.stopped = True
+        return exchange
 
     def _send_fetch(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
         self._send(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.fetch_merge import (
     READ_COMMITTED,
     left_to_store,
@@ -63,6 +63,19 @@ class FetchExchange:
         """What to ask before the Fetch is sent."""
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
         return self._question(self._known_ends.unknown(expected, now_ms))
+
+    def foreseen_reads(self, now_ms: int) -> ExpectRead | None:
+        """What `reads` will say if the broker has nothing but what is expected of it."""
+        ends = {}
+        for key in self._plan.remote:
+            partition = self._plan.tiered[key].topic_id_partition
+            known = self._known_ends.get(partition, now_ms)
+            if known is None:
+                return None
+            ends[partition] = known
+        out_of_range = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        reads = remote_reads(self._plan, dict.fromkeys(self._plan.remote, out_of_range), ends)
+        return ExpectRead(reads=tuple(reads.values()), read_committed=self._is_read_committed)
 
     def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
         """Take the broker's answer; what to ask now."""
@@ -115,7 +128,7 @@ class FetchExchange:
         max_wait_ms = max(0, min(asked.max_wait_ms, self._remote_wait_ms))
         return ReadRemote(
             reads=tuple(self._reads.values()),
-            read_committed=asked.isolation_level == READ_COMMITTED,
+            read_committed=self._is_read_committed,
             max_wait_ms=max_wait_ms,
             turn_wait_ms=min(max_wait_ms, self._turn_wait_ms()),
             client_id=self._client_id,
@@ -129,6 +142,10 @@ class FetchExchange:
                 read = self._reads[key]
                 self._local_starts.gap(read.topic_id_partition, read.offset, outcome.next_offset)
         return merge(self._plan, self._version, self._response, found, self._ends)
+
+    @property
+    def _is_read_committed(self) -> bool:
+        return self._plan.asked.isolation_level == READ_COMMITTED
 
     def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
         """Of what was trimmed and is asked of a follower (KIP-392), which has no ends to tell.

@@ -15,6 +15,7 @@ from rlm.gateway.actions import (
     Action,
     AnswerToClient,
     Close,
+    ExpectRead,
     ReadRemote,
     RewriteExchange,
     ToBroker,
@@ -216,6 +217,8 @@ class Relay:
                     write_received(self._broker, data)
             case AnswerToClient():
                 self._output.answer(action)
+            case ExpectRead():
+                self._reads.expect(action)
             case RewriteExchange():
                 self._begin(self._rewrite(action))
             case Close():

@@ -4,8 +4,9 @@ What is not there in time goes on. The client is told that there is nothing yet,
 finds its read where it left it: so it keeps its turn, and nothing is read twice. A read that no
 one comes back for is given up when its partition is read elsewhere, or the client goes.
 
-A reader that reads on mostly finds what it asks for in memory: that is answered at once, on the
-loop. All else may block, and is begun in the pool.
+A reader that reads on mostly finds what it asks for in memory: that is made ready on the loop while
+the broker still says that it has it not, and is answered at once. All else may block, and is begun
+in the pool.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
 from rlm.gateway.read_turns import ReadTurn, ReadTurns
 from rlm.gateway.remote_outcome import (
@@ -43,6 +44,19 @@ _STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
 class _Asked:
     read: RemoteRead
     read_committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expected:
+    """What was made ready of a read that is likely to be wanted."""
+
+    asked: ExpectRead
+    slices: list[RemoteSlice]
+    duration_s: float
+
+    def release(self) -> None:
+        for each in self.slices:
+            each.release()
 
 
 class _Underway:
@@ -81,23 +95,30 @@ class RemoteReads:
         self._client = client
         self._loop = asyncio.get_running_loop()
         self._underway: dict[TopicIdPartition, _Underway] = {}
+        self._expected: _Expected | None = None
+
+    def expect(self, expected: ExpectRead) -> None:
+        """Make ready what is in memory of a read that is likely to be wanted next."""
+        self._drop_expected()
+        self._expected = self._made_ready(expected)
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""
-        if any(each.topic_id_partition in self._underway for each in wanted.reads):
-            return None
+        asked = ExpectRead(reads=wanted.reads, read_committed=wanted.read_committed)
+        if self._expected is not None and self._expected.asked != asked:
+            self._drop_expected()
         turn = self._turns.turn_now(self._client, expected_bytes=_expected_bytes(wanted))
         if turn is None:
+            self._drop_expected()
             return None
-        begun_s = self._loop.time()
-        slices = self._ready(wanted)
-        turn.end(sum(each.size_bytes for each in slices or ()))
-        if slices is None:
+        ready, self._expected = self._expected or self._made_ready(asked), None
+        slices = ready.slices if ready is not None else []
+        turn.end(sum(each.size_bytes for each in slices))
+        if ready is None:
             return None
-        duration_s = self._loop.time() - begun_s
         for read in wanted.reads:
             self._counts.topic(read.topic_id_partition.topic).requests += 1
-            self._counts.warm.add(duration_s)
+            self._counts.warm.add(ready.duration_s)
         return self._counted(wanted, slices)
 
     async def read(self, wanted: ReadRemote) -> list[RemoteOutcome]:
@@ -119,6 +140,7 @@ class RemoteReads:
 
     def close(self) -> None:
         """The client has gone. What was begun of the store ends for the cache."""
+        self._drop_expected()
         for underway in self._underway.values():
             underway.give_up()
         self._turns.forget(self._client)
@@ -129,13 +151,21 @@ class RemoteReads:
         tasks = [each.task for each in self._underway.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _ready(self, wanted: ReadRemote) -> list[RemoteSlice] | None:
-        """All of what is wanted, or nothing."""
+    def _drop_expected(self) -> None:
+        if self._expected is not None:
+            self._expected.release()
+            self._expected = None
+
+    def _made_ready(self, asked: ExpectRead) -> _Expected | None:
+        """All of what is asked, or nothing."""
+        if any(each.topic_id_partition in self._underway for each in asked.reads):
+            return None
+        begun_s = self._loop.time()
         slices: list[RemoteSlice] = []
-        for read in wanted.reads:
+        for read in asked.reads:
             try:
                 found = self._tier.ready(
-                    read, read_committed=wanted.read_committed, client=self._client
+                    read, read_committed=asked.read_committed, client=self._client
                 )
             except TieredStorageError:
                 found = None  # `read` meets the error too, and tells it
@@ -144,7 +174,7 @@ class RemoteReads:
                     each.release()
                 return None
             slices.append(found)
-        return slices
+        return _Expected(asked=asked, slices=slices, duration_s=self._loop.time() - begun_s)
 
     def _counted(
         self, wanted: ReadRemote, outcomes: Sequence[RemoteOutcome]

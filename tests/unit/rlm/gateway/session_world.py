@@ -16,6 +16,7 @@ from rlm.gateway.actions import (
     Action,
     AnswerToClient,
     Close,
+    ExpectRead,
     ReadRemote,
     RewriteExchange,
     ToBroker,
@@ -52,7 +53,7 @@ class FixedView:
 
 
 class SessionWorld:
-    """`reads` and `rewrites` are what was asked for; `closed` is the last action, if it ended."""
+    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if it ended."""
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class SessionWorld:
         self._broker_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self._client_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self.sent_to_client = bytearray()
+        self.expected: list[ExpectRead] = []
         self.reads: list[ReadRemote] = []
         self.rewrites: list[RewriteExchange] = []
         self.closed: Close | None = None
@@ -138,6 +140,8 @@ class SessionWorld:
                     for part in action.parts:
                         self._to_client(part)
                     action.release()
+                case ExpectRead():
+                    self.expected.append(action)
                 case ReadRemote():
                     self.reads.append(action)
                 case RewriteExchange():

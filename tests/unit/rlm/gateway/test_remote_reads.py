@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
-from rlm.gateway.actions import ReadRemote, RemoteRead
+from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
 from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.read_turns import ReadTurns
@@ -68,6 +68,14 @@ def _wanted(*offsets: int) -> ReadRemote:
     )
 
 
+def _expected(*offsets: int) -> ExpectRead:
+    return ExpectRead(reads=_wanted(*offsets).reads, read_committed=False)
+
+
+def _held_count(reads: _Reads) -> int:
+    return sum(entry.use_count for entry in reads.world.cache._table._entries.values())
+
+
 def _taken(found: object) -> int:
     assert isinstance(found, RemoteSlice)
     found.release()
@@ -109,7 +117,7 @@ def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is
         reads.world.fetcher.forget(1)
         state = reads.world.cache.state()
         assert (state.waiting_count, state.reader_count) == (0, 0)
-        assert all(not entry.use_count for entry in reads.world.cache._table._entries.values())
+        assert _held_count(reads) == 0
         assert reads.counts.remote[RemoteCount.SERVED] == 2
 
     _run(act)
@@ -126,5 +134,67 @@ def test_at_once_when_the_quota_is_used_up_then_none() -> None:
         assert reads.at_once(_wanted(offset + 10)) is None
 
         assert reads.turns.taken_count == 0
+
+    _run(act)
+
+
+def test_at_once_when_expected_then_what_was_made_ready_is_given() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        reads.expect(_expected(offset))
+        expected = reads._expected
+        outcomes = reads.at_once(_wanted(offset))
+
+        assert expected is not None
+        assert outcomes == expected.slices
+        assert [_taken(found) for found in outcomes] == [offset + 10]
+        assert reads.counts.remote[RemoteCount.SERVED] == 3
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_at_once_when_something_else_was_expected_then_that_is_released() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        reads.expect(_expected(offset))
+
+        assert reads.at_once(_wanted(70)) is None
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_at_once_when_the_quota_does_not_allow_what_was_expected_then_that_is_released() -> None:
+    """Scenario 64."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, bytes_per_second=20_000)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+
+        assert reads.at_once(_wanted(offset)) is None
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
+    """Scenario 59."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+
+        reads.close()
+
+        assert _held_count(reads) == 0
 
     _run(act)

@@ -204,6 +204,26 @@ def test_fetch_when_below_the_trimmed_offset_then_asks_the_ends_first_and_the_st
     assert _bytes(local) == b"records"
 
 
+@given(version=_VERSIONS)
+def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_broker_answers(
+    version: int,
+) -> None:
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    ids = _ids() if version < 13 else b""
+    answer = response(FETCH, version, _found(version, _out_of_range(0)), 7) + ids
+    world.client_sends(request(FETCH, version, _fetch(version, 50), 7))
+    world.broker_sends(_ALL_ENDS + answer)
+    world.store_answers(Reading())
+    assert world.expected == []
+
+    world.client_sends(request(FETCH, version, _fetch(version, 60), 7))
+
+    (expected,) = world.expected
+    world.broker_sends(answer)
+    assert expected.reads == world.reads[-1].reads
+    assert [each.offset for each in expected.reads] == [60]
+
+
 @pytest.mark.parametrize(
     ("outcome", "error_code"),
     [
