@@ -53,7 +53,7 @@ class FixedView:
 
 
 class SessionWorld:
-    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if it ended."""
+    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any."""
 
     def __init__(
         self,
