@@ -21,6 +21,7 @@ from rlm.cli import (
     status,
     storage,
     topic,
+    uninstall,
 )
 from rlm.cli.ending import run_app
 from rlm.cli.output import printing
@@ -40,6 +41,7 @@ _COMMANDS = (
     metadata,
     blocks,
     storage,
+    uninstall,
 )
 
 

@@ -7,13 +7,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from rlm.cli.managers import ManagerLags
 from rlm.cli.named_topic import await_topic
 from rlm.cli.options import (
     ClusterOptions,
@@ -23,12 +21,9 @@ from rlm.cli.options import (
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
-from rlm.outside import own_topics
+from rlm.cli.tiering_session import preview_lines, tiering_end_of, tiering_of
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.rest.manager_client import ManagerClient
-from rlm.tasks.broker_retention import BrokerRetention
-from rlm.tasks.policy_writer import PolicyWriter
-from rlm.tasks.tiering import Tiering
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
@@ -124,7 +119,7 @@ def _set(  # noqa: PLR0913 - one for each flag
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
     ) as session:
         _await(session, topic)
-        policy = _tiering(session).enable(topic, flags, timeout_ms=session.remaining_ms())
+        policy = tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
     with printing():
         typer.echo(_line(policy))
 
@@ -170,7 +165,7 @@ def _disable(
         _await(session, topic)
         client = ManagerClient()
         try:
-            ending = _tiering_end(session, client)
+            ending = tiering_end_of(session, client)
             if dry_run:
                 _show_preview(ending, topic, session.remaining_ms())
                 return
@@ -196,47 +191,15 @@ def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int
 
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
     policy, risks = ending.preview(topic, timeout_ms=timeout_ms)
-    restored = ", ".join(
-        f"{each.name}={'(no override)' if each.value is None else each.value}"
-        for each in policy.originals
-    )
     with printing():
-        typer.echo(f"{policy.topic}: {policy.state.name}; would restore {restored}")
-        for risk in risks or ("nothing",):
-            typer.echo(f"at risk: {risk}")
+        for line in preview_lines(policy, risks):
+            typer.echo(line)
 
 
 def _await(session: Session, topic: str) -> None:
     timeout_ms = session.remaining_ms()
     with reaching_cluster(session.config):
         await_topic(session.topics, session.clock, topic, timeout_ms=timeout_ms)
-
-
-def _tiering(session: Session) -> Tiering:
-    return Tiering(
-        PolicyWriter(session.metadata, uuid4),
-        BrokerRetention(session.topics, session.clock),
-        session.clock,
-        own_topics=own_topics(session.config.metadata, session.config.manager),
-        progress=_progress,
-    )
-
-
-def _tiering_end(session: Session, client: ManagerClient) -> TieringEnd:
-    return TieringEnd(
-        _tiering(session),
-        PolicyWriter(session.metadata, uuid4),
-        BrokerRetention(session.topics, session.clock),
-        topics=session.topics,
-        metadata=session.metadata,
-        lags=ManagerLags(session.metadata, client),
-        clock=session.clock,
-        progress=_progress,
-    )
-
-
-def _progress(text: str) -> None:
-    typer.echo(text, err=True)
 
 
 def _line(policy: TopicPolicy) -> str:

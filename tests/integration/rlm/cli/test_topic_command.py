@@ -30,8 +30,11 @@ class Rlm:
     metadata_topic: str
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run("topic", *arguments)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "rlm", "topic", *arguments, "--config", str(self.config)],
+            [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config)],
             capture_output=True,
             text=True,
             timeout=60,
@@ -116,6 +119,30 @@ def test_topic_disable_when_forced_then_gives_up_what_is_at_risk(
 
     assert done.returncode == 0, done.stderr
     assert overrides(kafka, topic_name) == {}
+
+
+def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    """R9: each as it was; one whose records would be lost keeps its tiering until it is forced."""
+    safe, risky = f"{topic_name}-safe", f"{topic_name}-risky"
+    kafka.create_topic(safe, config={"retention.ms": "86400000"})
+    kafka.create_topic(risky)
+    for topic in (safe, risky):
+        assert rlm("set", topic, "--retention-ms", "-1").returncode == 0
+    produce_old_records(kafka, risky, count=10)
+    shown = rlm.run("uninstall", "--dry-run")
+
+    refused = rlm.run("uninstall")
+
+    before = {topic: overrides(kafka, topic) for topic in (safe, risky)}
+    forced = rlm.run("uninstall", "--force")
+    assert "retention.ms=86400000" in shown.stdout
+    assert "at risk: partition 0 0..10" in shown.stdout
+    assert (refused.returncode, forced.returncode) == (1, 0)
+    assert f"topics={risky}" in refused.stderr
+    assert before == {safe: {"retention.ms": "86400000"}, risky: LIFTED}
+    assert overrides(kafka, risky) == {}
 
 
 def test_topic_disable_when_dry_run_then_shows_and_changes_nothing(

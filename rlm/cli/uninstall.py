@@ -1,0 +1,94 @@
+"""`rlm uninstall`: the brokers' own retention back on every topic, so that we can go."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
+from rlm.cli.output import printing
+from rlm.cli.session import Session, open_session
+from rlm.cli.tiering_session import preview_lines, show_progress, tiering_end_of
+from rlm.rest.manager_client import ManagerClient
+from rlm.tasks.tiering_end import TieringEnd
+from rlmm.events import PolicyState, TopicPolicy
+from rsm.segment.errors import RetriableError, TieredStorageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("uninstall")(_uninstall)
+
+
+@with_cluster_options
+def _uninstall(
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Give up records that can't be stored in time.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be restored and lost.")
+    ] = False,
+    cluster: ClusterOptions,
+) -> None:
+    """End the tiering of all topics, as `rlm topic disable` does: their own retention comes back.
+
+    What is stored stays, readable through gateways as long as one runs. With the managers gone
+    already nobody stores what is not stored yet: then --force is needed. May be run again.
+    """
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(ManagerClient()) as client,
+    ):
+        ending = tiering_end_of(session, client)
+        failed = [
+            policy.topic
+            for policy in _in_force(session)
+            if not _ended(session, ending, policy, force=force, dry_run=dry_run)
+        ]
+    if failed:
+        raise RetriableError("not all topics have their retention back", topics=",".join(failed))
+
+
+def _in_force(session: Session) -> list[TopicPolicy]:
+    """The policies that hold a topic's own retention off; not those of topics that are gone."""
+    policies = [p for p in session.metadata.topic_policies() if p.state is not PolicyState.DISABLED]
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
+    found = []
+    for policy in sorted(policies, key=lambda each: each.topic):
+        topic = view.topics.get(policy.topic)
+        if topic is not None and topic.topic_id == policy.topic_id:
+            found.append(policy)
+        else:
+            show_progress(f"{policy.topic}: the topic is gone, nothing to restore")
+    return found
+
+
+def _ended(
+    session: Session, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
+) -> bool:
+    """Whether that went well; if not, it is told, and the others are not kept waiting."""
+    interval_ms = session.config.manager.task_interval_ms
+    try:
+        if dry_run:
+            now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
+            lines = list(preview_lines(now, risks))
+        else:
+            # Each manager has to look once more, after it has heard that trims are to stop.
+            ending.disable(
+                policy.topic,
+                delete_remote=False,
+                force=force,
+                timeout_ms=session.remaining_ms() + interval_ms,
+            )
+            lines = [f"{policy.topic}: the broker's own retention is restored"]
+    except TieredStorageError as error:
+        show_progress(f"{policy.topic}: {error}")
+        return False
+    with printing():
+        for line in lines:
+            typer.echo(line)
+    return True
