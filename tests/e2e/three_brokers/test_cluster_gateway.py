@@ -53,44 +53,6 @@ def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway
         assert nodes == gateway.doors
 
 
-def test_reader_when_each_broker_has_a_name_then_one_port_leads_to_all_of_them(
-    hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
-) -> None:
-    """R16, by server names: Kafka's own consumer looks them up in a file of hosts."""
-    authority = CertificateAuthority(tmp_path / "certificates")
-    shown = authority.issue("gateway", subject_alternative="IP:127.0.0.1,DNS:*.kafka.test")
-    further = {
-        "gateway.listener.security.protocol": "SSL",
-        "gateway.ssl.keystore.location": str(shown.keystore),
-        "gateway.advertised.name.template": "broker-{node}.kafka.test",
-    }
-    gateway = ClusterGateway(tmp_path, hosts, further=further)
-    names = " ".join(f"broker-{each.node_id}.kafka.test" for each in hosts.cluster.brokers)
-    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost {names}\n")
-    (tmp_path / "client.properties").write_text(
-        "security.protocol=SSL\nssl.truststore.type=PEM\n"
-        f"ssl.truststore.location={authority.certificate}\n"
-    )
-    count = sum(map(len, written.records.values()))
-
-    with gateway.running():
-        printed = run_tool(
-            "org.apache.kafka.tools.consumer.ConsoleConsumer",
-            *("--bootstrap-server", gateway.bootstrap_servers, "--topic", written.name),
-            *("--command-config", str(tmp_path / "client.properties"), "--from-beginning"),
-            *("--max-messages", str(count), "--timeout-ms", "30000"),
-            *("--formatter-property", "print.value=false"),
-            *("--formatter-property", "print.partition=true"),
-            *("--formatter-property", "print.offset=true"),
-            flags=(f"-Djdk.net.hosts.file={tmp_path / 'hosts'}",),
-        )
-
-    places = re.findall(r"Partition:(\d+)\s+Offset:(\d+)", printed)
-    assert sorted((int(number), int(offset)) for number, offset in places) == [
-        (number, each.offset) for number, records in written.records.items() for each in records
-    ]
-
-
 def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
     hosts: ThreeHosts, gateway: ClusterGateway
 ) -> None:
@@ -175,3 +137,41 @@ def test_gateway_when_the_cluster_has_no_metadata_topic_then_waits_and_makes_non
 
     topics = admin_client(hosts.cluster.bootstrap_servers).list_topics(timeout=10.0).topics
     assert topic_name not in topics
+
+
+def test_reader_when_each_broker_has_a_name_then_one_port_leads_to_all_of_them(
+    hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
+) -> None:
+    """R16, by server names: Kafka's own consumer looks them up in a file of hosts."""
+    authority = CertificateAuthority(tmp_path / "certificates")
+    shown = authority.issue("gateway", subject_alternative="IP:127.0.0.1,DNS:*.kafka.test")
+    further = {
+        "gateway.listener.security.protocol": "SSL",
+        "gateway.ssl.keystore.location": str(shown.keystore),
+        "gateway.advertised.name.template": "broker-{node}.kafka.test",
+    }
+    gateway = ClusterGateway(tmp_path, hosts, further=further)
+    names = " ".join(f"broker-{each.node_id}.kafka.test" for each in hosts.cluster.brokers)
+    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost {names}\n")
+    (tmp_path / "client.properties").write_text(
+        "security.protocol=SSL\nssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={authority.certificate}\n"
+    )
+    count = sum(map(len, written.records.values()))
+
+    with gateway.running():
+        printed = run_tool(
+            "org.apache.kafka.tools.consumer.ConsoleConsumer",
+            *("--bootstrap-server", gateway.bootstrap_servers, "--topic", written.name),
+            *("--command-config", str(tmp_path / "client.properties"), "--from-beginning"),
+            *("--max-messages", str(count), "--timeout-ms", "30000"),
+            *("--formatter-property", "print.value=false"),
+            *("--formatter-property", "print.partition=true"),
+            *("--formatter-property", "print.offset=true"),
+            flags=(f"-Djdk.net.hosts.file={tmp_path / 'hosts'}",),
+        )
+
+    places = re.findall(r"Partition:(\d+)\s+Offset:(\d+)", printed)
+    assert sorted((int(number), int(offset)) for number, offset in places) == [
+        (number, each.offset) for number, records in written.records.items() for each in records
+    ]
