@@ -95,6 +95,14 @@ $(STAMPS)/jars: tests/services/pom.xml
 		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@mkdir -p $(@D) && touch $@
 
+# What `rlm-repair --jars build/spark-jars` wants.
+$(STAMPS)/spark-jars: spark_tools/connector.xml
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching Spark's Kafka connector into build/spark-jars"
+	@rm -rf build/spark-jars
+	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
+	@mkdir -p $(@D) && touch $@
+
 # Behind the other jars: two Mavens at once may spoil each other's downloads.
 $(STAMPS)/hadoop: tests/services/hadoop/pom.xml | $(STAMPS)/jars
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
@@ -135,8 +143,8 @@ $(STAMPS)/kafka-tiering: tests/services/pom.xml
 
 # Downloads from several registries: side by side they take as long as the slowest one.
 downloads:
-	@$(MAKE) --no-print-directory -j4 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/hadoop reader-if-possible \
-		s3-server-if-possible
+	@$(MAKE) --no-print-directory -j5 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/spark-jars \
+		$(STAMPS)/hadoop reader-if-possible s3-server-if-possible
 
 reader-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/reader-go || echo "Only the full test run needs that."
@@ -144,7 +152,7 @@ reader-if-possible:
 s3-server-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/versitygw || echo "Only the full test run needs that."
 
-$(STAMPS)/kafka: tests/services/pom.xml requirements-dev.txt pyproject.toml
+$(STAMPS)/kafka: tests/services/pom.xml spark_tools/connector.xml requirements-dev.txt pyproject.toml
 	@$(MAKE) --no-print-directory downloads
 	@$(BIN)/python -m tests.services.kafka_setup
 	@touch $@

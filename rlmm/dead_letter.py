@@ -27,7 +27,8 @@ _FORMAT_VERSION = 1
 class DeadLetter:
     """A deletion that was given up after `attempts` attempts; times are wall clock.
 
-    `delete_started` is where the accepted DELETE_SEGMENT_STARTED stands; None if unknown.
+    `delete_started` is where the accepted DELETE_SEGMENT_STARTED stands, None if unknown, and
+    `metadata_topic_id` the id of the topic that this is a position of, empty if unknown.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -36,6 +37,7 @@ class DeadLetter:
     first_attempt_ms: int
     last_attempt_ms: int
     delete_started: MetadataPosition | None = None
+    metadata_topic_id: str = ""
 
     @property
     def object_keys(self) -> tuple[str, ...]:
@@ -56,6 +58,7 @@ def encode(letter: DeadLetter) -> EncodedRecord:
         last_attempt_ms=letter.last_attempt_ms,
         metadata_partition=None if position is None else position.partition,
         metadata_offset=None if position is None else position.offset,
+        metadata_topic_id=letter.metadata_topic_id,
     )
     key = segment_subject(letter.metadata.segment_id)
     return EncodedRecord(key=key, value=message.SerializeToString())
@@ -81,4 +84,5 @@ def decode(value: bytes) -> DeadLetter:
         )
         if known
         else None,
+        metadata_topic_id=message.metadata_topic_id,
     )

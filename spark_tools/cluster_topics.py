@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition, id_from_text
@@ -38,3 +39,23 @@ def find_partitions(
             for number in sorted(each.id for each in description.partitions)
         )
     return found
+
+
+def ensure_topic(
+    client: Mapping[str, str], topic: str, *, partition_count: int, timeout_ms: int
+) -> None:
+    """Create a topic that keeps its records for ever, with the cluster's replication factor.
+
+    Nothing happens if it is there. InvalidConfigError if it can't be created.
+    """
+    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    config = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
+    wanted = NewTopic(topic, partition_count, config=config)
+    try:
+        admin.create_topics([wanted], request_timeout=timeout_ms / 1000)[topic].result()
+    except KafkaException as exception:
+        error: KafkaError = exception.args[0]
+        if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise InvalidConfigError(
+                "a topic can't be created", topic=topic, reason=error.str()
+            ) from exception

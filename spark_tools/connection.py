@@ -59,11 +59,15 @@ class StoreConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The cluster, its metadata topic, and the store. `client` is librdkafka's configuration."""
+    """The cluster, its metadata topic, and the store.
+
+    `client` is librdkafka's configuration, `values` are all keys that were given.
+    """
 
     client: Mapping[str, str] = field(repr=False)
     metadata_topic: str
     store: StoreConnection
+    values: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Connection:
@@ -83,6 +87,7 @@ class Connection:
             store=StoreConnection(
                 settings=store_settings(values), key_prefix=values.get(_KEY_PREFIX, "")
             ),
+            values=values,
         )
 
 

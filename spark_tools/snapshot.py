@@ -1,12 +1,12 @@
 """What the metadata says of some topics, all of it as of one position of the metadata topic.
 
-Read to the topic's end into memory; nothing is followed afterwards. Read leases are taken before
+Read to the topic's end into memory, and on as long as it is open. Read leases are taken before
 segments are listed: what is listed then stays in the store until the leases expire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID, uuid4, uuid5
@@ -15,11 +15,13 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.positions import TopicIdentity
+from rlmm.spi import NewerRecord
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.connection import Connection
@@ -48,12 +50,32 @@ class LeaseTerms:
 class MetadataSnapshot:
     """An open metadata topic, read up to where it ended. One thread's."""
 
-    def __init__(self, manager: TopicBasedRemoteLogMetadataManager) -> None:
+    def __init__(
+        self, manager: TopicBasedRemoteLogMetadataManager, identity: TopicIdentity
+    ) -> None:
         self._manager = manager
+        self.identity = identity
 
     def positions(self) -> Mapping[int, int]:
         """The next offset of each metadata partition: what the answers are consistent with."""
         return self._manager.metrics().positions
+
+    def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:
+        """Read on to the end of now of what concerns these. RetriableError if not in time."""
+        reached = self._manager.those_caught_up(partitions)
+        if missing := set(partitions) - reached:
+            raise RetriableError(
+                "the metadata topic can't be read to its end", missing=min(missing)
+            )
+
+    def segment_state(self, segment_id: RemoteLogSegmentId) -> SegmentState | None:
+        """The state of one segment, None if nothing is known of it."""
+        record = self._manager.segment(segment_id)
+        return None if record is None else record.metadata.state
+
+    def newer_record(self, partition: TopicIdPartition) -> NewerRecord | None:
+        """What only newer rules can fold of a partition: then nothing may be deleted."""
+        return self._manager.newer_record(partition)
 
     def take_lease(
         self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
@@ -100,8 +122,15 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
 
     InvalidConfigError if there is no such topic or the cluster can't be reached in time.
     """
-    manager = _opened(connection, timeout_ms)
+    topic = _found_topic(connection, timeout_ms)
+    manager = TopicBasedRemoteLogMetadataManager(
+        topic,
+        MetadataCache(MemoryStore()),
+        SystemClock(),
+        ManagerSettings(consume_wait_ms=timeout_ms),
+    )
     try:
+        identity = topic.ensure(create=False)
         manager.start()
         readiness = manager.wait_ready(timeout_ms)
         if not readiness.ready:
@@ -111,12 +140,12 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
                 timeout_ms=timeout_ms,
                 reason=readiness.reason,
             )
-        yield MetadataSnapshot(manager)
+        yield MetadataSnapshot(manager, identity)
     finally:
         manager.close()
 
 
-def _opened(connection: Connection, timeout_ms: int) -> TopicBasedRemoteLogMetadataManager:
+def _found_topic(connection: Connection, timeout_ms: int) -> KafkaTopic:
     """The topic in the shape it has: whether that is right is for those who write it to check."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
@@ -132,9 +161,4 @@ def _opened(connection: Connection, timeout_ms: int) -> TopicBasedRemoteLogMetad
     finally:
         reader.close()
     settings = TopicSettings(name=name, partition_count=partition_count, replication_factor=1)
-    return TopicBasedRemoteLogMetadataManager(
-        KafkaTopic(connection.client, settings),
-        MetadataCache(MemoryStore()),
-        SystemClock(),
-        ManagerSettings(consume_wait_ms=timeout_ms),
-    )
+    return KafkaTopic(connection.client, settings)

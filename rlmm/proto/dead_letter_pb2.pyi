@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DeadLetter(_message.Message):
-    __slots__ = ("min_fold_version", "metadata", "object_keys", "reason", "attempts", "first_attempt_ms", "last_attempt_ms", "metadata_partition", "metadata_offset")
+    __slots__ = ("min_fold_version", "metadata", "object_keys", "reason", "attempts", "first_attempt_ms", "last_attempt_ms", "metadata_partition", "metadata_offset", "metadata_topic_id")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     OBJECT_KEYS_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,7 @@ class DeadLetter(_message.Message):
     LAST_ATTEMPT_MS_FIELD_NUMBER: _ClassVar[int]
     METADATA_PARTITION_FIELD_NUMBER: _ClassVar[int]
     METADATA_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    METADATA_TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     metadata: _segment_pb2.RemoteLogSegmentMetadata
     object_keys: _containers.RepeatedScalarFieldContainer[str]
@@ -27,4 +28,5 @@ class DeadLetter(_message.Message):
     last_attempt_ms: int
     metadata_partition: int
     metadata_offset: int
-    def __init__(self, min_fold_version: _Optional[int] = ..., metadata: _Optional[_Union[_segment_pb2.RemoteLogSegmentMetadata, _Mapping]] = ..., object_keys: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., first_attempt_ms: _Optional[int] = ..., last_attempt_ms: _Optional[int] = ..., metadata_partition: _Optional[int] = ..., metadata_offset: _Optional[int] = ...) -> None: ...
+    metadata_topic_id: str
+    def __init__(self, min_fold_version: _Optional[int] = ..., metadata: _Optional[_Union[_segment_pb2.RemoteLogSegmentMetadata, _Mapping]] = ..., object_keys: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., first_attempt_ms: _Optional[int] = ..., last_attempt_ms: _Optional[int] = ..., metadata_partition: _Optional[int] = ..., metadata_offset: _Optional[int] = ..., metadata_topic_id: _Optional[str] = ...) -> None: ...

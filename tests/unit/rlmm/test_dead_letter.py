@@ -22,6 +22,7 @@ LETTERS = st.builds(
     last_attempt_ms=TIMES,
     delete_started=st.none()
     | st.builds(MetadataPosition, partition=st.integers(0, 49), offset=TIMES),
+    metadata_topic_id=st.sampled_from(["", "a-topic-id"]),
 )
 
 

@@ -1,0 +1,74 @@
+"""What the jobs' command lines share: where cluster and store are, and how a job ends.
+
+exit code 0  done
+          1  failed
+          2  the command line, the configuration or what it names is wrong
+          3  nothing was decided, because a source did not answer whole (audit)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from pyspark.errors import PySparkException
+
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from spark_tools.connection import CONFIG
+
+_DEFAULT_TIMEOUT_S = 60
+
+
+def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
+    """A parser with the arguments of all jobs."""
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--config", metavar="FILE", help="the file that `rlm run` takes")
+    parser.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a key of that file, which wins over it; may be repeated",
+    )
+    parser.add_argument("--jars", metavar="DIR", help="a directory of jars for Spark to load")
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=int,
+        default=_DEFAULT_TIMEOUT_S,
+        help="how long the cluster may take to answer (default %(default)s)",
+    )
+    return parser
+
+
+def given_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """The keys that were given. InvalidConfigError for one without a value."""
+    values: dict[str, str] = {}
+    for text in arguments.option:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidConfigError("an option without a value", found=text, expected="KEY=VALUE")
+        values[key.strip()] = value.strip()
+    if arguments.config is not None:
+        values[CONFIG] = arguments.config
+    return values
+
+
+def run_job(name: str, job: Callable[[], int]) -> None:
+    """Run it and exit; an error of ours, or one that Spark hands on, is one line."""
+    try:
+        sys.exit(job())
+    except TieredStorageError as error:
+        sys.stderr.write(f"{name}: {' '.join(str(error).split())}\n")
+        sys.exit(2 if isinstance(error, InvalidConfigError) else 1)
+    except PySparkException as error:
+        sys.stderr.write(f"{name}: {_cause(str(error))}\n")
+        sys.exit(1)
+
+
+def _cause(text: str) -> str:
+    """The line of Spark's report that names an error of ours, or the first one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("rsm.segment.errors.")]
+    return ours[-1].partition(": ")[2] if ours else lines[0]

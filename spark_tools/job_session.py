@@ -1,0 +1,64 @@
+"""The Spark session of a job, and what is checked of it before any work.
+
+The master is the user's matter: `spark-submit --master`, or Spark's own default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from rsm.segment.errors import InvalidConfigError
+from rsm.storage.bindings import FilesystemSettings, StoreSettings
+
+
+@contextmanager
+def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
+    """A session of the job's own, or the one that there is; then it is not stopped.
+
+    `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
+    """
+    running = SparkSession.getActiveSession()
+    builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
+    if jars is not None:
+        found = sorted(str(path) for path in Path(jars).glob("*.jar"))
+        if not found:
+            raise InvalidConfigError("no jars in that directory", option="--jars", found=jars)
+        builder = builder.config("spark.jars", ",".join(found))
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        if running is None:
+            spark.stop()
+
+
+def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
+    """InvalidConfigError for a directory store where executors are other processes' matter.
+
+    Each executor would see a directory of its own host.
+    """
+    master = spark.conf.get("spark.master", "") or ""
+    if isinstance(store, FilesystemSettings) and not master.startswith("local"):
+        raise InvalidConfigError(
+            "executors can't reach a directory of this host", root=store.root, master=master
+        )
+
+
+def require_connector(spark: SparkSession) -> None:
+    """InvalidConfigError if Spark's Kafka connector is missing, with the way to get it."""
+    try:
+        spark.read.format("kafka").option("kafka.bootstrap.servers", "none:1").option(
+            "subscribe", "none"
+        ).load()
+    except PySparkException as error:
+        raise InvalidConfigError(
+            "Spark's Kafka connector is not there, or not of this Spark's version",
+            spark=spark.version,
+            expected="its jars in the directory that --jars names; docs/spark.md says which",
+            reason=str(error).splitlines()[0],
+        ) from error

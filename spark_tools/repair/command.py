@@ -1,0 +1,91 @@
+"""`rlm-repair`: finish the deletions that went to the dead-letter topic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rsm.segment.errors import InvalidConfigError
+from spark_tools.cluster_topics import ensure_topic, find_partitions
+from spark_tools.command_line import given_options, run_job, shared_arguments
+from spark_tools.connection import Connection
+from spark_tools.job_session import job_session, require_connector, require_reachable
+from spark_tools.kafka_connector import PREFIX, connector_options
+from spark_tools.repair.checkpoint import require_checkpoint_of
+from spark_tools.repair.job import RepairJob, RepairSettings
+from spark_tools.snapshot import open_snapshot
+
+_NAME = "rlm-repair"
+_LETTER_TOPIC = "remote.delete.dead.letter.topic"
+_DEFAULT_LETTER_TOPIC = "__remote_segments_to_be_deleted"
+
+
+def main() -> None:
+    """The console script."""
+    run_job(_NAME, lambda: repair(command_parser().parse_args()))
+
+
+def repair(arguments: argparse.Namespace) -> int:
+    """Run the job as the command line says, print what became of the letters; the exit code."""
+    options = given_options(arguments)
+    connection = Connection.of(options)
+    if not arguments.dry_run and arguments.checkpoint is None:
+        raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
+    timeout_ms = arguments.timeout * 1000
+    letter_topic = connection.values.get(_LETTER_TOPIC, _DEFAULT_LETTER_TOPIC)
+    found = find_partitions(connection.client, [letter_topic], timeout_ms=timeout_ms)
+    settings = RepairSettings(
+        letter_topic=letter_topic,
+        parking_topic=arguments.parking_topic or f"{letter_topic}.parked",
+        checkpoint=arguments.checkpoint or "",
+        interval_s=arguments.interval,
+        batch_letters_count=arguments.batch,
+        max_attempts=arguments.max_attempts,
+        report=arguments.report,
+    )
+    passed = {key: v for key, v in connection.values.items() if key.startswith(PREFIX)}
+    kafka = connector_options(connection.client, passed)
+    with (
+        job_session(_NAME, jars=arguments.jars) as spark,
+        open_snapshot(connection, timeout_ms=timeout_ms) as metadata,
+    ):
+        require_reachable(spark, connection.store.settings)
+        require_connector(spark)
+        job = RepairJob(spark, connection, settings, kafka, metadata)
+        if arguments.dry_run:
+            job.rehearse()
+        else:
+            require_checkpoint_of(spark, settings.checkpoint, letter_topic)
+            ensure_topic(
+                connection.client,
+                settings.parking_topic,
+                partition_count=len(found[letter_topic]),
+                timeout_ms=timeout_ms,
+            )
+            job.run()
+    for outcome, count in sorted(job.outcomes.items()):
+        sys.stdout.write(f"{outcome} {count}\n")
+    return 0
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = shared_arguments(_NAME, "Finish deletions of segments that failed.")
+    parser.add_argument("--checkpoint", metavar="DIR", help="where the job notes how far it is")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what would be done with all letters, change nothing",
+    )
+    parser.add_argument(
+        "--interval", metavar="SECONDS", type=int, help="go on for ever, looking so often"
+    )
+    parser.add_argument("--parking-topic", metavar="TOPIC", help="for letters that people must see")
+    parser.add_argument("--report", metavar="DIR", help="add what became of each letter as Parquet")
+    parser.add_argument(
+        "--batch", metavar="COUNT", type=int, default=10_000, help="letters at once"
+    )
+    parser.add_argument(
+        "--max-attempts", metavar="COUNT", type=int, default=10, help="then a letter is parked"
+    )
+    return parser

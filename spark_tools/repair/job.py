@@ -1,0 +1,143 @@
+"""The repair job: letters by Spark's Kafka connector, a micro-batch at a time.
+
+The order of effects of one batch, here and nowhere else:
+
+    metadata read to its end -> letters judged -> objects deleted -> outcomes written -> checkpoint
+
+Killed anywhere, the batch is done again: what was deleted counts as deleted, an end of a deletion
+that is published twice is refused the second time, and of letters that went back twice one counts.
+Memory of the driver: the metadata, and the letters of one batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rlmm.dead_letter import DeadLetter
+from rlmm.dead_letter import decode as decode_letter
+from spark_tools.connection import Connection
+from spark_tools.repair.judging import judge_letters
+from spark_tools.repair.letter_rows import (
+    HEADS_DDL,
+    OUTCOMES_DDL,
+    LetterPlace,
+    RepairTerms,
+    carry_out,
+    letter_heads,
+)
+from spark_tools.snapshot import MetadataSnapshot
+from spark_tools.system_clock import SystemClock
+
+_LETTER_COLUMNS = ("partition", "offset", "key", "value")
+_RECORD_COLUMNS = ("topic", "partition", "key", "value", "headers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairSettings:
+    """What the job was told. `interval_s` None: all letters that there are now, then the end."""
+
+    letter_topic: str
+    parking_topic: str
+    checkpoint: str
+    interval_s: int | None
+    batch_letters_count: int
+    max_attempts: int
+    report: str | None
+
+
+class RepairJob:
+    """Works through the dead letters. `kafka` are the connector's options."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        connection: Connection,
+        settings: RepairSettings,
+        kafka: Mapping[str, str],
+        metadata: MetadataSnapshot,
+    ) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._kafka = kafka
+        self._metadata = metadata
+        self._terms = RepairTerms(
+            store=connection.store,
+            metadata_topic=connection.metadata_topic,
+            metadata_partition_count=metadata.identity.partition_count,
+            letter_topic=settings.letter_topic,
+            parking_topic=settings.parking_topic,
+            max_attempts=settings.max_attempts,
+        )
+        self.outcomes: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Returns when all letters that there were are done; never, with an interval."""
+        settings = self._settings
+        letters = (
+            self._spark.readStream.format("kafka")
+            .options(**self._kafka)
+            .option("subscribe", settings.letter_topic)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", settings.batch_letters_count)
+            .load()
+        )
+        writer = letters.writeStream.option("checkpointLocation", settings.checkpoint)
+        writer = writer.foreachBatch(self._repair_batch)
+        if settings.interval_s is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{settings.interval_s} seconds")
+        writer.start().awaitTermination()
+
+    def rehearse(self) -> None:
+        """Count what would be done with each letter of the topic; nothing is changed."""
+        letters = (
+            self._spark.read.format("kafka")
+            .options(**self._kafka)
+            .option("subscribe", self._settings.letter_topic)
+            .load()
+        )
+        readable, unreadable_count = self._received(letters.select(*_LETTER_COLUMNS))
+        judgements = judge_letters(readable, self._metadata)
+        self.outcomes.update(each.verdict.value for each in judgements.values())
+        if unreadable_count:
+            self.outcomes["unreadable"] += unreadable_count
+
+    def _repair_batch(self, batch: DataFrame, _number: int) -> None:
+        letters = batch.select(*_LETTER_COLUMNS)
+        readable, unreadable_count = self._received(letters)
+        if not readable and not unreadable_count:
+            return
+        judgements = judge_letters(readable, self._metadata)
+        act = partial(carry_out, terms=self._terms, judgements=judgements, clock=SystemClock())
+        # Kept, so that what is counted, reported and written is one and the same carrying out.
+        outcomes = letters.mapInArrow(act, OUTCOMES_DDL).persist()
+        try:
+            for row in outcomes.groupBy("outcome").count().collect():
+                self.outcomes[row["outcome"]] += row["count"]
+            records = outcomes.where("topic is not null").select(*_RECORD_COLUMNS)
+            records.write.format("kafka").options(**self._kafka).option(
+                "includeHeaders", "true"
+            ).save()
+            if self._settings.report is not None:
+                report = outcomes.select("segment", "outcome", "reason")
+                report.write.mode("append").parquet(self._settings.report)
+        finally:
+            outcomes.unpersist()
+
+    def _received(self, letters: DataFrame) -> tuple[dict[LetterPlace, DeadLetter], int]:
+        """The letters that can be read, by their places, and how many can't be."""
+        readable: dict[LetterPlace, DeadLetter] = {}
+        unreadable_count = 0
+        heads = letters.mapInArrow(letter_heads, HEADS_DDL).select("partition", "offset", "letter")
+        for row in heads.toLocalIterator():
+            if row["letter"] is None:
+                unreadable_count += 1
+            else:
+                readable[row["partition"], row["offset"]] = decode_letter(bytes(row["letter"]))
+        return readable, unreadable_count

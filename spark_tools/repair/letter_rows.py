@@ -1,0 +1,201 @@
+"""Letters as Arrow rows: read, carried out, and what comes of each as records for Kafka.
+
+Runs on executors, a batch of rows at a time. Must not know Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+import pyarrow as pa
+
+from rlmm.codec import encode as encode_event
+from rlmm.dead_letter import DeadLetter
+from rlmm.dead_letter import decode as decode_letter
+from rlmm.dead_letter import encode as encode_letter
+from rlmm.events import SegmentEvent
+from rlmm.partitioner import event_partition
+from rsm.segment.clock import Clock
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.metadata import SegmentState
+from spark_tools.connection import StoreConnection
+from spark_tools.repair.deletion import delete_segments
+from spark_tools.repair.proof import Judgement, Verdict
+
+HEADS = pa.schema(
+    [
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("key", pa.binary()),
+        pa.field("letter", pa.binary()),
+        pa.field("problem", pa.string()),
+    ]
+)
+HEADS_DDL = "partition int, offset bigint, key binary, letter binary, problem string"
+"""`letter` is the letter's own bytes, null where `problem` says that it can't be read."""
+
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+OUTCOMES = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.field("element", _HEADER))),
+        pa.field("outcome", pa.string()),
+        pa.field("segment", pa.string()),
+        pa.field("reason", pa.string()),
+    ]
+)
+OUTCOMES_DDL = (
+    "topic string, partition int, key binary, value binary, "
+    "headers array<struct<key:string,value:binary>>, outcome string, segment string, reason string"
+)
+"""The first five are a record for Kafka, unless `topic` is null."""
+
+LetterPlace = tuple[int, int]
+"""Partition and offset of a letter in its topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairTerms:
+    """What executors are told: where objects are, where outcomes go, when to give up."""
+
+    store: StoreConnection
+    metadata_topic: str
+    metadata_partition_count: int
+    letter_topic: str
+    parking_topic: str
+    max_attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Received:
+    place: LetterPlace
+    key: bytes | None
+    value: bytes
+    letter: DeadLetter | None
+    problem: str
+
+
+def letter_heads(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """From the columns partition, offset, key, value to HEADS; records without a value are none."""
+    for batch in batches:
+        rows = [
+            {
+                "partition": each.place[0],
+                "offset": each.place[1],
+                "key": each.key,
+                "letter": each.value if each.letter else None,
+                "problem": each.problem or None,
+            }
+            for each in _received(batch)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=HEADS)
+
+
+def carry_out(
+    batches: Iterable[pa.RecordBatch],
+    terms: RepairTerms,
+    judgements: Mapping[LetterPlace, Judgement],
+    clock: Clock,
+) -> Iterator[pa.RecordBatch]:
+    """From the same columns to OUTCOMES: delete what may be, and say what became of each letter."""
+    storage = terms.store.open_chunks()
+    try:
+        for batch in batches:
+            received = list(_received(batch))
+            doomed = [each for each in received if _may_delete(judgements.get(each.place))]
+            letters = [each.letter for each in doomed if each.letter is not None]
+            results = delete_segments(storage, [letter.metadata for letter in letters])
+            failures = dict(zip((each.place for each in doomed), results, strict=True))
+            rows = [
+                _outcome(each, judgements.get(each.place), failures, terms, clock.wall_ms())
+                for each in received
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=OUTCOMES)
+    finally:
+        storage.close()
+
+
+def _received(batch: pa.RecordBatch) -> Iterator[_Received]:
+    for row in batch.to_pylist():
+        value = row["value"]
+        if value is None:
+            continue
+        letter, problem = None, ""
+        try:
+            letter = decode_letter(value)
+        except (CorruptError, UnsupportedError, ValueError) as error:
+            problem = f"can't be read: {error}"
+        place = (row["partition"], row["offset"])
+        yield _Received(place=place, key=row["key"], value=value, letter=letter, problem=problem)
+
+
+def _may_delete(judgement: Judgement | None) -> bool:
+    return judgement is not None and judgement.verdict in (Verdict.DELETE, Verdict.SWEEP)
+
+
+def _outcome(
+    received: _Received,
+    judgement: Judgement | None,
+    failures: Mapping[LetterPlace, str],
+    terms: RepairTerms,
+    now_ms: int,
+) -> dict[str, object]:
+    letter = received.letter
+    if letter is None:
+        return _parked(received, "unreadable", received.problem, terms)
+    if judgement is None or judgement.verdict is Verdict.REFUSE:
+        return _parked(received, "refused", judgement.reason if judgement else "not judged", terms)
+    if judgement.verdict is Verdict.SUPERSEDED:
+        return _row(letter, "superseded")
+    failure = failures[received.place]
+    if failure:
+        return _failed(received, letter, failure, terms, now_ms)
+    row = _row(letter, "repaired")
+    if judgement.verdict is Verdict.DELETE:
+        state = SegmentState.DELETE_SEGMENT_FINISHED
+        event = SegmentEvent(
+            event_id=uuid4(), metadata=letter.metadata.in_state(state, event_timestamp_ms=now_ms)
+        )
+        record = encode_event(event)
+        partition = event_partition(event, terms.metadata_partition_count)
+        row |= {"topic": terms.metadata_topic, "partition": partition}
+        row |= {"key": record.key, "value": record.value}
+    return row
+
+
+def _failed(
+    received: _Received, letter: DeadLetter, failure: str, terms: RepairTerms, now_ms: int
+) -> dict[str, object]:
+    """Back to the letters with one attempt more, or parked after too many."""
+    again = replace(letter, attempts=letter.attempts + 1, reason=failure, last_attempt_ms=now_ms)
+    if again.attempts >= terms.max_attempts:
+        reason = f"failed {again.attempts} times: {failure}"
+        return _parked(received, "given_up", reason, terms)
+    record = encode_letter(again)
+    row = {"topic": terms.letter_topic, "key": record.key, "value": record.value}
+    return {**_row(letter, "failed", failure), **row}
+
+
+def _parked(
+    received: _Received, outcome: str, reason: str, terms: RepairTerms
+) -> dict[str, object]:
+    """The record as it was, with the reason and the place it comes from."""
+    partition, offset = received.place
+    headers = {"reason": reason, "from": f"{terms.letter_topic}-{partition}@{offset}"}
+    return {
+        **_row(received.letter, outcome, reason),
+        "topic": terms.parking_topic,
+        "key": received.key,
+        "value": received.value,
+        "headers": [{"key": name, "value": text.encode()} for name, text in headers.items()],
+    }
+
+
+def _row(letter: DeadLetter | None, outcome: str, reason: str = "") -> dict[str, object]:
+    segment = None if letter is None else str(letter.metadata.segment_id)
+    return {"outcome": outcome, "segment": segment, "reason": reason or None}

@@ -1,0 +1,84 @@
+"""Whether what a dead letter names may be deleted: by the metadata, never by the letter. Pure.
+
+A letter may be old, replayed or forged. Its objects go only if the metadata itself says that the
+segment is being deleted or was; or if the metadata does not know the segment any more, and that is
+proof: read whole, from the topic that the letter speaks of, to behind its DELETE_SEGMENT_STARTED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from rlmm.spi import MetadataPosition
+from rsm.segment.metadata import SegmentState
+
+
+class Verdict(Enum):
+    """What is to be done with a letter; the value is its name in reports."""
+
+    DELETE = "delete"
+    """The objects go, and the end of the deletion is published."""
+    SWEEP = "sweep"
+    """The objects go; the metadata needs no word of it."""
+    REFUSE = "refuse"
+    """Nothing is deleted; the letter is parked."""
+    SUPERSEDED = "superseded"
+    """A later letter of the same segment is at hand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict and why."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataSource:
+    """What was read of the metadata: which topic, and the next offset of each of its partitions."""
+
+    topic_id: str
+    positions: Mapping[int, int]
+
+    def holds(self, position: MetadataPosition) -> bool:
+        """Whether the record at a position has been applied."""
+        return self.positions.get(position.partition, 0) > position.offset
+
+
+def judge(
+    state: SegmentState | None,
+    *,
+    delete_started: MetadataPosition | None,
+    metadata_topic_id: str,
+    source: MetadataSource,
+) -> Judgement:
+    """By the state that the metadata has the segment in, None if it knows none.
+
+    `delete_started` and `metadata_topic_id` are the letter's: where its deletion's start stands.
+    """
+    match state:
+        case SegmentState.DELETE_SEGMENT_STARTED:
+            return Judgement(verdict=Verdict.DELETE)
+        case SegmentState.DELETE_SEGMENT_FINISHED:
+            return Judgement(verdict=Verdict.SWEEP)
+        case None:
+            return _judge_unknown(delete_started, metadata_topic_id, source)
+        case _:
+            return Judgement(verdict=Verdict.REFUSE, reason=f"the segment is in {state.name}")
+
+
+def _judge_unknown(
+    delete_started: MetadataPosition | None, metadata_topic_id: str, source: MetadataSource
+) -> Judgement:
+    if delete_started is None or not metadata_topic_id:
+        reason = "the segment is unknown, and the letter does not say where its deletion stands"
+    elif metadata_topic_id != source.topic_id:
+        reason = "the segment is unknown, and the metadata topic is another than the letter's"
+    elif not source.holds(delete_started):
+        reason = "the segment is unknown, and the metadata ends before its deletion"
+    else:
+        return Judgement(verdict=Verdict.SWEEP)
+    return Judgement(verdict=Verdict.REFUSE, reason=reason)

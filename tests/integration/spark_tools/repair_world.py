@@ -1,0 +1,109 @@
+"""Segments whose deletion failed: in a bucket, in the metadata topic, and as dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+from uuid import uuid4
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from rlmm.dead_letter import DeadLetter, encode
+from rlmm.events import LeadershipClaimed
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.segment_layout import BytesSource
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
+from rsm.storage.bindings import open_storage
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.s3.settings import S3Settings
+from tests.metadata_builder import DELETE_STARTED, FINISHED, OWNER, STARTED, segment_metadata, step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairWorld:
+    """`options` are those of the job."""
+
+    options: Mapping[str, str]
+    settings: S3Settings
+    servers: str
+    letters: str
+    partition: TopicIdPartition
+
+    @property
+    def parked(self) -> str:
+        return f"{self.letters}.parked"
+
+    def storage(self) -> ChunkStorage:
+        return open_storage(self.settings)
+
+    def store(self, metadata: RemoteLogMetadataManager, state: SegmentState) -> DeadLetter:
+        """A segment in that state, with its objects, and a letter about it."""
+        number = uuid4()
+        objects = tuple(
+            StoredObject(key=f"{self.partition.topic}/{number}.{suffix}")
+            for suffix in ("log", "meta")
+        )
+        segment = replace(
+            segment_metadata(partition=self.partition, state=STARTED),
+            segment_id=RemoteLogSegmentId(topic_id_partition=self.partition, id=number),
+            objects=objects,
+        )
+        storage = self.storage()
+        for each in objects:
+            storage.create_with_content(each.key, BytesSource(content=b"stored"))
+        storage.close()
+        assert metadata.publish(step(segment, STARTED)).accepted
+        assert metadata.publish(step(segment, FINISHED)).accepted
+        if state is DELETE_STARTED:
+            event = step(segment, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
+            assert metadata.publish(event).accepted
+        return self.letter(segment.in_state(DELETE_STARTED, event_timestamp_ms=1))
+
+    def claim(self, metadata: RemoteLogMetadataManager) -> None:
+        event = LeadershipClaimed(
+            event_id=uuid4(),
+            topic_id_partition=self.partition,
+            writer=OWNER,
+            lineage=Lineage.of((0, 0)),
+        )
+        assert metadata.publish(event).accepted
+
+    def letter(self, segment: RemoteLogSegmentMetadata, attempts: int = 5) -> DeadLetter:
+        return DeadLetter(
+            metadata=segment,
+            reason="the store refused",
+            attempts=attempts,
+            first_attempt_ms=1,
+            last_attempt_ms=2,
+        )
+
+    def send(self, *letters: DeadLetter | bytes) -> None:
+        producer = Producer({"bootstrap.servers": self.servers})
+        for each in letters:
+            if isinstance(each, bytes):
+                producer.produce(self.letters, value=each)
+            else:
+                record = encode(each)
+                producer.produce(self.letters, key=record.key, value=record.value)
+        assert producer.flush(30.0) == 0
+
+    def received(self, topic: str) -> list[tuple[bytes, dict[str, bytes]]]:
+        """Values and headers of all records of a topic of one partition."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "any",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[tuple[bytes, dict[str, bytes]]] = []
+        while (message := consumer.poll(30.0)) is not None and message.error() is None:
+            headers = cast("list[tuple[str, bytes]]", message.headers() or [])
+            found.append((message.value() or b"", dict(headers)))
+        consumer.close()
+        return found

@@ -1,0 +1,158 @@
+"""`rlm-repair` over a real broker, a real S3 server and Spark's own Kafka connector."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from rlmm.dead_letter import decode
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.storage.s3.settings import S3Settings
+from spark_tools.repair.command import command_parser, repair
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.spark_tools.repair_world import RepairWorld
+from tests.metadata_builder import DELETE_STARTED, FINISHED, segment_metadata
+from tests.services.kafka import KafkaCluster
+from tests.services.s3 import S3Server
+
+# The first of them starts Spark and a broker, which takes its time on a loaded machine.
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
+
+BUCKET = "segments"
+
+
+@pytest.fixture(scope="module")
+def bucket(s3_server: S3Server) -> S3Settings:
+    s3_server.create_bucket(BUCKET)
+    return S3Settings(
+        bucket=BUCKET, endpoint_url=s3_server.url, region="us-east-1", path_style=True
+    )
+
+
+@pytest.fixture
+def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
+    return BrokerHost(tmp_path / "host", kafka, metadata_topic=f"{topic_name}-md")
+
+
+@pytest.fixture
+def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> RepairWorld:
+    letters = f"{topic_name}-letters"
+    host.cluster.create_topic(letters)
+    options = {
+        "bootstrap.servers": host.cluster.bootstrap_servers,
+        "remote.delete.dead.letter.topic": letters,
+        "rlmm.config.remote.log.metadata.topic.name": f"{topic_name}-md",
+        "rsm.config.storage.backend": "s3",
+        "rsm.config.storage.s3.bucket.name": bucket.bucket,
+        "rsm.config.storage.s3.endpoint.url": bucket.endpoint_url or "",
+        "rsm.config.storage.s3.path.style.access.enabled": "true",
+        "rsm.config.storage.s3.region": "us-east-1",
+    }
+    return RepairWorld(
+        options=options,
+        settings=bucket,
+        servers=host.cluster.bootstrap_servers,
+        letters=letters,
+        partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
+    )
+
+
+def arguments(world: RepairWorld, *more: str) -> argparse.Namespace:
+    given = [word for item in world.options.items() for word in ("--option", "=".join(item))]
+    return command_parser().parse_args([*given, *more])
+
+
+def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_deleted(
+    host: BrokerHost,
+    world: RepairWorld,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scenarios 74 and 79, R22. Run again from nothing it does no harm."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        deleted = [world.store(metadata, DELETE_STARTED) for _ in range(5)]
+        alive = world.store(metadata, FINISHED)
+        world.send(*deleted, deleted[0], alive, b"no letter")
+        unknown = world.letter(segment_metadata(77, partition=world.partition))
+        world.send(unknown)
+        kept = {stored.key for stored in alive.metadata.objects}
+
+        repair(arguments(world, "--dry-run"))
+
+        rehearsed = capsys.readouterr().out
+        assert rehearsed == "delete 5\nrefuse 2\nsuperseded 1\nunreadable 1\n"
+        assert len(names(world)) == 12
+
+        repair(arguments(world, "--checkpoint", str(tmp_path / "first")))
+
+        assert "repaired 5\n" in capsys.readouterr().out
+        assert names(world) == kept
+        metadata.caught_up(world.partition)
+        for each in deleted:
+            record = metadata.segment(each.metadata.segment_id)
+            assert record is not None
+            assert record.metadata.state is SegmentState.DELETE_SEGMENT_FINISHED
+        still = metadata.segment(alive.metadata.segment_id)
+        assert still is not None
+        assert still.metadata.state is FINISHED
+        reasons = sorted(headers["reason"] for _, headers in world.received(world.parked))
+        assert [reason.split(b":")[0].split(b",")[0] for reason in reasons] == [
+            b"can't be read",
+            b"the segment is in COPY_SEGMENT_FINISHED",
+            b"the segment is unknown",
+        ]
+
+        repair(arguments(world, "--checkpoint", str(tmp_path / "replay")))
+
+        assert "repaired 5\n" in capsys.readouterr().out
+        assert names(world) == kept
+
+
+def names(world: RepairWorld) -> set[str]:
+    storage = world.storage()
+    found = {chunk.name for chunk in storage.list(f"{world.partition.topic}/")}
+    storage.close()
+    return found
+
+
+def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
+    host: BrokerHost, world: RepairWorld, s3_server: S3Server, tmp_path: Path
+) -> None:
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        letter = world.store(metadata, DELETE_STARTED)
+    world.send(letter)
+    settings = ("--checkpoint", str(tmp_path / "checkpoint"))
+    s3_server.stop()
+
+    repair(arguments(world, *settings, "--option", "rsm.config.storage.s3.max.attempts=1"))
+    s3_server.start()
+
+    values = [decode(value) for value, _ in world.received(world.letters)]
+    assert [each.attempts for each in values] == [5, 6]
+    repair(arguments(world, *settings))
+    assert names(world) == set()
+
+
+def test_repair_when_the_user_is_wrong_then_told_before_any_work(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path
+) -> None:
+    with host.metadata():
+        pass
+    checkpoint = tmp_path / "checkpoint" / "offsets"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "0").write_text('v1\n{"batchWatermarkMs":0}\n{"elsewhere":{"0":3}}\n')
+
+    with pytest.raises(InvalidConfigError, match="the checkpoint is that of another topic"):
+        repair(arguments(world, "--checkpoint", str(checkpoint.parent)))
+    with pytest.raises(InvalidConfigError, match="a checkpoint is needed"):
+        repair(arguments(world))
+    missing = "remote.delete.dead.letter.topic=missing"
+    with pytest.raises(InvalidConfigError, match="the topic can't be found"):
+        repair(arguments(world, "--dry-run", "--option", missing))

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from rlmm.spi import MetadataPosition
+from rsm.segment.metadata import SegmentState
+from spark_tools.repair.proof import MetadataSource, Verdict, judge
+
+AT_17 = MetadataPosition(partition=3, offset=17)
+
+
+def judged(
+    state: SegmentState | None,
+    *,
+    delete_started: MetadataPosition | None = AT_17,
+    letter_of: str = "topic-a",
+    position: int = 18,
+) -> Verdict:
+    source = MetadataSource(topic_id="topic-a", positions={3: position})
+    return judge(
+        state, delete_started=delete_started, metadata_topic_id=letter_of, source=source
+    ).verdict
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"),
+    [
+        (SegmentState.COPY_SEGMENT_STARTED, Verdict.REFUSE),
+        (SegmentState.COPY_SEGMENT_FINISHED, Verdict.REFUSE),
+        (SegmentState.DELETE_SEGMENT_STARTED, Verdict.DELETE),
+        (SegmentState.DELETE_SEGMENT_FINISHED, Verdict.SWEEP),
+    ],
+)
+def test_judge_when_the_metadata_knows_the_segment_then_its_state_decides(
+    state: SegmentState, verdict: Verdict
+) -> None:
+    """R22."""
+    assert judged(state, delete_started=None, letter_of="", position=0) is verdict
+
+
+def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion() -> None:
+    """R22: complete, of the same topic, and read to behind the letter's own deletion."""
+    assert judged(None) is Verdict.SWEEP
+    assert judged(None, position=17) is Verdict.REFUSE
+    assert judged(None, letter_of="topic-b") is Verdict.REFUSE
+    assert judged(None, letter_of="") is Verdict.REFUSE
+    assert judged(None, delete_started=None) is Verdict.REFUSE
+    elsewhere = MetadataPosition(partition=4, offset=0)
+    assert judged(None, delete_started=elsewhere) is Verdict.REFUSE

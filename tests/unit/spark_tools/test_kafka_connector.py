@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from rsm.segment.errors import InvalidConfigError
+from spark_tools.kafka_connector import connector_options
+
+
+def test_options_when_logging_in_by_password_then_javas_names() -> None:
+    client = {
+        "bootstrap.servers": "broker:9092",
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": "/ca.pem",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "repair",
+        "sasl.password": 'pa"ss\\word',
+    }
+
+    assert connector_options(client, {"kafka.fetch.min.bytes": "1"}) == {
+        "kafka.bootstrap.servers": "broker:9092",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": "/ca.pem",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
+        'required username="repair" password="pa\\"ss\\\\word";',
+        "kafka.fetch.min.bytes": "1",
+    }
+
+
+def test_options_when_only_the_user_can_tell_how_to_log_in_then_asked() -> None:
+    client = {"bootstrap.servers": "broker:9092", "sasl.mechanism": "GSSAPI"}
+
+    with pytest.raises(InvalidConfigError, match=r"kafka\.sasl\.jaas\.config"):
+        connector_options(client, {})
+    passed = {"kafka.sasl.jaas.config": "x"}
+    assert connector_options(client, passed)["kafka.sasl.jaas.config"] == "x"
