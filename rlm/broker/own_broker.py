@@ -15,7 +15,11 @@ from rlm.broker.bootstrap import Bootstrap, OpenConnection
 from rlm.broker.cluster import ClusterView, fetch_cluster_view
 from rlm.broker.delete_records import RecordDeletion, delete_records
 from rlm.broker.errors import ForeignClusterError
-from rlm.broker.list_offsets import PartitionOffsets, fetch_partition_offsets
+from rlm.broker.list_offsets import (
+    PartitionOffsets,
+    fetch_first_offsets_since,
+    fetch_partition_offsets,
+)
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rlm.wire.connection import Requester
@@ -87,6 +91,11 @@ class OwnBroker(Broker):
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
         return self._ask(lambda broker: fetch_partition_offsets(broker, leader_epochs))
+
+    def first_offsets_since(
+        self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+    ) -> PartitionResults[int | None]:
+        return self._ask(lambda broker: fetch_first_offsets_since(broker, leader_epochs, since_ms))
 
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]

@@ -41,6 +41,15 @@ class Broker(ABC):
         """
 
     @abstractmethod
+    def first_offsets_since(
+        self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+    ) -> PartitionResults[int | None]:
+        """The first offset of led partitions whose record is not older; None where all are.
+
+        Of what is committed; fails as `offsets`.
+        """
+
+    @abstractmethod
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:

@@ -128,6 +128,20 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     return replace(cut, offset=offset)
 
 
+def may_be_past_retention(view: PartitionView) -> bool:
+    """Whether all that is rolled is past the retention in time, so that the rest may be, too."""
+    log_start = view.state.log_start_offset
+    if view.policy.retention_ms < 0 or log_start is None or not view.local.active_size_bytes:
+        return False
+    if not view.owned or view.policy.state is not PolicyState.ACTIVE:
+        return False
+    left = max(log_start, view.local_start_offset) < view.copy_end_offset
+    return left and all(
+        view.moment.retention_ms - piece.max_timestamp_ms > view.policy.retention_ms
+        for piece in log_pieces(view)
+    )
+
+
 def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
     if view.policy.state is not PolicyState.DISABLED or not view.policy.delete_remote:
         return None
@@ -146,6 +160,11 @@ def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
         total_bytes=sum(piece.size_bytes for piece in pieces) + view.local.active_size_bytes,
         wall_ms=view.moment.retention_ms,
     )
+    if view.is_past_retention and len(found) == len(pieces):
+        return ExpiryCut(
+            offset=view.copy_end_offset,
+            reason=f"retention.ms={view.policy.retention_ms} no record is younger",
+        )
     if not found:
         return None
     share = found[: max(1, len(pieces) * view.limits.expiry_max_percent // 100)]

@@ -62,7 +62,8 @@ class PartitionView:
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
     `gateways` are the live ones: they must know of what is stored before it leaves the broker.
-    `paused`: what an operator has paused of the topic.
+    `paused`: what an operator has paused of the topic. `is_past_retention`: the leader says that no
+    committed record is younger than the total retention.
     `copy_failure` is None unless this process' last attempt to copy has failed.
     `newer` is a record about this partition that a newer version must fold, None if there is none.
     """
@@ -82,6 +83,7 @@ class PartitionView:
     newer: NewerRecord | None = None
     copy_failure: CopyFailure | None = None
     paused: frozenset[PausableTask] = frozenset()
+    is_past_retention: bool = False
 
     @cached_property
     def _stitched(self) -> StitchedLineage:

@@ -28,6 +28,7 @@ from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.gap_recorder import GapRecorder
 from rlm.tasks.hosted_partitions import HostedPartitions
+from rlm.tasks.idle_watch import IdleWatch
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.outage_watch import OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
@@ -89,6 +90,7 @@ class LeaderCycle:
         self._clock = ports.clock
         self._limits = limits
         self._outages = outages
+        self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
         self._untierable: Mapping[UUID, str] = {}
@@ -162,6 +164,7 @@ class LeaderCycle:
             self._words.ended(tip)
             if self._outages is not None:
                 self._outages.see(view, store_reachable=outlook.store_reachable)
+            view = self._idle.look(view)
             decided = plan(view)
             if decided.gaps is not None:
                 self._gaps.record(lead, view, decided.gaps)

@@ -153,6 +153,11 @@ class CrashingBroker(Broker):
     ) -> PartitionResults[PartitionOffsets]:
         return self._inner.offsets(leader_epochs)
 
+    def first_offsets_since(
+        self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+    ) -> PartitionResults[int | None]:
+        return self._inner.first_offsets_since(leader_epochs, since_ms)
+
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:

@@ -60,6 +60,24 @@ class MemoryBroker(Broker):
                 succeeded[tip] = _offsets_of(self._replicas[tip])
         return PartitionResults(succeeded=succeeded, failed=failed)
 
+    def first_offsets_since(
+        self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+    ) -> PartitionResults[int | None]:
+        """As precise as files are."""
+        found = self.offsets(leader_epochs)
+        firsts = {
+            tip: next(
+                (
+                    file.base_offset
+                    for file in self._replicas[tip].files
+                    if file.size_bytes and file.max_timestamp_ms >= since_ms
+                ),
+                None,
+            )
+            for tip in found.succeeded
+        }
+        return PartitionResults(succeeded=firsts, failed=found.failed)
+
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:

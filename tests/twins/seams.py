@@ -24,7 +24,7 @@ from tests.twins.effects import Effects
 
 
 class SeamBroker(Broker):
-    """Asks a broker. Acts: "leadership", "offsets" (questions) and "delete_records"."""
+    """Asks a broker. Acts: "delete_records", and questions named after the method."""
 
     def __init__(self, inner: Broker, effects: Effects) -> None:
         self._inner = inner
@@ -41,6 +41,13 @@ class SeamBroker(Broker):
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
         return self._effects.ask("offsets", lambda: self._inner.offsets(leader_epochs))
+
+    def first_offsets_since(
+        self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+    ) -> PartitionResults[int | None]:
+        return self._effects.ask(
+            "first_offsets_since", lambda: self._inner.first_offsets_since(leader_epochs, since_ms)
+        )
 
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]

@@ -1,0 +1,92 @@
+"""Partitions that nobody writes to: their local copies go in time, and so do their last records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rsm.segment.errors import RetriableError
+from tests.twins.invariants import leftovers
+from tests.twins.process import Process
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+MINUTE_MS = 60_000
+TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
+
+
+def idle_world(*, in_active: int = 5) -> tuple[World, Process]:
+    """A stored segment and some records in the one being written; nothing is expired yet."""
+    world = World(policy=TEN_MINUTES)
+    world.segments(1)
+    world.produce(in_active)
+    process = world.start()
+    world.settle()
+    return world, process
+
+
+def test_active_segment_when_all_its_records_are_too_old_then_expires_to_the_end() -> None:
+    """R10: log-start event to the end, then DeleteRecords; nothing is stored of it."""
+    world, process = idle_world()
+    world.clock.advance(20 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.state().log_start_offset == 15
+    assert world.leader().log_start_offset == 15
+    assert (world.stored(), world.object_names(), leftovers(world)) == ([], [], [])
+    assert world.audit.violations == []
+
+
+def test_active_segment_when_one_record_is_young_then_stays() -> None:
+    """R10, scenario 67."""
+    world, _ = idle_world()
+    world.clock.advance(20 * MINUTE_MS)
+    world.produce(5)
+
+    world.settle()
+
+    assert world.state().log_start_offset == 10
+    assert world.leader().end_offset == 20
+
+
+def test_active_segment_when_its_records_are_open_to_a_transaction_then_stay() -> None:
+    """R10: nothing above the last stable offset expires."""
+    world, _ = idle_world()
+    world.leader().open_transaction_offset = 12
+    world.clock.advance(20 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.state().log_start_offset == 12
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_active_segment_when_the_broker_does_not_say_then_later(failures: int) -> None:
+    """R10: asked again, not guessed."""
+    world, process = idle_world()
+    process.effects.fail("first_offsets_since", RetriableError("broker away"), times=failures)
+    world.clock.advance(20 * MINUTE_MS)
+    world.cycle()
+    world.cycle()
+    before = world.state().log_start_offset
+
+    for _ in range(10 * failures + 10):
+        world.cycle()
+
+    assert (before, world.state().log_start_offset) == (10, 15)
+
+
+def test_local_copy_when_the_topic_is_idle_then_trimmed_by_the_timer_all_the_same() -> None:
+    """Scenario 114: no new record is needed for local retention to act."""
+    world = World(policy=replace(KEEP_REMOTE, local_retention_ms=10 * MINUTE_MS))
+    world.segments(3)
+    world.start()
+    world.settle()
+    while_young = world.leader(TIP).log_start_offset
+    world.clock.advance(20 * MINUTE_MS)
+
+    world.settle()
+
+    assert (while_young, world.leader(TIP).log_start_offset) == (0, 20)
+    assert world.stored() == [(0, 10), (10, 20), (20, 30)]
