@@ -7,6 +7,7 @@ their CRCs are for the scanner that reads the whole content.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from rsm.segment.batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAX_BATCH_BYTES,
+    PREFIX_BYTES,
     V2_HEADER,
     parse_header,
 )
@@ -21,6 +23,8 @@ from rsm.segment.errors import CorruptError
 
 # Small batches share a read; of a large one little more than its header is read.
 _WINDOW_BYTES = 4096
+_LARGE_WINDOW_BYTES = 64 << 10
+_EXTENT = struct.Struct(">qi")
 
 
 class BatchSpan(NamedTuple):
@@ -52,6 +56,36 @@ def read_batch_spans(descriptor: int, size_bytes: int) -> Iterator[BatchSpan]:
         yield span
         position += span.length_bytes
     if position > size_bytes:
+        raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
+
+
+def read_batch_extents(descriptor: int, size_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield (base offset, length in bytes) for each batch, in order; otherwise as above.
+
+    Says nothing else of a batch, and costs a fraction of its span.
+    """
+    window = memoryview(bytearray(_LARGE_WINDOW_BYTES))
+    window_bytes = _WINDOW_BYTES
+    position = 0
+    while position < size_bytes:
+        read_bytes = os.preadv(descriptor, [window[:window_bytes]], position)
+        within, end = 0, min(read_bytes, size_bytes - position) - PREFIX_BYTES
+        if end < 0:
+            break
+        # Of batches that are larger than a window only the headers are read.
+        window_bytes = _WINDOW_BYTES
+        while within <= end:
+            base_offset, length = _EXTENT.unpack_from(window, within)
+            size = length + LOG_OVERHEAD_BYTES
+            if not PREFIX_BYTES <= size <= MAX_BATCH_BYTES:
+                # Raises: there is no such batch.
+                parse_header(window[:read_bytes], within, base_position=position)
+            yield base_offset, size
+            within += size
+            if size < _WINDOW_BYTES:
+                window_bytes = _LARGE_WINDOW_BYTES
+        position += within
+    if position != size_bytes:
         raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from rlm.source.batch_headers import BatchSpan, read_batch_spans
+from rlm.source.batch_headers import read_batch_extents
 from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
 from rsm.segment.epochs import Lineage
@@ -104,10 +104,10 @@ class LogFile:
                     self._finish(scanner)
             yield view
 
-    def batches(self) -> Iterator[BatchSpan]:
-        """One walk over the headers; raises CorruptError, RetriableError as `chunks` does."""
+    def batches(self) -> Iterator[tuple[int, int]]:
+        """One walk over the headers: base offset and length of each batch. Raises as `chunks`."""
         with self.blaming_writers():
-            yield from read_batch_spans(self._descriptor, self.length_bytes)
+            yield from read_batch_extents(self._descriptor, self.length_bytes)
 
     def require_unwritten(self) -> None:
         """Raise RetriableError if the file was written to since it was opened."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crc32c import crc32c
@@ -23,14 +22,14 @@ from rsm.segment.batch import (
     CRC_COVERED_FROM,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
-    MAGIC_POSITION,
     verify_crc,
 )
 from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import ByteRange
 
 _BATCH_LENGTH = struct.Struct(">8xi")
-_CRC = struct.Struct(">17xI")
+# An entry's header, and of its batch the length, magic and CRC of version 2.
+_FRONT = struct.Struct(">iq8xi4xbI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +44,28 @@ class EntryRun:
     end_log_position: int
     block_end: LogPoint
     positions: ByteRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBatches:
+    """Batches one behind the other from `begin` to `last`, which may be cut short. Of one use."""
+
+    batches: list[memoryview]
+    begin: LogPoint
+    last: LogPoint
+
+    def cut(self, positions: ByteRange) -> list[memoryview]:
+        """What of them lies at these positions of the log."""
+        pieces = self.batches
+        end_position = positions.end_position - self.last.log_position
+        pieces[-1] = pieces[-1][: max(end_position, 0)]
+        # They begin in front of what was asked for by so much that all of some may be left out.
+        before_bytes = positions.start_position - self.begin.log_position
+        for number, piece in enumerate(pieces):
+            if len(piece) > before_bytes:
+                return [piece[max(before_bytes, 0) :], *pieces[number + 1 :]]
+            before_bytes -= len(piece)
+        return []
 
 
 class BlockDirectory:
@@ -93,31 +114,39 @@ class BlockDirectory:
             )
         return runs
 
-    def batches(self, run: EntryRun, content: bytes) -> Iterator[tuple[int, memoryview]]:
-        """The batches of a run with their positions in the log, the last one maybe cut short.
+    def batches(self, run: EntryRun, content: bytes) -> TakenBatches:
+        """The batches of a run, the last one maybe cut short.
 
         CorruptError for what can't be an entry or its batch; the CRC of each whole batch is
         checked.
         """
-        view, place = memoryview(content), 0
+        view, place, end = memoryview(content), 0, len(content)
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
+        end_entry_id, block_bytes_end = run.block_end.entry_id, run.block_end.log_position
+        taken: list[memoryview] = []
+        length_bytes = 0
         while log_position < run.end_log_position:
-            where = run.positions.start_position + place
-            if len(view) - place <= ENTRY_HEADER_BYTES:
-                raise self._corrupt("entries end early", where, "an entry", "the end of the read")
-            length_bytes, found_id = ENTRY_HEADER.unpack_from(view, place)
-            left_bytes = run.block_end.log_position - log_position
-            if not 0 < length_bytes <= left_bytes:
-                raise self._corrupt("entry length", where, f"1..{left_bytes}", length_bytes)
-            if found_id != entry_id or entry_id >= run.block_end.entry_id:
-                raise self._corrupt("another entry", where + 4, entry_id, found_id)
-            place += ENTRY_HEADER_BYTES
-            batch = view[place : place + length_bytes]
-            self._check_batch(batch, length_bytes, where)
-            yield log_position, batch
-            place += length_bytes
+            batch = None
+            if end - place >= _FRONT.size:  # the way of nearly all: version 2, unpacked in place
+                length_bytes, found_id, rest_bytes, magic, crc = _FRONT.unpack_from(view, place)
+                if (
+                    found_id == entry_id < end_entry_id
+                    and length_bytes == rest_bytes + LOG_OVERHEAD_BYTES
+                    and HEADER_BYTES <= length_bytes <= block_bytes_end - log_position
+                    and magic == 2
+                ):
+                    begin = place + ENTRY_HEADER_BYTES
+                    batch = view[begin : begin + length_bytes]
+                    if begin + length_bytes <= end and crc32c(batch[CRC_COVERED_FROM:]) != crc:
+                        batch = None
+            if batch is None:
+                length_bytes, batch = self._checked(run, view, place, entry_id, log_position)
+            taken.append(batch)
+            place += ENTRY_HEADER_BYTES + length_bytes
             log_position += length_bytes
             entry_id += 1
+        last = LogPoint(entry_id=entry_id - 1, log_position=log_position - length_bytes)
+        return TakenBatches(batches=taken, begin=run.begin, last=last)
 
     def _run(self, number: int, begin: LogPoint, end_log_position: int) -> EntryRun:
         block_end = self._block_end(number)
@@ -155,21 +184,31 @@ class BlockDirectory:
             log_position=self._block_log_positions[following],
         )
 
-    def _check_batch(self, batch: memoryview, length_bytes: int, where: int) -> None:
-        """Check that an entry is one batch, and its CRC if it is whole."""
+    def _checked(
+        self, run: EntryRun, view: memoryview, place: int, entry_id: int, log_position: int
+    ) -> tuple[int, memoryview]:
+        """An entry of any kind: its length, and what there is of it. CorruptError."""
+        where = run.positions.start_position + place
+        if len(view) - place <= ENTRY_HEADER_BYTES:
+            raise self._corrupt("entries end early", where, "an entry", "the end of the read")
+        length_bytes, found_id = ENTRY_HEADER.unpack_from(view, place)
+        left_bytes = run.block_end.log_position - log_position
+        if not 0 < length_bytes <= left_bytes:
+            raise self._corrupt("entry length", where, f"1..{left_bytes}", length_bytes)
+        if found_id != entry_id or entry_id >= run.block_end.entry_id:
+            raise self._corrupt("another entry", where + 4, entry_id, found_id)
+        begin = place + ENTRY_HEADER_BYTES
+        batch = view[begin : begin + length_bytes]
         if len(batch) >= LOG_OVERHEAD_BYTES:
             (rest_bytes,) = _BATCH_LENGTH.unpack_from(batch)
             if rest_bytes + LOG_OVERHEAD_BYTES != length_bytes:
                 expected = rest_bytes + LOG_OVERHEAD_BYTES
                 raise self._corrupt("an entry is not one batch", where, expected, length_bytes)
-        if len(batch) < length_bytes:
-            return
-        if length_bytes > HEADER_BYTES and batch[MAGIC_POSITION] == 2:  # the way of nearly all
-            (expected_crc,) = _CRC.unpack_from(batch)
-            found_crc = crc32c(batch[CRC_COVERED_FROM:])
-            if found_crc != expected_crc:
-                raise self._corrupt("wrong batch CRC", where, expected_crc, found_crc)
-            return
+        if len(batch) == length_bytes:
+            self._verify_crc(batch, where)
+        return length_bytes, batch
+
+    def _verify_crc(self, batch: memoryview, where: int) -> None:
         try:
             verify_crc(batch)
         except CorruptError as error:
@@ -178,12 +217,3 @@ class BlockDirectory:
 
     def _corrupt(self, message: str, at: int, expected: object, found: object) -> CorruptError:
         return CorruptError(message, object=self._name, position=at, expected=expected, found=found)
-
-
-def cut(batches: Sequence[tuple[int, memoryview]], positions: ByteRange) -> Iterator[memoryview]:
-    """Of batches with their positions in the log, the bytes at `positions`."""
-    for log_position, batch in batches:
-        start = max(positions.start_position - log_position, 0)
-        end = positions.end_position - log_position
-        if start < len(batch):
-            yield batch[start:end]

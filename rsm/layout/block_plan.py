@@ -55,6 +55,11 @@ class BlockPlanner:
     def next_entry_id(self) -> int:
         return self._next_entry_id
 
+    @property
+    def room_bytes(self) -> int:
+        """How long further entries of the current block may be, each with its header."""
+        return self._block_bytes - self._used_bytes
+
     def add(self, length_bytes: int) -> PlannedBlock | None:
         """Take the next entry; returns the block before it if the entry begins another one.
 
@@ -75,6 +80,12 @@ class BlockPlanner:
         self._entry_count += 1
         self._next_entry_id += 1
         return full
+
+    def add_fitting(self, entry_count: int, length_bytes: int) -> None:
+        """Take entries of this length together, for which there must be `room_bytes`."""
+        self._used_bytes += entry_count * ENTRY_HEADER_BYTES + length_bytes
+        self._entry_count += entry_count
+        self._next_entry_id += entry_count
 
     def finish(self) -> PlannedBlock:
         """The last block; at least one entry must have been added."""

@@ -8,20 +8,21 @@ object, so that bytes are located with one look at it. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rsm.layout.block_directory import BlockDirectory, EntryRun, cut
+from rsm.layout.block_directory import BlockDirectory, EntryRun
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES
 from rsm.layout.block_index import BlockIndex, encode_index
 from rsm.layout.block_log import BlockedLog
-from rsm.layout.block_plan import BlockPlanner, PlannedBlock, indexed
+from rsm.layout.block_plan import indexed
 from rsm.layout.companion import Companion, decode_companion, encode_companion
+from rsm.layout.divided_log import DividedLog, divide_log
 from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKeys
 from rsm.layout.ledger_attributes import Role, ledger_attributes
 from rsm.layout.ledger_metadata import LedgerMetadata
-from rsm.layout.log_points import CUSTOM_KEY, LogPoint, LogPointsBuilder
+from rsm.layout.log_points import CUSTOM_KEY, LogPoint
 from rsm.layout.segment_layout import (
     BytesSource,
     LocatedBytes,
@@ -31,23 +32,13 @@ from rsm.layout.segment_layout import (
     SegmentObjects,
     record_stored,
 )
-from rsm.segment.batch import scan_batches
-from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
+from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import BatchSpan, ContentSource, LogSegmentData
+from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
 NAME = "block_v1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DividedLog:
-    """A segment's log as entries: the blocks, and where some of the batches are."""
-
-    blocks: tuple[PlannedBlock, ...]
-    entry_count: int
-    log_points: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +67,16 @@ class BlockV1Layout(SegmentLayout):
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
     ) -> Generator[ObjectContent, StoredObject, None]:
         objects = _SegmentObjects.of(metadata)
-        divided = _divide(data, self.block_bytes)
-        log = BlockedLog(log=data.log, blocks=divided.blocks)
+        divided = divide_log(data, self.block_bytes)
         stored = yield ObjectContent(
-            key=objects.data.key, source=log, attributes=_attributes(metadata, Role.DATA)
+            key=objects.data.key,
+            source=BlockedLog(log=data.log, blocks=divided.blocks),
+            attributes=_attributes(metadata, Role.DATA),
         )
         metadata = record_stored(metadata, stored)
         stored = yield ObjectContent(
             key=objects.index.key,
-            source=BytesSource(content=encode_index(_index(metadata, log, divided))),
+            source=BytesSource(content=encode_index(_index(metadata, divided))),
             attributes=_attributes(metadata, Role.INDEX),
         )
         metadata = record_stored(metadata, stored)
@@ -161,10 +153,9 @@ class _Reading:
         """The log's bytes; notes where the next read will begin if it goes on from here."""
         taken: list[memoryview] = []
         for run, piece in zip(self.runs, pieces, strict=True):
-            batches = list(self.directory.batches(run, piece))
-            taken.extend(cut(batches, self.positions))
-            last_position, _ = batches[-1]
-            note(last_position, run.begin.entry_id + len(batches) - 1)
+            batches = self.directory.batches(run, piece)
+            taken.extend(batches.cut(self.positions))
+            note(batches.last.log_position, batches.last.entry_id)
         return b"".join(taken)
 
 
@@ -174,58 +165,14 @@ def _attributes(metadata: RemoteLogSegmentMetadata, role: Role) -> Mapping[str, 
     return ledger_attributes(role, {"managedledgername": name})
 
 
-def _divide(data: LogSegmentData, block_bytes: int) -> _DividedLog:
-    planner = BlockPlanner(block_bytes=block_bytes)
-    points = LogPointsBuilder()
-    blocks: list[PlannedBlock] = []
-    log_position = 0
-    for entry_id, batch in enumerate(_batches(data)):
-        full = planner.add(batch.length_bytes)
-        if full is not None:
-            blocks.append(full)
-        points.add(
-            entry_id=entry_id,
-            log_position=log_position,
-            base_offset=batch.base_offset,
-            begins_block=entry_id == 0 or full is not None,
-        )
-        log_position += batch.length_bytes
-    if not planner.next_entry_id:
-        raise UnsupportedError("a segment without batches", offsets=data.offsets)
-    blocks.append(planner.finish())
-    return _DividedLog(
-        blocks=tuple(blocks), entry_count=planner.next_entry_id, log_points=points.encode()
-    )
-
-
-def _batches(data: LogSegmentData) -> Iterator[BatchSpan]:
-    return _scan(data.log) if data.batches is None else data.batches()
-
-
-def _scan(log: ContentSource) -> Iterator[BatchSpan]:
-    """The batches of a log that offers no cheaper walk; holds a chunk and one batch."""
-    rest = b""
-    base_position = 0
-    for view in log.chunks():
-        buffer = memoryview(rest + view)
-        consumed = 0
-        for position, header in scan_batches(buffer, base_position=base_position):
-            consumed = position - base_position + header.length_bytes
-            yield header
-        rest = bytes(buffer[consumed:])
-        base_position += consumed
-    if rest:
-        raise CorruptError("last batch cut short", position=base_position)
-
-
-def _index(metadata: RemoteLogSegmentMetadata, log: BlockedLog, divided: _DividedLog) -> BlockIndex:
+def _index(metadata: RemoteLogSegmentMetadata, divided: DividedLog) -> BlockIndex:
     return BlockIndex(
         metadata=LedgerMetadata(
             length_bytes=metadata.segment_size_bytes,
             last_entry_id=divided.entry_count - 1,
             custom=((CUSTOM_KEY, divided.log_points),),
         ),
-        data_bytes=log.length_bytes,
+        data_bytes=divided.data_bytes,
         blocks=indexed(divided.blocks),
     )
 

@@ -35,19 +35,15 @@ class LogPoint:
 
 
 class LogPointsBuilder:
-    """Takes the batches of a segment in order. Not thread-safe."""
+    """Takes batches that are to be points, in order. Not thread-safe."""
 
     def __init__(self) -> None:
         self._encoded = bytearray()
-        self._due_position = 0
 
-    def add(
-        self, *, entry_id: int, log_position: int, base_offset: int, begins_block: bool
-    ) -> None:
-        """Take the next batch, and remember it if it is to be a point."""
-        if begins_block or log_position >= self._due_position:
-            self._encoded += _POINT.pack(entry_id, log_position, base_offset)
-            self._due_position = log_position + SPACING_BYTES
+    def add(self, entry_id: int, log_position: int, base_offset: int) -> int:
+        """Take a batch; returns the position at which the next one is due."""
+        self._encoded += _POINT.pack(entry_id, log_position, base_offset)
+        return log_position + SPACING_BYTES
 
     def encode(self) -> bytes:
         return bytes(self._encoded)

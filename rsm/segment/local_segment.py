@@ -38,17 +38,6 @@ class PartedSource(ContentSource, Protocol):
         """The lengths of the parts in order; their sum is `length_bytes`."""
 
 
-class BatchSpan(Protocol):
-    """What the header of a record batch says of its place in the log."""
-
-    @property
-    def base_offset(self) -> int: ...
-
-    @property
-    def length_bytes(self) -> int:
-        """The whole batch's size in the log."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction:
     """One entry of a transaction index (Kafka's AbortedTxn): offsets as Kafka stores them."""
@@ -80,11 +69,12 @@ class SegmentCompanions:
 class LogSegmentData:
     """All that is copied for one rolled segment (KIP-405).
 
-    `batches` walks the batches of `log` in order by their headers, as often as needed, for less
-    than a pass over the content costs; None where there is no such way. Raises as `log` does.
+    `batches` walks the batches of `log` in order by their headers, giving (base offset, size in
+    bytes) of each, as often as needed, for less than a pass over the content costs; None where
+    there is no such way. Raises as `log` does.
     """
 
     offsets: OffsetRange
     log: ContentSource
     companions: SegmentCompanions
-    batches: Callable[[], Iterator[BatchSpan]] | None = None
+    batches: Callable[[], Iterator[tuple[int, int]]] | None = None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.source.batch_headers import BatchSpan, read_batch_spans
+from rlm.source.batch_headers import BatchSpan, read_batch_extents, read_batch_spans
 from rsm.segment.batch import scan_batches
 from rsm.segment.errors import CorruptError
 from tests.segment_builder import build_batch, build_batches, build_legacy_message, record
@@ -20,6 +20,13 @@ def spans_of(content: bytes) -> list[BatchSpan]:
         file.write(content)
         file.flush()
         return list(read_batch_spans(file.fileno(), len(content)))
+
+
+def extents_of(content: bytes) -> list[tuple[int, int]]:
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return list(read_batch_extents(file.fileno(), len(content)))
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 2]), VALUE_BYTES), max_size=30))
@@ -40,6 +47,7 @@ def test_spans_of_any_batches_then_those_of_their_headers(
         BatchSpan(each.base_offset, each.last_offset, each.max_timestamp_ms, each.length_bytes)
         for _, each in scan_batches(memoryview(content))
     ]
+    assert extents_of(content) == [(each.base_offset, each.length_bytes) for each in spans]
 
 
 @given(st.integers(min_value=1, max_value=3000))
@@ -54,6 +62,8 @@ def test_spans_when_file_is_cut_anywhere_then_corrupt(cut_bytes: int) -> None:
 
     with pytest.raises(CorruptError):
         spans_of(cut)
+    with pytest.raises(CorruptError):
+        extents_of(cut)
 
 
 @pytest.mark.parametrize("position", [8, 16, 23])
@@ -64,3 +74,13 @@ def test_spans_when_header_is_nonsense_then_corrupt(position: int) -> None:
 
     with pytest.raises(CorruptError, match=f"position={second}"):
         spans_of(bytes(content))
+
+
+@pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x00\x00\x00"])
+def test_extents_when_a_length_cannot_be_then_corrupt(length: bytes) -> None:
+    content = bytearray(b"".join(build_batches(3)))
+    second = len(build_batches(1)[0])
+    content[second + 8 : second + 12] = length
+
+    with pytest.raises(CorruptError, match=f"position={second}"):
+        extents_of(bytes(content))
