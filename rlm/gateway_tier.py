@@ -78,6 +78,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         storage=storage,
         cache=cache,
         anomalies=anomalies,
+        clock=clock,
         settings=RemoteFetchSettings(chunk_bytes=config.gateway.chunk_bytes),
     )
     segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)

@@ -26,12 +26,14 @@ from rlm.remote_read.locate import Absence, NotStored, locate, locate_in
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.read_plan import ReadPlan, ReadPlans
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_indexes import IndexedPlace, SegmentIndexes
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlm.remote_read.sequential_readers import Located, PartitionReader, SequentialReaders
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease
+from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
@@ -40,9 +42,15 @@ from rsm.spi import RemoteStorageManager
 _Lease = ChunkLease[SegmentPart]
 
 
+_MOST_CHUNK_FACTOR = 4
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFetchSettings:
-    """In what pieces to read, how far ahead, and for how many readers at once to know where."""
+    """In what pieces to read, how far ahead, and for how many readers at once to know where.
+
+    Of a store that is slow to begin, up to four `chunk_bytes` are read at once.
+    """
 
     chunk_bytes: int = 4 << 20
     read_ahead_least_bytes: int = 8 << 20
@@ -89,14 +97,25 @@ class RemoteFetcher:
         storage: RemoteStorageManager,
         cache: ChunkCache[SegmentPart],
         anomalies: ReadAnomalies,
+        clock: Clock,
         settings: RemoteFetchSettings | None = None,
     ) -> None:
         settings = settings or RemoteFetchSettings()
         self._metadata = metadata
         self._cache = cache
         self._anomalies = anomalies
-        self._parts = SegmentParts(storage, chunk_bytes=settings.chunk_bytes, peek=cache.peek)
-        self._plans = ReadPlans(self._parts, holds=cache.holds)
+        division = SegmentDivision(
+            least_bytes=settings.chunk_bytes,
+            most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+            share_bytes=cache.share_bytes,
+        )
+        self._parts = SegmentParts(storage, division=division, clock=clock, peek=cache.peek)
+        self._plans = ReadPlans(
+            self._parts,
+            holds=cache.holds,
+            most_asked_bytes=settings.chunk_bytes,
+            most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+        )
         self._readers = SequentialReaders(
             metadata=metadata,
             cache=cache,

@@ -16,8 +16,12 @@ _CALM_COUNT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAheadDepth:
-    """How many chunks are to be read ahead of one reader, between a least and a most."""
+    """How much is to be read ahead of one reader, between a least and a most, in chunks.
 
+    What is read at once may be larger than these chunks.
+    """
+
+    chunk_bytes: int
     least_count: int
     most_count: int
     chunk_count: int
@@ -27,7 +31,12 @@ class ReadAheadDepth:
     def begin(cls, *, least_bytes: int, most_bytes: int, chunk_bytes: int) -> ReadAheadDepth:
         """Of a reader of which nothing is known; in whole chunks that cover the bytes given."""
         least_count, most_count = (-(-size // chunk_bytes) for size in (least_bytes, most_bytes))
-        return cls(least_count=least_count, most_count=most_count, chunk_count=least_count)
+        return cls(
+            chunk_bytes=chunk_bytes,
+            least_count=least_count,
+            most_count=most_count,
+            chunk_count=least_count,
+        )
 
     def after(self, *, waited: bool) -> ReadAheadDepth:
         """The reader has asked for the next chunk, and had to wait for it or not."""
@@ -39,9 +48,10 @@ class ReadAheadDepth:
         shallower = max(self.chunk_count - 1, self.least_count)
         return replace(self, chunk_count=shallower, in_time_count=0)
 
-    def count_for(self, given_count: int) -> int:
-        """How many to read ahead of a reader that was just given so many.
+    def bytes_for(self, given_bytes: int) -> int:
+        """How much to read ahead of a reader that was just given so much.
 
-        It is expected to ask for as many again, while as many as ever are under way behind them.
+        It is expected to ask for as much again, while as much as ever is under way behind it.
         """
-        return min(self.chunk_count + given_count, max(self.most_count, self.chunk_count))
+        wanted_count = self.chunk_count + given_bytes // self.chunk_bytes
+        return self.chunk_bytes * min(wanted_count, max(self.most_count, self.chunk_count))

@@ -16,9 +16,8 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
-# The least that is read for a look; and so many chunks the most, for a batch that may be large.
+# The least that is read for a look.
 _LEAST_LOOK_BYTES = 262_144
-_MOST_LOOK_CHUNKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +29,23 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """Thread-safe. `holds`: whether a chunk is in memory or being read."""
+    """Thread-safe. `holds`: whether a chunk is in memory or being read.
 
-    def __init__(self, parts: SegmentParts, holds: Callable[[ChunkKey], bool]) -> None:
+    A look reads no more than `most_asked_bytes` of what is asked for, and `most_bytes` in all.
+    """
+
+    def __init__(
+        self,
+        parts: SegmentParts,
+        holds: Callable[[ChunkKey], bool],
+        *,
+        most_asked_bytes: int,
+        most_bytes: int,
+    ) -> None:
         self._parts = parts
         self._holds = holds
+        self._most_asked_bytes = most_asked_bytes
+        self._most_bytes = most_bytes
 
     def look(
         self,
@@ -47,12 +58,11 @@ class ReadPlans:
 
         Of the chunks there, if somebody else reads them.
         """
-        chunk_bytes = self._parts.chunk_bytes
-        reach_position = min(reach_position, position + _MOST_LOOK_CHUNKS * chunk_bytes)
-        first = self._parts.chunk_keys(metadata, [self._parts.chunk_index(position)])
-        if self._holds(*first):
+        reach_position = min(reach_position, position + self._most_bytes)
+        chunk_key = self._parts.known_chunk_key(metadata, position)
+        if chunk_key is not None and self._holds(chunk_key):
             return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
-        asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), chunk_bytes)
+        asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), self._most_asked_bytes)
         end_position = max(reach_position, position + asked_bytes)
         span = self._parts.span(metadata, position, end_position)
         return ReadPlan(requests=self._with_indexes(fetch, metadata, [span]))
@@ -65,10 +75,11 @@ class ReadPlans:
         end_position: int,
     ) -> ReadPlan:
         """The chunks of [position, end_position), and of as much as is asked for behind it."""
-        first, last = map(self._parts.chunk_index, (position, end_position - 1))
+        first = self._parts.chunk_index(metadata, position)
+        last = self._parts.chunk_index(metadata, end_position - 1)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
         requests = [self._parts.chunk(metadata, index) for index in range(first, last + 1)]
-        following = range(last + 1, self._parts.chunk_index(limit_position - 1) + 1)
+        following = range(last + 1, self._parts.chunk_index(metadata, limit_position - 1) + 1)
         return ReadPlan(
             requests=self._with_indexes(fetch, metadata, requests),
             following=self._parts.chunk_keys(metadata, following),

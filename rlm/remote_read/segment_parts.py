@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
+from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_indexes import SegmentIndexes, read_indexes
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ids import id_to_text
@@ -35,25 +37,34 @@ class SegmentParts:
         self,
         storage: RemoteStorageManager,
         *,
-        chunk_bytes: int,
+        division: SegmentDivision,
+        clock: Clock,
         peek: Callable[[ChunkKey], SegmentPart | None],
     ) -> None:
         self._storage = storage
-        self.chunk_bytes = chunk_bytes
+        self._division = division
+        self._clock = clock
         self._peek = peek
 
-    def chunk_index(self, position: int) -> int:
+    def chunk_index(self, metadata: RemoteLogSegmentMetadata, position: int) -> int:
         """The chunk that has the byte at `position`."""
-        return position // self.chunk_bytes
+        return position // self._division.chunk_bytes(metadata.segment_id)
 
     def chunk_count(self, metadata: RemoteLogSegmentMetadata) -> int:
-        return -(-metadata.segment_size_bytes // self.chunk_bytes)
+        return -(-metadata.segment_size_bytes // self._division.chunk_bytes(metadata.segment_id))
 
     def chunk_keys(
         self, metadata: RemoteLogSegmentMetadata, indexes: Iterable[int]
     ) -> list[ChunkKey]:
-        name = id_to_text(metadata.segment_id.id)
+        chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
+        name = f"{id_to_text(metadata.segment_id.id)}/{chunk_bytes}"
         return [ChunkKey(name=name, index=index) for index in indexes]
+
+    def known_chunk_key(self, metadata: RemoteLogSegmentMetadata, position: int) -> ChunkKey | None:
+        """The chunk that has the byte at `position`; None while nobody reads on there."""
+        if self._division.known_chunk_bytes(metadata.segment_id) is None:
+            return None
+        return self.chunk_keys(metadata, [self.chunk_index(metadata, position)])[0]
 
     def chunk(
         self, metadata: RemoteLogSegmentMetadata, index: int, *, is_ahead: bool = False
@@ -63,9 +74,10 @@ class SegmentParts:
         With `is_ahead` its batches are checked by the thread that has read it, and those of its
         neighbours that wait for it: whoever asks for them then does not wait for that.
         """
+        chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
         positions = ByteRange(
-            start_position=index * self.chunk_bytes,
-            end_position=min((index + 1) * self.chunk_bytes, metadata.segment_size_bytes),
+            start_position=index * chunk_bytes,
+            end_position=min((index + 1) * chunk_bytes, metadata.segment_size_bytes),
         )
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
@@ -101,7 +113,9 @@ class SegmentParts:
         )
 
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
+        begun_ms = self._clock.monotonic_ms()
         content = read_stored(self._storage, metadata, positions)
+        self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
         return SegmentChunk(content, positions.start_position)
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:

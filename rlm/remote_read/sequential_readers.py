@@ -11,7 +11,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from rlm.remote_read.chunk_window import Begin, Cut
 from rlm.remote_read.locate import NotStored, locate
@@ -178,7 +177,8 @@ class SequentialReaders:
 
     def _last(self, place: _Place) -> int:
         """The last chunk that a reader was given something of."""
-        return self._parts.chunk_index(max(place.end_position - 1, 0))
+        metadata = place.located.stored.metadata
+        return self._parts.chunk_index(metadata, max(place.end_position - 1, 0))
 
     def _remember(self, reader: PartitionReader, place: _Place) -> None:
         with self._lock:
@@ -191,12 +191,14 @@ class SequentialReaders:
 
     def _read_ahead(self, reader: PartitionReader, place: _Place) -> bool:
         """Until enough is in memory or under way; False if there is no room for that now."""
-        wanted_count = place.depth.count_for(self._parts.chunk_index(place.size_bytes))
-        following = self._behind(reader, place.located.stored, self._last(place) + 1)
-        return all(
-            self._cache.read_ahead(request, reader=reader)
-            for request in islice(following, wanted_count)
-        )
+        left_bytes = place.depth.bytes_for(place.size_bytes)
+        for request in self._behind(reader, place.located.stored, self._last(place) + 1):
+            if left_bytes <= 0:
+                break
+            if not self._cache.read_ahead(request, reader=reader):
+                return False
+            left_bytes -= request.size_bytes
+        return True
 
     def _behind(
         self, reader: PartitionReader, stored: StoredRange, index: int

@@ -143,6 +143,11 @@ class ChunkCache(Generic[ValueT]):
             self._read(request)
         return start is not False
 
+    def share_bytes(self) -> int:
+        """What each of the readers that are active may hold."""
+        with self._lock:
+            return self._shares.share_bytes()
+
     def leave(self, reader: ReaderId) -> None:
         """Nothing is held for the reader any more. Idempotent."""
         with self._lock:

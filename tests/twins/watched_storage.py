@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from rsm.segment.ranges import ByteRange
 from rsm.storage.memory import MemoryChunkStorage
@@ -12,13 +13,15 @@ from rsm.storage.memory import MemoryChunkStorage
 class WatchedStorage(MemoryChunkStorage):
     """`reads` are the requests so far, with errors; `most_at_once` how many ever ran together.
 
-    The next reads raise what is in `errors`. With `hold` every read waits until `let_go`.
+    The next reads raise what is in `errors`. With `hold` every read waits until `let_go`. `begins`
+    is called as each begins.
     """
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)
         self.reads: list[tuple[str, ByteRange]] = []
         self.errors: deque[Exception] = deque()
+        self.begins: Callable[[], None] = lambda: None
         self.most_at_once = 0
         self._at_once = 0
         self._watch_lock = threading.Lock()
@@ -43,6 +46,7 @@ class WatchedStorage(MemoryChunkStorage):
             error = self.errors.popleft() if self.errors else None
         try:
             assert self._gate.wait(30)
+            self.begins()
             if error is not None:
                 raise error
             return super().read_range(name, positions)

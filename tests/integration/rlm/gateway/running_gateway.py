@@ -170,7 +170,13 @@ def _tier(
     cache = ChunkCache[SegmentPart](
         executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=cache_bytes)
     )
-    fetcher = RemoteFetcher(metadata=metadata, storage=storage, cache=cache, anomalies=anomalies)
+    fetcher = RemoteFetcher(
+        metadata=metadata,
+        storage=storage,
+        cache=cache,
+        anomalies=anomalies,
+        clock=SystemClock(),
+    )
     segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)
     return _Tier(
         fetcher=fetcher,

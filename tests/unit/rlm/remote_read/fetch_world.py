@@ -10,7 +10,6 @@ from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.cache.chunk_table import ChunkKey
-from rsm.segment.ids import id_to_text
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.watched_storage import WatchedStorage
 from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld
@@ -46,6 +45,7 @@ class FetchWorld(RemoteWorld):
             storage=self.storage,
             cache=self.cache,
             anomalies=self.anomalies,
+            clock=self.clock,
             settings=RemoteFetchSettings(
                 chunk_bytes=chunk_bytes,
                 read_ahead_least_bytes=ahead_chunk_count * chunk_bytes,
@@ -102,7 +102,7 @@ class FetchWorld(RemoteWorld):
             for record in self.metadata.list_remote_log_segments(TIP)
             if record.metadata.offsets.start_offset == base_offset
         ]
-        return ChunkKey(name=id_to_text(segment.segment_id.id), index=number)
+        return self.fetcher._parts.chunk_keys(segment, [number])[0]
 
     def log_reads(self) -> list[int]:
         """Where the reads of logs began, in chunks."""

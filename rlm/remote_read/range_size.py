@@ -1,0 +1,71 @@
+"""How much of a segment to read at once: by how long the store takes to begin, and to go on. Pure.
+
+A range should take as long to be carried over as the store took to begin: with less most of the
+time is waited, with more memory is held for little. So a slow store is asked for larger ranges,
+and less often. How long it takes to begin is seen where little was read, how fast it goes on where
+much was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+_WEIGHT = 0.125  # of the newest in an average
+_FAST_MS = 5.0  # a store that begins sooner: there is nothing to gain, and clocks are coarse
+_SHARE_PARTS = 4  # beside the range that is read now there is to be room for some ahead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Average:
+    size_bytes: float
+    duration_ms: float
+
+    def with_one_more(self, size_bytes: int, duration_ms: float) -> _Average:
+        return _Average(
+            size_bytes=self.size_bytes + _WEIGHT * (size_bytes - self.size_bytes),
+            duration_ms=self.duration_ms + _WEIGHT * (duration_ms - self.duration_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeSize:
+    """What was measured of a store, small reads and large ones apart; a value.
+
+    Ranges are `least_bytes` doubled, `most_bytes` at most.
+    """
+
+    least_bytes: int
+    most_bytes: int
+    small: _Average | None = None
+    large: _Average | None = None
+
+    def after(self, size_bytes: int, duration_ms: float) -> RangeSize:
+        """A read of so many bytes took so long."""
+        if 2 * size_bytes <= self.least_bytes:
+            return replace(self, small=_averaged(self.small, size_bytes, duration_ms))
+        return replace(self, large=_averaged(self.large, size_bytes, duration_ms))
+
+    def size_bytes(self, *, share_bytes: int) -> int:
+        """How much to read at once for a reader that may hold so much."""
+        limit_bytes = min(self.most_bytes, share_bytes // _SHARE_PARTS, self._worthwhile_bytes())
+        found = self.least_bytes
+        while 2 * found <= limit_bytes:
+            found *= 2
+        return found
+
+    def _worthwhile_bytes(self) -> int:
+        if self.small is None or self.large is None or self.small.duration_ms < _FAST_MS:
+            return self.least_bytes
+        more_bytes = self.large.size_bytes - self.small.size_bytes
+        more_ms = self.large.duration_ms - self.small.duration_ms
+        if more_ms <= 0:
+            return self.most_bytes
+        bytes_per_ms = more_bytes / more_ms
+        begin_ms = self.small.duration_ms - self.small.size_bytes / bytes_per_ms
+        return int(max(begin_ms, 0) * bytes_per_ms)
+
+
+def _averaged(average: _Average | None, size_bytes: int, duration_ms: float) -> _Average:
+    if average is None:
+        return _Average(size_bytes=size_bytes, duration_ms=duration_ms)
+    return average.with_one_more(size_bytes, duration_ms)
