@@ -149,6 +149,14 @@ class SegmentEntry(NamedTuple):
         return b"".join(record for record in records if record[1:] != event_id)
 
 
+def value_in_state(data: bytes, state: SegmentState) -> bytes | None:
+    """The value in an entry's bytes, read without the rest; None in another state."""
+    if data[0] != state.value:
+        return None
+    *_, epoch_count, record_count = _HEADER.unpack_from(data)
+    return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
+
+
 def pack_epoch(epoch: int, start_offset: int) -> bytes:
     """Pack one of `SegmentEntry.epochs`."""
     return _EPOCH.pack(epoch, start_offset)

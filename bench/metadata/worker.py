@@ -25,12 +25,13 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import decode
 from rlmm.events import SegmentEvent
+from rlmm.follower import FollowerSettings
 from rlmm.positions import ReadPosition
 from rlmm.progress import Progress
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
-_BATCH = 1_000
+_BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
 _WARM_UP = 5_000
 _SEED = 405

@@ -48,7 +48,7 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
-from rlmm.segment_entry import SegmentEntry
+from rlmm.segment_entry import SegmentEntry, value_in_state
 from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -169,13 +169,13 @@ class MetadataCache:
         partition = partition_subject(topic_id_partition)
         with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
             subject = find_finished(reader, partition, leader_epoch, offset)
-        entry = None if subject is None else _entry(self._store.get(Table.SEGMENTS, subject))
-        if subject is not None and (entry is None or entry.state is not _FINISHED):
+        value = None if subject is None else _finished(self._store.get(Table.SEGMENTS, subject))
+        if subject is not None and value is None:
             # It changed since it was found: rarely, so only now is it worth a view of both tables.
             with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
                 subject = find_finished(reader, partition, leader_epoch, offset)
-                entry = None if subject is None else _entry(reader.get(Table.SEGMENTS, subject))
-        return None if entry is None else values.segment_metadata(entry)
+                value = None if subject is None else _finished(reader.get(Table.SEGMENTS, subject))
+        return None if value is None else values.metadata_in(value, topic_id_partition)
 
     def next_transactional_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
@@ -315,6 +315,10 @@ def _of_epoch(reader: StoreReader, partition: bytes, leader_epoch: int) -> Itera
         entry = _entry(reader.get(Table.SEGMENTS, subject))
         if entry and any(epoch == leader_epoch for epoch, _, _ in entry.epoch_ranges()):
             yield subject
+
+
+def _finished(data: bytes | None) -> bytes | None:
+    return None if data is None else value_in_state(data, _FINISHED)
 
 
 def _entry(data: bytes | None) -> SegmentEntry | None:

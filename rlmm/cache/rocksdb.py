@@ -16,7 +16,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -114,43 +114,57 @@ class _ErrorMap:
         return CorruptError("the cache is damaged", reason=text)
 
 
-class _RocksDbReader(StoreReader):
+class _RocksDbReader(StoreReader, AbstractContextManager[StoreReader]):
     """Reads through iterators: each sees its table as of when it was made."""
 
     def __init__(self, iterators: dict[Table, RdictIter], errors: _ErrorMap) -> None:
         self._iterators = iterators
         self._errors = errors
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._iterators.clear()  # one that is left would hold RocksDB's lock
+
     def get(self, table: Table, key: bytes) -> bytes | None:
         iterator = self._iterators[table]
         iterator.seek(key)
-        if not self._valid(iterator) or iterator.key() != key:
-            return None
-        value: bytes = iterator.value()
-        return value
+        if not iterator.valid():
+            self._ended(iterator)
+        elif iterator.key() == key:
+            value: bytes = iterator.value()
+            return value
+        return None
 
     def ascending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         iterator = self._iterators[table]
         iterator.seek(start)
-        while self._valid(iterator) and (key := iterator.key()) < end:
+        while iterator.valid():
+            if (key := iterator.key()) >= end:
+                return
             yield key, iterator.value()
             iterator.next()
+        self._ended(iterator)
 
     def descending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         iterator = self._iterators[table]
         iterator.seek_for_prev(end)
-        if self._valid(iterator) and iterator.key() == end:
+        if iterator.valid() and iterator.key() == end:
             iterator.prev()
-        while self._valid(iterator) and (key := iterator.key()) >= start:
+        while iterator.valid():
+            if (key := iterator.key()) < start:
+                return
             yield key, iterator.value()
             iterator.prev()
+        self._ended(iterator)
 
-    def _valid(self, iterator: RdictIter) -> bool:
-        if iterator.valid():
-            return True
+    def _ended(self, iterator: RdictIter) -> None:
+        """Raise where an error ended the iteration, not the last key."""
         with self._errors:
-            iterator.status()  # raises where an error ended the iteration, not the last key
-        return False
+            iterator.status()
 
 
 class RocksDbStore(OrderedStore):
@@ -194,15 +208,11 @@ class RocksDbStore(OrderedStore):
                 raise RetriableError("the cache is closed")
             self._db.write(batch.changes)
 
-    @contextmanager
-    def read(self, *tables: Table) -> Iterator[StoreReader]:
+    def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
         # Made between two batches, all iterators see the same ones; one alone sees whole ones.
         with self._errors, self._write_lock if len(tables) > 1 else nullcontext():
             iterators = {table: self._families[table].iter() for table in tables}
-        try:
-            yield _RocksDbReader(iterators, self._errors)
-        finally:
-            iterators.clear()  # one that is left would hold RocksDB's lock
+        return _RocksDbReader(iterators, self._errors)
 
     def size(self) -> StoreSize:
         try:

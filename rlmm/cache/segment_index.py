@@ -41,7 +41,7 @@ def find_finished(
     best: tuple[int, int, bytes] | None = None
     # A segment that begins at offset - span or below ends at `offset` or below.
     lowest = epoch_key(prefix, max(0, offset - span + 1))
-    for key, value in reader.descending(_BY_EPOCH, lowest, epoch_key(prefix, offset + 1)):
+    for key, value in reader.ascending(_BY_EPOCH, lowest, epoch_key(prefix, offset + 1)):
         start_offset, segment_id = epoch_key_parts(key)
         end_offset = epoch_row_end(value)
         if end_offset > offset:

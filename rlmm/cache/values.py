@@ -17,7 +17,6 @@ from rlmm.events import (
 from rlmm.gap_messages import gap_messages, gaps_of
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.proto import cache_pb2 as pb
-from rlmm.proto import events_pb2
 from rlmm.record_keys import pause_key, policy_key, registration_key
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
@@ -29,6 +28,7 @@ from rlmm.spi import (
     SegmentRecord,
 )
 from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import (
     id_from_bytes,
@@ -194,11 +194,12 @@ def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
 
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
     """A segment's metadata. CorruptError. The entry must have a state."""
-    try:
-        message = events_pb2.MetadataEvent.FromString(entry.value)
-    except DecodeError as error:
-        raise CorruptError("not a metadata event") from error
-    return metadata_from_message(message.segment.metadata)
+    return metadata_in(entry.value)
+
+
+def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
+    """The metadata in the value of a segment's record; `known` its partition. CorruptError."""
+    return metadata_from_message(codec.parse_value(value).segment.metadata, known)
 
 
 def segment_record(entry: SegmentEntry) -> SegmentRecord:

@@ -161,14 +161,15 @@ class KafkaTopicReader:
             return
         self._answered.add(partition)
         self._positions[partition] = offset + 1
+        epoch = message.leader_epoch()
         records.append(
             TopicRecord(
-                partition=partition,
-                offset=offset,
-                append_time_ms=message.timestamp()[1],
-                key=message.key() or b"",
-                value=message.value(),
-                leader_epoch=-1 if (epoch := message.leader_epoch()) is None else epoch,
+                partition,
+                offset,
+                message.timestamp()[1],
+                message.key() or b"",
+                message.value(),
+                -1 if epoch is None else epoch,
             )
         )
 

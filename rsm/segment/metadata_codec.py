@@ -70,7 +70,9 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
     """Read a lineage. CorruptError if its epochs do not ascend."""
     try:
         return Lineage(
-            entries=tuple(EpochEntry(epoch=m.epoch, start_offset=m.start_offset) for m in messages)
+            entries=tuple(
+                [EpochEntry(epoch=m.epoch, start_offset=m.start_offset) for m in messages]
+            )
         )
     except ValueError as error:
         raise CorruptError("not a lineage", entries=len(messages)) from error
@@ -102,9 +104,15 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
     return message
 
 
-def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
-    partition = partition_from_message(message.topic_id_partition)
+def metadata_from_message(
+    message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None = None
+) -> RemoteLogSegmentMetadata:
+    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state.
+
+    `known` is the partition, where it was told by its id and number already: it is not read again.
+    """
+    named = message.topic_id_partition
+    partition = known if known and known.topic == named.topic else partition_from_message(named)
     state = state_from_number(message.state)
     try:
         return RemoteLogSegmentMetadata(
@@ -114,12 +122,12 @@ def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegm
             offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
             max_timestamp_ms=message.max_timestamp_ms,
             segment_size_bytes=message.segment_size_bytes,
-            segment_leader_epochs=lineage_from_messages(list(message.segment_leader_epochs)),
+            segment_leader_epochs=lineage_from_messages(message.segment_leader_epochs[:]),
             state=state,
             writer=writer_from_message(message.writer),
             event_timestamp_ms=message.event_timestamp_ms,
             layout=message.layout,
-            objects=tuple(_object_from_message(o) for o in message.objects),
+            objects=tuple([_object_from_message(o) for o in message.objects[:]]),
             has_transaction_index=message.has_transaction_index,
             custom_metadata=message.custom_metadata,
             unknown_fields=unknown_fields(message),
