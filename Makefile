@@ -2,8 +2,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz demo bench bench-gateway bench-metadata proto docs \
-	lock clean static downloads s3-server-if-possible reader-if-possible
+.PHONY: help setup check test test-long fuzz demo bench bench-gateway bench-metadata bench-storage \
+	proto docs lock clean static downloads s3-server-if-possible reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -54,6 +54,9 @@ bench-gateway: setup $(STAMPS)/kafka-tiering ## Measure the gateway (OUT=FILE, O
 bench-metadata: setup ## Measure the metadata side (SEGMENTS="10000 …" OUT=FILE)
 	@$(BIN)/python -m bench.metadata $(if $(OUT),--out $(OUT)) \
 		$(if $(SEGMENTS),--segments $(SEGMENTS))
+
+bench-storage: setup $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
+	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)

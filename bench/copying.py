@@ -13,31 +13,21 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from uuid import uuid4
 
 from bench.dataset import TOPIC, Dataset
 from bench.measurement import Measurement, of_runs
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource
+from bench.segment_copier import SegmentCopier
+from rlm.source.log_source import LocalLog
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
-from rsm.spi import CopyAttempt, RemoteStorageManager
+from rsm.spi import RemoteStorageManager
 from rsm.storage.filesystem import FilesystemChunkStorage
 
 _MB = 1_000_000
 _PEER = "plain file copy with fsync"
-
-
-class UnboundedAttempt(CopyAttempt):
-    """An attempt that nothing ends."""
-
-    def check(self) -> None:
-        return None
 
 
 def measure_copying(dataset: Dataset) -> list[Measurement]:
@@ -62,7 +52,7 @@ def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
     plain_s, ours_s = 0.0, 0.0
     with _new_directory(dataset.scratch / "plain") as target, _store(dataset) as storage:
         source, partition = dataset.source(), dataset.partition()
-        copier = _SegmentCopier(source=source, storage=storage, partition=partition, log=log)
+        copier = SegmentCopier(source=source, storage=storage, partition=partition, log=log)
         directory = dataset.cluster.broker.log_dirs[0] / f"{TOPIC}-0"
         for segment in log.rolled:
             name = f"{segment.offsets.start_offset:020d}.log"
@@ -76,39 +66,6 @@ def _copy_plainly(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     with target.open("rb") as copied:
         os.fsync(copied.fileno())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SegmentCopier:
-    """Copies segments of one log as the product does."""
-
-    source: LogSource
-    storage: RemoteStorageManager
-    partition: TopicIdPartition
-    log: LocalLog
-
-    def copy(self, segment: LocalSegment) -> None:
-        """Copy one."""
-        lineage, end_offset = self.log.checkpoint, self.log.active_base_offset
-        with self.source.open_segment(self.partition, segment, lineage, end_offset) as opened:
-            metadata = self._describe(segment)
-            self.storage.copy_log_segment_data(metadata, opened.data, UnboundedAttempt())
-            opened.verify_unchanged()
-
-    def _describe(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
-        segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
-        return RemoteLogSegmentMetadata(
-            segment_id=segment_id,
-            offsets=segment.offsets,
-            max_timestamp_ms=segment.max_timestamp_ms,
-            segment_size_bytes=segment.size_bytes,
-            segment_leader_epochs=self.log.checkpoint.within(segment.offsets),
-            state=SegmentState.COPY_SEGMENT_STARTED,
-            writer=Writer(broker_id=1, leader_epoch=0, incarnation=uuid4()),
-            event_timestamp_ms=0,
-            layout=self.storage.layout_name(),
-            objects=self.storage.plan_objects(segment_id, segment.offsets.start_offset),
-        )
 
 
 @contextmanager
@@ -133,7 +90,7 @@ def _new_directory(path: Path) -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-def _timed(work: Callable[[], None]) -> float:
+def _timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

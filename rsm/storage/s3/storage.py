@@ -41,11 +41,11 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
-_READ_BYTES = 1 << 20
+_READ_BYTES = 4 << 20  # a chunk by default, so that it need not be joined
 
 
 class S3ChunkStorage(ChunkStorage):
-    """Chunks in the bucket of `settings`, which is not asked anything yet.
+    """Chunks in the bucket, which is not asked anything yet.
 
     A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its steps, and
     the pauses between them, which grow to 20 s.

@@ -1,0 +1,52 @@
+"""Copies rolled segments as the product does between its two metadata events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.spi import CopyAttempt, RemoteStorageManager
+
+
+class UnboundedAttempt(CopyAttempt):
+    """An attempt that nothing ends."""
+
+    def check(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentCopier:
+    """Copies segments of one log as the product does."""
+
+    source: LogSource
+    storage: RemoteStorageManager
+    partition: TopicIdPartition
+    log: LocalLog
+
+    def copy(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
+        """Copy one; returns its metadata with what was stored."""
+        lineage, end_offset = self.log.checkpoint, self.log.active_base_offset
+        with self.source.open_segment(self.partition, segment, lineage, end_offset) as opened:
+            metadata = self._describe(segment)
+            stored = self.storage.copy_log_segment_data(metadata, opened.data, UnboundedAttempt())
+            opened.verify_unchanged()
+        return replace(metadata, objects=stored)
+
+    def _describe(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
+        segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
+        return RemoteLogSegmentMetadata(
+            segment_id=segment_id,
+            offsets=segment.offsets,
+            max_timestamp_ms=segment.max_timestamp_ms,
+            segment_size_bytes=segment.size_bytes,
+            segment_leader_epochs=self.log.checkpoint.within(segment.offsets),
+            state=SegmentState.COPY_SEGMENT_STARTED,
+            writer=Writer(broker_id=1, leader_epoch=0, incarnation=uuid4()),
+            event_timestamp_ms=0,
+            layout=self.storage.layout_name(),
+            objects=self.storage.plan_objects(segment_id, segment.offsets.start_offset),
+        )

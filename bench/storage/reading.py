@@ -1,0 +1,136 @@
+"""Reading segments back from S3: in order, and in small pieces at random."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from random import Random
+from statistics import median
+
+import obstore
+
+from bench.measurement import Measurement, of_runs
+from bench.storage.copying import copy_all, layouts, storage_manager
+from bench.storage.stage import AT_ONCE, BUCKET, Stage, run_all
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import ByteRange
+
+_MIB = 1 << 20
+_CHUNK_BYTES = 4 << 20  # rsm.config.chunk.size
+_READERS = 10  # remote.log.reader.threads
+_SMALL_BYTES = 1 << 10
+_SMALL_READS = 1_000
+
+_Range = tuple[RemoteLogSegmentMetadata, ByteRange]
+_Read = Callable[[_Range], bytes]
+
+
+def measure_reading(stage: Stage) -> list[Measurement]:
+    """Both, of what one copy in each layout left."""
+    found = []
+    seconds: dict[str, list[float]] = {}
+    for name, layout in layouts().items():
+        with closing(storage_manager(stage, layout)) as manager:
+            stored = copy_all(stage, manager, at_once=AT_ONCE)[1]
+            ways = {f"read {name}": _ours(manager)}
+            if isinstance(layout, RawLayout):
+                ways |= _plain_reads(stage)
+                stage.sent.clear()
+            for _ in range(stage.dataset.sizes.runs):
+                for way, read in ways.items():
+                    seconds.setdefault(way, []).append(
+                        run_all(read, _ranges(stored), at_once=_READERS)
+                    )
+            if isinstance(layout, RawLayout):
+                requests = stage.sent["get_object"] / stage.dataset.sizes.runs
+                per_gib = requests * (1 << 30) / stage.total_bytes
+                found.append(of_runs("requests per GiB, read raw", [per_gib], unit="requests"))
+                found += _small_reads(ways, stored)
+        stage.empty()
+    return _compared(stage, seconds) + found
+
+
+def _compared(stage: Stage, seconds: dict[str, list[float]]) -> list[Measurement]:
+    total_mib = stage.total_bytes / _MIB
+    plain = [name for name in seconds if not name.startswith("read")]
+    fastest = min(plain, key=lambda name: sum(seconds[name]))
+    found = [
+        of_runs(name, [total_mib / each for each in runs], unit="MiB/s")
+        for name, runs in seconds.items()
+    ]
+    for name, peer in (("read raw", fastest), ("read block_v1", "read raw")):
+        ratios = [theirs / ours for ours, theirs in zip(seconds[name], seconds[peer], strict=True)]
+        found.append(of_runs(f"{name} ÷ {peer}", ratios, unit="ratio", peer=peer, goal="≥ 0.9"))
+    return found
+
+
+def _small_reads(
+    ways: dict[str, _Read], stored: list[RemoteLogSegmentMetadata]
+) -> list[Measurement]:
+    random = Random(1)
+    ranges: list[_Range] = []
+    for _ in range(_SMALL_READS):
+        metadata = random.choice(stored)
+        start = random.randrange(metadata.segment_size_bytes - _SMALL_BYTES)
+        positions = ByteRange(start_position=start, end_position=start + _SMALL_BYTES)
+        ranges.append((metadata, positions))
+    found = []
+    for name, read in ways.items():
+        latencies_ms = []
+        cpu_s = time.process_time()
+        for wanted in ranges:
+            started = time.perf_counter()
+            read(wanted)
+            latencies_ms.append((time.perf_counter() - started) * 1000)
+        cpu_ms = (time.process_time() - cpu_s) * 1000 / len(ranges)
+        found += [
+            of_runs(f"1 KiB, {name}, p50", [median(latencies_ms)], unit="ms"),
+            of_runs(f"1 KiB, {name}, CPU", [cpu_ms], unit="ms"),
+        ]
+    return found
+
+
+def _ranges(stored: list[RemoteLogSegmentMetadata]) -> list[_Range]:
+    return [
+        (
+            metadata,
+            ByteRange(
+                start_position=start,
+                end_position=min(start + _CHUNK_BYTES, metadata.segment_size_bytes),
+            ),
+        )
+        for metadata in stored
+        for start in range(0, metadata.segment_size_bytes, _CHUNK_BYTES)
+    ]
+
+
+def _ours(manager: SegmentStorageManager) -> _Read:
+    return lambda wanted: manager.fetch_log_segment(*wanted)
+
+
+def _plain_reads(stage: Stage) -> dict[str, _Read]:
+    client, store = stage.boto3_client(), stage.obstore()
+
+    def get_object(wanted: _Range) -> bytes:
+        metadata, positions = wanted
+        answer = client.get_object(
+            Bucket=BUCKET, Key=metadata.objects[0].key, Range=positions.to_http()
+        )
+        content: bytes = answer["Body"].read()
+        return content
+
+    def get_range(wanted: _Range) -> bytes:
+        metadata, positions = wanted
+        return bytes(
+            obstore.get_range(
+                store,
+                metadata.objects[0].key,
+                start=positions.start_position,
+                end=positions.end_position,
+            )
+        )
+
+    return {"boto3 get_object": get_object, "obstore get_range": get_range}

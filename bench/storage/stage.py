@@ -1,0 +1,115 @@
+"""What the storage benchmarks run on: rolled segments of a real broker, and a real S3 server."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import obstore
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from obstore.store import S3Store
+
+from bench.dataset import TOPIC, BenchSizes, Dataset, produced_dataset
+from rlm.source.log_source import LocalLog
+from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.settings import S3Settings
+from rsm.storage.s3.storage import S3ChunkStorage
+from tests.services.s3 import S3Server, credentials_environment
+
+BUCKET = "bench"
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Segments as files and as the product sees them; the server; requests sent by the product."""
+
+    dataset: Dataset
+    log: LocalLog
+    server: S3Server
+    sent: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.log.rolled)
+
+    def files(self) -> list[Path]:
+        """The rolled segments' files, in order."""
+        directory = self.dataset.cluster.broker.log_dirs[0] / f"{TOPIC}-0"
+        return [directory / f"{each.offsets.start_offset:020d}.log" for each in self.log.rolled]
+
+    def storage(self) -> S3ChunkStorage:
+        """The product's store with its default settings."""
+        settings = S3Settings(bucket=BUCKET, endpoint_url=self.server.url, path_style=True)
+        return S3ChunkStorage(S3Bucket(settings, observe=lambda name: self.sent.update([name])))
+
+    def boto3_client(self) -> Any:  # noqa: ANN401 - boto3 makes its clients' classes at run time
+        """As one would make it for speed: the payload is not signed."""
+        config = Config(
+            s3={"addressing_style": "path", "payload_signing_enabled": False},
+            max_pool_connections=64,
+        )
+        return boto3.session.Session().client("s3", endpoint_url=self.server.url, config=config)
+
+    def obstore(self) -> S3Store:
+        """Rust's object_store."""
+        return S3Store(
+            BUCKET,
+            endpoint=self.server.url,
+            client_options={"allow_http": True},
+            virtual_hosted_style_request=False,
+        )
+
+    def empty(self) -> None:
+        """Remove every object, and have the disk be idle."""
+        client = self.boto3_client()
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+            keys = [{"Key": found["Key"]} for found in page.get("Contents", ())]
+            if keys:
+                client.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
+        os.sync()
+
+
+@contextmanager
+def storage_stage(sizes: BenchSizes) -> Iterator[Stage]:
+    """All of it, gone at the end."""
+    os.environ.update(credentials_environment())
+    with produced_dataset(sizes) as dataset, S3Server(dataset.scratch / "s3") as server:
+        server.create_bucket(BUCKET)
+        log = dataset.source().local_log(dataset.partition())
+        yield Stage(dataset=dataset, log=log, server=server)
+
+
+def plain_uploads(stage: Stage) -> dict[str, Callable[[Path], object]]:
+    """One upload of a file by each plain client, under the file's name."""
+    client, store = stage.boto3_client(), stage.obstore()
+    transfer = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20)
+
+    def put_object(path: Path) -> None:
+        client.put_object(Bucket=BUCKET, Key=path.name, Body=path.read_bytes())
+
+    def upload_file(path: Path) -> None:
+        client.upload_file(str(path), BUCKET, path.name, Config=transfer)
+
+    def put(path: Path) -> None:
+        obstore.put(store, path.name, path, chunk_size=16 << 20)
+
+    return {"boto3 put_object": put_object, "s3transfer": upload_file, "obstore": put}
+
+
+def run_all(work: Callable[[Any], object], things: list[Any], *, at_once: int) -> float:
+    """Seconds for all of them."""
+    started = time.perf_counter()
+    with ThreadPoolExecutor(at_once) as pool:
+        for _ in pool.map(work, things):
+            pass
+    return time.perf_counter() - started
