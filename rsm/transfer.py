@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource, PartedSource
+from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -40,22 +40,15 @@ class AttemptSource:
     def length_bytes(self) -> int:
         return self.source.length_bytes
 
+    @property
+    def part_lengths_bytes(self) -> Sequence[int] | None:
+        return part_lengths_of(self.source)
+
     def chunks(self) -> Iterator[memoryview]:
         self.attempt.check()
         for view in self.source.chunks():
             yield view
             self.attempt.check()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartedAttemptSource(AttemptSource):
-    """The same for a source that divides its content into parts."""
-
-    source: PartedSource
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int]:
-        return self.source.part_lengths_bytes
 
 
 def put_verified(
@@ -73,8 +66,6 @@ def put_verified(
     store's errors, and CorruptError if the store has something else: then the object may be there.
     """
     attempted = AttemptSource(source=source, attempt=attempt)
-    if isinstance(source, PartedSource):
-        attempted = PartedAttemptSource(source=source, attempt=attempt)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
     written = StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)

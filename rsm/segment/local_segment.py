@@ -34,8 +34,13 @@ class PartedSource(ContentSource, Protocol):
     """Content in parts that mean something: a store that uploads in parts keeps to these."""
 
     @property
-    def part_lengths_bytes(self) -> Sequence[int]:
-        """The lengths of the parts in order; their sum is `length_bytes`."""
+    def part_lengths_bytes(self) -> Sequence[int] | None:
+        """The lengths of the parts in order; their sum is `length_bytes`. None: any will do."""
+
+
+def part_lengths_of(source: ContentSource) -> Sequence[int] | None:
+    """The parts that a source's content has to be uploaded in, if it matters."""
+    return source.part_lengths_bytes if isinstance(source, PartedSource) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

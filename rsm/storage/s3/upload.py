@@ -7,27 +7,30 @@ the object only if no other has its name.
 The SDK may repeat a request whose answer was lost, and is then told that the object is there. So
 that this is not taken for somebody else's, each creation leaves its own mark on its object.
 
+A source that divides its content is uploaded in just these parts, another one in parts of
+`part_bytes`.
+
 Memory: `upload_memory_bytes`, at least one part, for all uploads together: a part is read only
 when there is room for it.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from rsm.segment.errors import TieredStorageError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.storage.s3.attributes import creation_of, encode_metadata
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
 from rsm.storage.s3.multipart import MultipartUpload, multipart_upload
 from rsm.storage.s3.parts import PartReader, spell_crc32c
+from rsm.storage.s3.upload_room import UploadRoom
 
 _IF_ABSENT = "*"
 _DONE_BEFORE = frozenset({"PreconditionFailed", "NoSuchUpload"})
@@ -41,7 +44,7 @@ class S3Uploads:
         self._bucket = bucket
         self._part_bytes = settings.part_bytes
         parts_at_once = max(1, settings.upload_memory_bytes // settings.part_bytes)
-        self._room = threading.Semaphore(parts_at_once)
+        self._room = UploadRoom(settings.upload_memory_bytes)
         self._senders = ThreadPoolExecutor(parts_at_once, "s3-upload")
         self._look: dict[str, object] = {}
         if settings.storage_class is not None:
@@ -57,10 +60,11 @@ class S3Uploads:
         creation = uuid4().hex
         look = self.look(attributes, creation=creation)
         try:
-            if source.length_bytes <= self._part_bytes:
+            lengths = self._part_lengths(source)
+            if len(lengths) == 1:
                 self._put(name, reader, look)
             else:
-                self._put_in_parts(name, reader, look)
+                self._put_in_parts(name, reader, look, lengths)
         except ClientError as error:
             if not self._was_done(error, name, creation):
                 raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
@@ -75,8 +79,10 @@ class S3Uploads:
         self._senders.shutdown(wait=True, cancel_futures=True)
 
     def _put(self, name: str, reader: PartReader, look: Mapping[str, object]) -> None:
-        with self._room:
-            content = reader.read(reader.left_bytes)
+        length_bytes = reader.left_bytes
+        self._room.take(length_bytes)
+        try:
+            content = reader.read(length_bytes)
             self._bucket.call(
                 "put_object",
                 Key=name,
@@ -85,27 +91,31 @@ class S3Uploads:
                 IfNoneMatch=_IF_ABSENT,
                 **look,
             )
+        finally:
+            self._room.give_back(length_bytes)
 
-    def _put_in_parts(self, name: str, reader: PartReader, look: Mapping[str, object]) -> None:
+    def _put_in_parts(
+        self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Sequence[int]
+    ) -> None:
         length_bytes = reader.left_bytes
         with multipart_upload(self._bucket, name, **look) as upload:
-            self._send_parts(upload, reader)
+            self._send_parts(upload, reader, lengths)
             upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
                 MpuObjectSize=length_bytes,
             )
 
-    def _send_parts(self, upload: MultipartUpload, reader: PartReader) -> None:
+    def _send_parts(
+        self, upload: MultipartUpload, reader: PartReader, lengths: Sequence[int]
+    ) -> None:
         """Send parts while the next one is read; returns, or raises, when none is under way."""
         under_way: deque[Future[None]] = deque()
         try:
-            number = 0
-            while reader.left_bytes:
-                number += 1
+            for number, length_bytes in enumerate(lengths, start=1):
                 while under_way and under_way[0].done():
                     under_way.popleft().result()
-                under_way.append(self._send_next(upload, number, reader))
+                under_way.append(self._send_next(upload, number, reader, length_bytes))
             for sending in under_way:
                 sending.result()
         finally:
@@ -113,17 +123,28 @@ class S3Uploads:
                 sending.cancel()
             wait(under_way)
 
-    def _send_next(self, upload: MultipartUpload, number: int, reader: PartReader) -> Future[None]:
+    def _send_next(
+        self, upload: MultipartUpload, number: int, reader: PartReader, length_bytes: int
+    ) -> Future[None]:
         """Read one part as soon as there is room for it; its sending gives the room back."""
-        self._room.acquire()
+        self._room.take(length_bytes)
         try:
-            content = reader.read(min(self._part_bytes, reader.left_bytes))
+            content = reader.read(length_bytes)
             sending = self._senders.submit(upload.put, number, content)
         except BaseException:
-            self._room.release()
+            self._room.give_back(length_bytes)
             raise
-        sending.add_done_callback(lambda _sending: self._room.release())
+        sending.add_done_callback(lambda _sending: self._room.give_back(length_bytes))
         return sending
+
+    def _part_lengths(self, source: ContentSource) -> Sequence[int]:
+        """One length if the content is a single request."""
+        given = part_lengths_of(source)
+        if given is not None:
+            return given
+        full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
+        lengths = [self._part_bytes] * full
+        return [*lengths, rest_bytes] if rest_bytes or not full else lengths
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
         """Whether the request failed because an earlier sending of it had succeeded."""

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from rsm.layout.block_log import BlockedLog
+from rsm.layout.block_plan import BlockBuilder
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.sources import PiecesSource, source_of
+from tests.segment_builder import pack_batch
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.services.waiting import wait_until
 
@@ -72,6 +75,23 @@ def test_creation_when_it_is_larger_then_parts_make_one_whole(
     )
     across = ByteRange(start_position=PART - 3, end_position=PART + 3)
     assert storage.read_range("a", across) == content[PART - 3 : min(PART + 3, length_bytes)]
+
+
+def test_creation_when_the_source_divides_its_content_then_parts_are_its_own(
+    storage: S3ChunkStorage, sent: Counter[str]
+) -> None:
+    """A block of a ledger is one part of the upload."""
+    blocks = BlockBuilder(block_bytes=8 * MIB)
+    batches = [pack_batch(bytes(MIB)) for _ in range(20)]
+    for batch in batches:
+        blocks.add(batch)
+    blocks.finish()
+
+    storage.create_with_content("a", BlockedLog(log=source_of(*batches), blocks=blocks.built))
+
+    assert [block.block_bytes for block in blocks.built[:-1]] == [8 * MIB] * 2
+    assert sent["upload_part"] == 3
+    assert storage.info("a").length_bytes == sum(block.block_bytes for block in blocks.built)
 
 
 def test_creation_when_many_are_under_way_then_no_more_parts_are_in_memory_than_there_is_room_for(
