@@ -92,6 +92,8 @@ def _forbidden(  # noqa: PLR0911 - one return for each rule
 
 def _failing(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
     failure = view.copy_failure
+    if not view.store_reachable:
+        return CopyHeld(reason="store_unreachable")
     if failure is None:
         return None
     values: dict[str, int | str] = {

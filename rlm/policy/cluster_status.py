@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
-from rlmm.events import PolicyState, TopicPolicy
+from rlmm.events import PolicyState, RecordedGap, TopicPolicy
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -58,8 +58,9 @@ class PartitionStatus:
     """One row. Offsets are -1 where there is none, None where they are not known.
 
     `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
-    first that is not stored and is to be. `role` and `said` are the word of the leader's manager,
-    None where it does not answer. Remote bytes are those of finished segments' logs.
+    first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
+    of the leader's manager, None where it does not answer. Remote bytes are those of finished
+    segments' logs.
     """
 
     topic_id_partition: TopicIdPartition
@@ -67,6 +68,7 @@ class PartitionStatus:
     role: str | None
     leader_id: int | None
     leader_epoch: int
+    gaps: tuple[RecordedGap, ...]
     log_start_offset: int | None
     local_start_offset: int | None
     last_tiered_offset: int
@@ -107,6 +109,7 @@ def partition_status(
         role=role,
         leader_id=led.leader_id,
         leader_epoch=led.leader_epoch,
+        gaps=stored.state.gaps,
         log_start_offset=log_start,
         local_start_offset=local_start,
         last_tiered_offset=NO_OFFSET if end_offset is None else end_offset - 1,
@@ -147,6 +150,14 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "remote_segments": status.remote_segments,
         "copy_held": status.said.copy_held,
         "trim_held": status.said.trim_held,
+        "gaps": [
+            {
+                "start_offset": gap.offsets.start_offset,
+                "end_offset": gap.offsets.end_offset,
+                "reason": gap.reason.name.lower(),
+            }
+            for gap in status.gaps
+        ],
         "leader_id": status.leader_id,
         "policy_state": status.policy_state,
         "diverged": status.said.diverged,

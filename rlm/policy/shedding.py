@@ -28,10 +28,10 @@ class Sheddable:
     segments: tuple[LocalSegment, ...]
 
 
-def sheddable(view: PartitionView, *, store_reachable: bool) -> Sheddable | None:
+def sheddable(view: PartitionView) -> Sheddable | None:
     """None unless the topic's policy is to shed, the store takes nothing, and anything may go."""
-    takes_nothing = not store_reachable or view.copy_failure is not None
-    if view.policy.outage_policy is not OutagePolicy.SHED_OLDEST or not takes_nothing:
+    sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
+    if not sheds or not view.store_takes_nothing:
         return None
     if trim_forbidden(view) is not None:
         return None

@@ -83,6 +83,7 @@ class PartitionView:
     newer: NewerRecord | None = None
     copy_failure: CopyFailure | None = None
     paused: frozenset[PausableTask] = frozenset()
+    store_reachable: bool = True
     is_past_retention: bool = False
 
     @cached_property
@@ -134,6 +135,11 @@ class PartitionView:
     def read_leases(self) -> tuple[ReadLease, ...]:
         """The leases that have not expired, by the brokers' clock."""
         return self.state.leases_held(self.moment.broker_ms)
+
+    @property
+    def store_takes_nothing(self) -> bool:
+        """Whether what is rolled can't be stored now, as far as this process knows."""
+        return not self.store_reachable or self.copy_failure is not None
 
     @property
     def copy_end_offset(self) -> int:

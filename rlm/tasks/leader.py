@@ -93,7 +93,7 @@ class LeaderCycle:
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
-        self._untierable: Mapping[UUID, str] = {}
+        self._outlook = CycleOutlook()
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
@@ -101,7 +101,7 @@ class LeaderCycle:
         Raises RetriableError if the broker or the metadata topic can't be asked now, and
         InvalidConfigError if what answers as our broker belongs to another cluster.
         """
-        self._untierable = outlook.untierable
+        self._outlook = outlook
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         topics = {policy.topic for policy in policies.values()}
         led = self._broker.leadership(topics) if topics else {}
@@ -133,7 +133,7 @@ class LeaderCycle:
         )
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         return tuple(
-            self._view(lead, policies[topic_id], offsets, self._untierable.get(topic_id))
+            self._view(lead, policies[topic_id], offsets)
             for lead in sorted(leads, key=lambda each: each.topic_id_partition)
             if (topic_id := lead.topic_id_partition.topic_id) in policies
         )
@@ -152,9 +152,7 @@ class LeaderCycle:
         for lead in leads:
             tip = lead.topic_id_partition
             try:
-                view = self._view(
-                    lead, policies[tip.topic_id], offsets, outlook.untierable.get(tip.topic_id)
-                )
+                view = self._view(lead, policies[tip.topic_id], offsets)
             except TieredStorageError as error:
                 self._log_changed(tip, "partition waits", error)
                 reports.append(
@@ -163,7 +161,7 @@ class LeaderCycle:
                 continue
             self._words.ended(tip)
             if self._outages is not None:
-                self._outages.see(view, store_reachable=outlook.store_reachable)
+                self._outages.see(view)
             view = self._idle.look(view)
             decided = plan(view)
             if decided.gaps is not None:
@@ -180,7 +178,7 @@ class LeaderCycle:
                     planned_at_ms=planned_at_ms,
                 )
             reports.append(leader_report(view, trim, decided.expiry_held))
-        self._shed(leads, policies, outlook, trims)
+        self._shed(leads, policies, trims)
         self._trim(trims)
         return reports
 
@@ -188,7 +186,6 @@ class LeaderCycle:
         self,
         leads: Iterable[PartitionLead],
         policies: Mapping[UUID, TopicPolicy],
-        outlook: CycleOutlook,
         trims: dict[TopicIdPartition, TrimPlan],
     ) -> None:
         """Add to the trims what is to be given up; the gap is on record before.
@@ -203,8 +200,7 @@ class LeaderCycle:
             asked_at_ms = self._clock.monotonic_ms()
             try:
                 offsets = self._broker.offsets({tip: lead.writer.leader_epoch})
-                untierable = outlook.untierable.get(tip.topic_id)
-                view = self._view(lead, policies[tip.topic_id], offsets, untierable)
+                view = self._view(lead, policies[tip.topic_id], offsets)
             except TieredStorageError as error:
                 self._log_changed(tip, "partition waits", error)
                 continue
@@ -248,7 +244,6 @@ class LeaderCycle:
         lead: PartitionLead,
         policy: TopicPolicy,
         offsets: PartitionResults[PartitionOffsets],
-        untierable: str | None,
     ) -> PartitionView:
         tip = lead.topic_id_partition
         if tip in offsets.failed:
@@ -268,7 +263,8 @@ class LeaderCycle:
             segments=segments,
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             limits=self._limits,
-            untierable=untierable,
+            untierable=self._outlook.untierable.get(tip.topic_id),
+            store_reachable=self._outlook.store_reachable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
             newer=self._metadata.newer_record(tip),
             copy_failure=self._copies.failure(tip),

@@ -76,7 +76,7 @@ class OutageWatch:
         self._shed_at_ms: dict[str, int] = {}
         self._words = ChangedWords()
 
-    def see(self, view: PartitionView, *, store_reachable: bool) -> None:
+    def see(self, view: PartitionView) -> None:
         """Take a led partition into account."""
         try:
             usage = self._disks.usage(view.topic_id_partition)
@@ -85,9 +85,9 @@ class OutageWatch:
             return
         disk = self._seen.setdefault(usage.name, _Disk(usage))
         disk.released_bytes += released_but_there_bytes(view)
-        if not store_reachable or view.copy_failure is not None:
+        if view.store_takes_nothing:
             disk.behind_bytes += lag(view).bytes
-        found = sheddable(view, store_reachable=store_reachable)
+        found = sheddable(view)
         if found is not None:
             disk.sheddable.append(found)
 

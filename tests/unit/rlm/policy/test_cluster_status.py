@@ -62,6 +62,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "remote_segments": 4,
         "copy_held": None,
         "trim_held": {"reason": "young"},
+        "gaps": [],
         "leader_id": 1,
         "policy_state": "ACTIVE",
         "diverged": None,
