@@ -16,7 +16,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicIdentity
-from rlmm.spi import NewerRecord
+from rlmm.spi import NewerRecord, PartitionState, SegmentRecord
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
@@ -51,9 +51,13 @@ class MetadataSnapshot:
     """An open metadata topic, read up to where it ended. One thread's."""
 
     def __init__(
-        self, manager: TopicBasedRemoteLogMetadataManager, identity: TopicIdentity
+        self,
+        manager: TopicBasedRemoteLogMetadataManager,
+        cache: MetadataCache,
+        identity: TopicIdentity,
     ) -> None:
         self._manager = manager
+        self._cache = cache
         self.identity = identity
 
     def positions(self) -> Mapping[int, int]:
@@ -67,6 +71,20 @@ class MetadataSnapshot:
             raise RetriableError(
                 "the metadata topic can't be read to its end", missing=min(missing)
             )
+
+    def every_segment(self) -> Iterator[SegmentRecord]:
+        """All segments in any state, ascending by topic id and partition; one point in time."""
+        return self._cache.every_segment()
+
+    def partition_state(self, partition: TopicIdPartition) -> PartitionState:
+        """What is known of a partition as a whole."""
+        return self._manager.partition_state(partition)
+
+    def unread_records(self) -> Mapping[str, int]:
+        """How many records say what is not known here, by reason; empty if all were read."""
+        metrics = self._manager.metrics()
+        unread = {**metrics.skipped_events_count, "newer_version": metrics.newer_records_count}
+        return {reason: count for reason, count in unread.items() if count}
 
     def segment_state(self, segment_id: RemoteLogSegmentId) -> SegmentState | None:
         """The state of one segment, None if nothing is known of it."""
@@ -123,9 +141,10 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
     InvalidConfigError if there is no such topic or the cluster can't be reached in time.
     """
     topic = _found_topic(connection, timeout_ms)
+    cache = MetadataCache(MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(
         topic,
-        MetadataCache(MemoryStore()),
+        cache,
         SystemClock(),
         ManagerSettings(consume_wait_ms=timeout_ms),
     )
@@ -140,7 +159,7 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
                 timeout_ms=timeout_ms,
                 reason=readiness.reason,
             )
-        yield MetadataSnapshot(manager, identity)
+        yield MetadataSnapshot(manager, cache, identity)
     finally:
         manager.close()
 

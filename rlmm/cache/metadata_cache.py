@@ -43,6 +43,7 @@ from rlmm.cache.segment_index import (
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
+    SEGMENT_SUBJECT_BYTES,
     RecordKey,
     RecordKind,
     partition_subject,
@@ -61,6 +62,7 @@ _LISTING_TABLES = (
     Table.UNFINISHED_BY_OFFSET,
     Table.FINISHED_BY_EPOCH,
 )
+_BEHIND_SUBJECTS = b"\xff" * (SEGMENT_SUBJECT_BYTES + 1)
 _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -257,6 +259,14 @@ class MetadataCache:
         with self._store.read(Table.SEGMENTS) as reader:
             for subject, data in reader.ascending(Table.SEGMENTS, partition, after(partition)):
                 yield subject, SegmentEntry.from_bytes(data)
+
+    def every_segment(self) -> Iterator[SegmentRecord]:
+        """All segments in any state, ascending by topic id and partition; one point in time."""
+        with self._store.read(Table.SEGMENTS) as reader:
+            for _, data in reader.ascending(Table.SEGMENTS, b"", _BEHIND_SUBJECTS):
+                entry = SegmentEntry.from_bytes(data)
+                if entry.state is not None:
+                    yield values.segment_record(entry)
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         """The partitions of a topic id that anything is known of, ascending."""

@@ -6,17 +6,22 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
 
+from rsm.segment.ids import TopicIdPartition
+from rsm.storage.s3.settings import S3Settings
 from spark_tools.data_source import register
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.crafted_logs import every_kind_of_batch, older_formats
 from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
+from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.services.kafka import KafkaCluster
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
+_BUCKET = "segments"
 _CONNECTOR = Path(__file__).resolve().parents[3] / "build" / "spark-jars"
 
 
@@ -62,3 +67,40 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def bucket(s3_server: S3Server) -> S3Settings:
+    s3_server.create_bucket(_BUCKET)
+    return S3Settings(
+        bucket=_BUCKET, endpoint_url=s3_server.url, region="us-east-1", path_style=True
+    )
+
+
+@pytest.fixture
+def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
+    return BrokerHost(tmp_path / "host", kafka, metadata_topic=f"{topic_name}-md")
+
+
+@pytest.fixture
+def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> RepairWorld:
+    letters = f"{topic_name}-letters"
+    host.cluster.create_topic(letters)
+    options = {
+        "bootstrap.servers": host.cluster.bootstrap_servers,
+        "remote.delete.dead.letter.topic": letters,
+        "rlmm.config.remote.log.metadata.topic.name": f"{topic_name}-md",
+        "rsm.config.key.prefix": topic_name,
+        "rsm.config.storage.backend": "s3",
+        "rsm.config.storage.s3.bucket.name": bucket.bucket,
+        "rsm.config.storage.s3.endpoint.url": bucket.endpoint_url or "",
+        "rsm.config.storage.s3.path.style.access.enabled": "true",
+        "rsm.config.storage.s3.region": "us-east-1",
+    }
+    return RepairWorld(
+        options=options,
+        settings=bucket,
+        servers=host.cluster.bootstrap_servers,
+        letters=letters,
+        partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
+    )

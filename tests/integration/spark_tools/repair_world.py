@@ -8,6 +8,7 @@ from typing import cast
 from uuid import uuid4
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from crc32c import crc32c
 
 from rlmm.dead_letter import DeadLetter, encode
 from rlmm.events import LeadershipClaimed
@@ -21,6 +22,8 @@ from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.s3.settings import S3Settings
 from tests.metadata_builder import DELETE_STARTED, FINISHED, OWNER, STARTED, segment_metadata, step
 
+_CONTENT = b"stored"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairWorld:
@@ -33,27 +36,39 @@ class RepairWorld:
     partition: TopicIdPartition
 
     @property
+    def arguments(self) -> list[str]:
+        """The options as a job's command line."""
+        return [word for item in self.options.items() for word in ("--option", "=".join(item))]
+
+    @property
     def parked(self) -> str:
         return f"{self.letters}.parked"
 
     def storage(self) -> ChunkStorage:
         return open_storage(self.settings)
 
-    def store(self, metadata: RemoteLogMetadataManager, state: SegmentState) -> DeadLetter:
-        """A segment in that state, with its objects, and a letter about it."""
+    def store(
+        self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
+    ) -> DeadLetter:
+        """A segment of 100 offsets in that state, with its objects, and a letter about it."""
         number = uuid4()
         objects = tuple(
-            StoredObject(key=f"{self.partition.topic}/{number}.{suffix}")
+            StoredObject(
+                key=f"{self.partition.topic}/{number}.{suffix}",
+                length_bytes=len(_CONTENT),
+                crc32c=crc32c(_CONTENT),
+            )
             for suffix in ("log", "meta")
         )
+        end_offset = start_offset + 100
         segment = replace(
-            segment_metadata(partition=self.partition, state=STARTED),
+            segment_metadata(1, start_offset, end_offset, partition=self.partition, state=STARTED),
             segment_id=RemoteLogSegmentId(topic_id_partition=self.partition, id=number),
             objects=objects,
         )
         storage = self.storage()
         for each in objects:
-            storage.create_with_content(each.key, BytesSource(content=b"stored"))
+            storage.create_with_content(each.key, BytesSource(content=_CONTENT))
         storage.close()
         assert metadata.publish(step(segment, STARTED)).accepted
         assert metadata.publish(step(segment, FINISHED)).accepted

@@ -4,67 +4,24 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from rlmm.dead_letter import decode
 from rsm.segment.errors import InvalidConfigError
-from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
-from rsm.storage.s3.settings import S3Settings
 from spark_tools.repair.command import command_parser, repair
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_STARTED, FINISHED, segment_metadata
-from tests.services.kafka import KafkaCluster
 from tests.services.s3 import S3Server
 
 # The first of them starts Spark and a broker, which takes its time on a loaded machine.
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
 
-BUCKET = "segments"
-
-
-@pytest.fixture(scope="module")
-def bucket(s3_server: S3Server) -> S3Settings:
-    s3_server.create_bucket(BUCKET)
-    return S3Settings(
-        bucket=BUCKET, endpoint_url=s3_server.url, region="us-east-1", path_style=True
-    )
-
-
-@pytest.fixture
-def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
-    return BrokerHost(tmp_path / "host", kafka, metadata_topic=f"{topic_name}-md")
-
-
-@pytest.fixture
-def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> RepairWorld:
-    letters = f"{topic_name}-letters"
-    host.cluster.create_topic(letters)
-    options = {
-        "bootstrap.servers": host.cluster.bootstrap_servers,
-        "remote.delete.dead.letter.topic": letters,
-        "rlmm.config.remote.log.metadata.topic.name": f"{topic_name}-md",
-        "rsm.config.storage.backend": "s3",
-        "rsm.config.storage.s3.bucket.name": bucket.bucket,
-        "rsm.config.storage.s3.endpoint.url": bucket.endpoint_url or "",
-        "rsm.config.storage.s3.path.style.access.enabled": "true",
-        "rsm.config.storage.s3.region": "us-east-1",
-    }
-    return RepairWorld(
-        options=options,
-        settings=bucket,
-        servers=host.cluster.bootstrap_servers,
-        letters=letters,
-        partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
-    )
-
 
 def arguments(world: RepairWorld, *more: str) -> argparse.Namespace:
-    given = [word for item in world.options.items() for word in ("--option", "=".join(item))]
-    return command_parser().parse_args([*given, *more])
+    return command_parser().parse_args([*world.arguments, *more])
 
 
 def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_deleted(

@@ -1,0 +1,95 @@
+"""What an audit finds, as values and as Arrow rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+
+class FindingKind(Enum):
+    """The value is its name in reports; what people do about each is in docs/spark.md."""
+
+    ORPHAN = "orphan"
+    FOREIGN = "foreign"
+    MISSING = "missing"
+    SIZE = "size"
+    CHECKSUM = "checksum"
+    OVERLAP = "overlap"
+    GAP = "gap"
+    OUT_OF_LINEAGE = "out_of_lineage"
+    BELOW_LOG_START = "below_log_start"
+    DANGLING_COPY = "dangling_copy"
+    DANGLING_DELETE = "dangling_delete"
+
+
+OF_OBJECTS = frozenset(
+    {
+        FindingKind.ORPHAN,
+        FindingKind.FOREIGN,
+        FindingKind.MISSING,
+        FindingKind.SIZE,
+        FindingKind.CHECKSUM,
+    }
+)
+"""Those that a listing shows, which is no snapshot: they count once they are seen again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be. Empty or -1: does not apply."""
+
+    kind: str
+    topic: str = ""
+    partition: int = -1
+    segment_id: str = ""
+    object_key: str = ""
+    start_offset: int = -1
+    end_offset: int = -1
+    length_bytes: int = -1
+    detail: str = ""
+
+
+FINDINGS = pa.schema(
+    [
+        pa.field("kind", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("segment_id", pa.string()),
+        pa.field("object_key", pa.string()),
+        pa.field("start_offset", pa.int64()),
+        pa.field("end_offset", pa.int64()),
+        pa.field("length_bytes", pa.int64()),
+        pa.field("detail", pa.string()),
+    ]
+)
+FINDINGS_DDL = (
+    "kind string, topic string, partition int, segment_id string, object_key string, "
+    "start_offset bigint, end_offset bigint, length_bytes bigint, detail string"
+)
+
+
+def finding_rows(findings: Iterable[Finding]) -> pa.RecordBatch:
+    """Findings as rows, in the same order."""
+    return pa.RecordBatch.from_pylist([asdict(each) for each in findings], schema=FINDINGS)
+
+
+def of_segment(
+    kind: FindingKind, metadata: RemoteLogSegmentMetadata, detail: str, *, length_bytes: int = -1
+) -> Finding:
+    """A finding about a segment as a whole."""
+    tip = metadata.topic_id_partition
+    return Finding(
+        kind=kind.value,
+        topic=tip.topic,
+        partition=tip.partition,
+        segment_id=str(metadata.segment_id),
+        start_offset=metadata.offsets.start_offset,
+        end_offset=metadata.offsets.end_offset,
+        length_bytes=length_bytes,
+        detail=detail,
+    )

@@ -1,0 +1,134 @@
+"""Lists ranges of names and compares them, and looks at objects again; on executors.
+
+Must not know Spark. Memory: what one range expects, and a page of the listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from crc32c import crc32c
+
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
+from spark_tools.audit.findings import finding_rows
+from spark_tools.audit.key_ranges import ExpectedObject, KeyRange
+from spark_tools.audit.objects import Age, compare
+from spark_tools.connection import StoreConnection
+
+_EXPECTED = pa.struct(
+    [
+        pa.field("key", pa.string()),
+        pa.field("length_bytes", pa.int64()),
+        pa.field("crc32c", pa.int64()),
+        pa.field("must_exist", pa.bool_()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("segment_id", pa.string()),
+    ]
+)
+RANGES = pa.schema(
+    [
+        pa.field("after", pa.string()),
+        pa.field("until", pa.string()),
+        pa.field("expected", pa.list_(pa.field("element", _EXPECTED))),
+    ]
+)
+SIGHTINGS = pa.schema(
+    [
+        pa.field("object_key", pa.string()),
+        pa.field("length_bytes", pa.int64()),
+        pa.field("last_modified_ms", pa.int64()),
+        pa.field("crc32c", pa.int64()),
+    ]
+)
+SIGHTINGS_DDL = "object_key string, length_bytes bigint, last_modified_ms bigint, crc32c bigint"
+"""Objects that were there; the checksum is null where the store has none."""
+
+_READ_BYTES = 8 << 20
+
+
+def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
+    """Ranges as rows."""
+    rows = [
+        {
+            "after": each.after,
+            "until": each.until,
+            "expected": [
+                {name: getattr(expected, name) for name in _EXPECTED.names}
+                for expected in each.expected
+            ],
+        }
+        for each in ranges
+    ]
+    return pa.Table.from_pylist(rows, schema=RANGES)
+
+
+def list_and_compare(
+    batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age
+) -> Iterator[pa.RecordBatch]:
+    """From RANGES to FINDINGS. RetriableError if a listing does not come to its end."""
+    storage = store.open_chunks()
+    prefix = f"{store.key_prefix}/" if store.key_prefix else ""
+    try:
+        for batch in batches:
+            for row in batch.to_pylist():
+                expected = tuple(ExpectedObject(**each) for each in row["expected"])
+                names = KeyRange(after=row["after"], until=row["until"], expected=expected)
+                listed = _listed(storage, prefix, names)
+                yield finding_rows(compare(listed, expected, store.keys, age))
+    finally:
+        storage.close()
+
+
+def look_again(
+    batches: Iterable[pa.RecordBatch], store: StoreConnection, *, read_bytes: bool
+) -> Iterator[pa.RecordBatch]:
+    """From a column of names to SIGHTINGS; what is not there has no row.
+
+    With `read_bytes` each object is read and its checksum made of what came. RetriableError.
+    """
+    storage = store.open_chunks()
+    try:
+        for batch in batches:
+            found = [_seen(storage, name, read_bytes) for name in batch.column(0).to_pylist()]
+            rows = [
+                {
+                    "object_key": each.name,
+                    "length_bytes": each.length_bytes,
+                    "last_modified_ms": each.last_modified_ms,
+                    "crc32c": each.crc32c,
+                }
+                for each in found
+                if each is not None
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=SIGHTINGS)
+    finally:
+        storage.close()
+
+
+def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[ChunkInfo]:
+    for found in storage.list(prefix, after=names.after):
+        if not names.holds(found.name):
+            return
+        yield found
+
+
+def _seen(storage: ChunkStorage, name: str, read_bytes: bool) -> ChunkInfo | None:  # noqa: FBT001 - a setting
+    try:
+        found = storage.info(name)
+        return replace(found, crc32c=_checksum(storage, found)) if read_bytes else found
+    except NotFoundError:
+        return None
+
+
+def _checksum(storage: ChunkStorage, found: ChunkInfo) -> int:
+    checksum = 0
+    for start in range(0, found.length_bytes, _READ_BYTES):
+        end = min(start + _READ_BYTES, found.length_bytes)
+        positions = ByteRange(start_position=start, end_position=end)
+        checksum = crc32c(storage.read_range(found.name, positions), checksum)
+    return checksum

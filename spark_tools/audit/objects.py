@@ -1,0 +1,106 @@
+"""Listed objects against expected ones: orphans, what is missing, what differs. Pure.
+
+A listing is no snapshot, and metadata read before it does not know what came meanwhile: what is
+found here is a suspicion until `confirmed` with metadata that was read after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rsm.layout.keys import ObjectKeys
+from rsm.storage.chunk_storage import ChunkInfo
+from spark_tools.audit.findings import Finding, FindingKind
+from spark_tools.audit.key_ranges import ExpectedObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Age:
+    """Only what was written before `cut_off_ms` can be an orphan: the rest may yet be told of."""
+
+    cut_off_ms: int
+
+    def is_old(self, found: ChunkInfo) -> bool:
+        return found.last_modified_ms < self.cut_off_ms
+
+
+def compare(
+    listed: Iterable[ChunkInfo], expected: Sequence[ExpectedObject], keys: ObjectKeys, age: Age
+) -> Iterator[Finding]:
+    """What differs; both ascend by name."""
+    awaited = {each.key: each for each in expected}
+    for found in listed:
+        known = awaited.pop(found.name, None)
+        finding = _unknown(found, keys, age) if known is None else difference(found, known)
+        if finding is not None:
+            yield finding
+    for absent in awaited.values():
+        if absent.must_exist:
+            yield missing(absent)
+
+
+def confirmed(
+    suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
+) -> Finding | None:
+    """What is left of a suspicion, by a second look at the object and at newer metadata."""
+    if suspicion.kind in (FindingKind.ORPHAN.value, FindingKind.FOREIGN.value):
+        still_there = found is not None and known is None and age.is_old(found)
+        return suspicion if still_there else None
+    if known is None or not known.must_exist:
+        return None
+    return missing(known) if found is None else difference(found, known)
+
+
+def missing(absent: ExpectedObject) -> Finding:
+    """A finished segment's object that is not there."""
+    return _about(FindingKind.MISSING, absent, "a finished segment's object is not in the store")
+
+
+def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
+    """How an object is not as recorded, None if it is as far as the store tells."""
+    if not known.must_exist:
+        return None
+    if known.length_bytes not in (-1, found.length_bytes):
+        detail = f"recorded {known.length_bytes} bytes, found {found.length_bytes}"
+        return _about(FindingKind.SIZE, known, detail)
+    if found.crc32c is not None and known.crc32c not in (-1, found.crc32c):
+        detail = f"recorded CRC32C {known.crc32c:08x}, found {found.crc32c:08x}"
+        return _about(FindingKind.CHECKSUM, known, detail)
+    return None
+
+
+def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
+    if not age.is_old(found):
+        return None
+    key = keys.parse(found.name)
+    if key is None:
+        return Finding(
+            kind=FindingKind.FOREIGN.value,
+            object_key=found.name,
+            length_bytes=found.length_bytes,
+            detail="not a name of ours",
+        )
+    tip = key.segment_id.topic_id_partition
+    return Finding(
+        kind=FindingKind.ORPHAN.value,
+        topic=tip.topic,
+        partition=tip.partition,
+        segment_id=str(key.segment_id),
+        object_key=found.name,
+        start_offset=key.base_offset,
+        length_bytes=found.length_bytes,
+        detail="the metadata knows no such segment",
+    )
+
+
+def _about(kind: FindingKind, known: ExpectedObject, detail: str) -> Finding:
+    return Finding(
+        kind=kind.value,
+        topic=known.topic,
+        partition=known.partition,
+        segment_id=known.segment_id,
+        object_key=known.key,
+        length_bytes=known.length_bytes,
+        detail=detail,
+    )

@@ -1,0 +1,88 @@
+"""What the metadata alone shows of a partition: overlaps, holes, ends that nobody came to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.coverage import StoredRange, stored_ranges
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from spark_tools.audit.findings import Finding, FindingKind, of_segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRecords:
+    """All that is known of a partition's segments, in any state."""
+
+    topic_id_partition: TopicIdPartition
+    state: PartitionState
+    segments: tuple[SegmentRecord, ...]
+
+
+def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding]:
+    """What is not as it should be; of what is under way only what has been since `cut_off_ms`."""
+    finished = [
+        record.metadata
+        for record in partition.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+    ]
+    ranges = stored_ranges(partition.state.lineage, finished)
+    yield from _overlaps(ranges)
+    yield from _holes(partition, ranges)
+    readable = {stored.metadata.segment_id for stored in ranges}
+    log_start = partition.state.log_start_offset or 0
+    for record in partition.segments:
+        metadata, is_old = record.metadata, record.changed_ms < cut_off_ms
+        match metadata.state:
+            case SegmentState.COPY_SEGMENT_FINISHED if metadata.offsets.end_offset <= log_start:
+                if is_old:
+                    detail = f"the log starts at {log_start}"
+                    yield of_segment(FindingKind.BELOW_LOG_START, metadata, detail)
+            case SegmentState.COPY_SEGMENT_FINISHED if metadata.segment_id not in readable:
+                detail = "none of its leader epochs is in the log's lineage"
+                yield of_segment(FindingKind.OUT_OF_LINEAGE, metadata, detail)
+            case SegmentState.COPY_SEGMENT_STARTED if (
+                max(record.changed_ms, record.copy_deadline_ms) < cut_off_ms
+            ):
+                detail = "begun, and past its deadline neither finished nor deleted"
+                yield of_segment(FindingKind.DANGLING_COPY, metadata, detail)
+            case SegmentState.DELETE_SEGMENT_STARTED if is_old:
+                where = "a dead letter" if record.dead_lettered else "no dead letter"
+                detail = f"its deletion was begun and has not finished; {where}"
+                yield of_segment(FindingKind.DANGLING_DELETE, metadata, detail)
+
+
+def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
+    furthest: StoredRange | None = None
+    for stored in ranges:
+        if furthest is not None and stored.offsets.overlaps(furthest.offsets):
+            detail = f"overlaps {furthest.metadata.segment_id} {furthest.offsets}"
+            yield of_segment(
+                FindingKind.OVERLAP,
+                stored.metadata,
+                detail,
+                length_bytes=stored.metadata.segment_size_bytes,
+            )
+        if furthest is None or stored.offsets.end_offset > furthest.offsets.end_offset:
+            furthest = stored
+
+
+def _holes(partition: PartitionRecords, ranges: Sequence[StoredRange]) -> Iterator[Finding]:
+    """Between what is stored and what is on record as lost, from the log start on."""
+    log_start = partition.state.log_start_offset or 0
+    known = [*(stored.offsets for stored in ranges), *(gap.offsets for gap in partition.state.gaps)]
+    reached = None
+    for offsets in sorted(known):
+        if reached is not None and offsets.start_offset > max(reached, log_start):
+            tip = partition.topic_id_partition
+            yield Finding(
+                kind=FindingKind.GAP.value,
+                topic=tip.topic,
+                partition=tip.partition,
+                start_offset=max(reached, log_start),
+                end_offset=offsets.start_offset,
+                detail="nothing is stored of these offsets, and that is not on record",
+            )
+        reached = max(reached or 0, offsets.end_offset)

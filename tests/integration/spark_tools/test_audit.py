@@ -1,0 +1,113 @@
+"""`rlm-audit` over a real broker and a real S3 server, with what may be wrong planted there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.segment_layout import BytesSource
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId
+from spark_tools.audit.command import audit, command_parser
+from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
+from spark_tools.connection import Connection
+from spark_tools.snapshot import MetadataSnapshot, open_snapshot
+from spark_tools.system_clock import SystemClock
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.spark_tools.repair_world import RepairWorld
+from tests.metadata_builder import FINISHED, segment_id
+from tests.services.s3 import S3Server
+
+# The first of them starts Spark and a broker, which takes its time on a loaded machine.
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
+
+
+def run(world: RepairWorld, *more: str) -> int:
+    return audit(command_parser().parse_args([*world.arguments, "--grace-ms", "0", *more]))
+
+
+def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_changed(
+    spark: SparkSession,
+    host: BrokerHost,
+    world: RepairWorld,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scenarios 84, 85 and 96."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        right, missing, truncated, overlapping, rotten = (
+            world.store(metadata, FINISHED, start).metadata for start in (0, 100, 200, 250, 350)
+        )
+    orphan = ObjectKeys(prefix=world.partition.topic).build(
+        ObjectKey(
+            segment_id=RemoteLogSegmentId(topic_id_partition=world.partition, id=segment_id(5).id),
+            base_offset=7,
+            suffix="log",
+        )
+    )
+    storage = world.storage()
+    storage.delete(missing.objects[0].key)
+    storage.delete(truncated.objects[0].key)
+    storage.create_with_content(truncated.objects[0].key, BytesSource(content=b"sto"))
+    storage.delete(rotten.objects[0].key)
+    storage.create_with_content(rotten.objects[0].key, BytesSource(content=b"rotten"))
+    storage.create_with_content(orphan, BytesSource(content=b"nobody's"))
+    before = {chunk.name for chunk in storage.list(f"{world.partition.topic}/")}
+    output, page = tmp_path / "audit", tmp_path / "audit.html"
+
+    code = run(
+        world,
+        *("--output", str(output), "--page", str(page), "--price", "0.02"),
+        *("--verify-checksums", "--objects-per-task", "3"),
+    )
+
+    assert code == 0
+    assert capsys.readouterr().out == "checksum 1\nmissing 1\norphan 1\noverlap 1\nsize 1\n"
+    rows = {row["kind"]: row for row in spark.read.parquet(f"{output}/findings").collect()}
+    assert rows["missing"]["object_key"] == missing.objects[0].key
+    assert rows["size"]["object_key"] == truncated.objects[0].key
+    assert rows["checksum"]["object_key"] == rotten.objects[0].key
+    assert rows["orphan"]["object_key"] == orphan
+    assert rows["overlap"]["segment_id"] == str(overlapping.segment_id)
+    assert world.partition.topic in page.read_text()
+    assert str(right.segment_id) not in page.read_text()
+    assert {chunk.name for chunk in storage.list(f"{world.partition.topic}/")} == before
+    storage.close()
+
+
+def test_audit_when_a_source_does_not_answer_whole_then_exit_3_and_nothing_is_said(
+    spark: SparkSession,
+    host: BrokerHost,
+    world: RepairWorld,
+    s3_server: S3Server,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scenarios 107 and 108."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.store(metadata, FINISHED)
+    connection = Connection.of(world.options)
+    readings = iter([True, False])
+
+    @contextmanager
+    def dying_metadata() -> Iterator[MetadataSnapshot]:
+        if not next(readings):
+            raise InvalidConfigError("the cluster is away")
+        with open_snapshot(connection, timeout_ms=30_000) as snapshot:
+            yield snapshot
+
+    settings = AuditSettings(grace_ms=0, objects_per_range=10, verify_checksums=False)
+    with pytest.raises(IncompleteError, match="the cluster is away"):
+        Audit(spark, connection.store, dying_metadata, settings).run(SystemClock().wall_ms())
+
+    s3_server.stop()
+    code = run(world, "--option", "rsm.config.storage.s3.max.attempts=1")
+    s3_server.start()
+    assert code == 3
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.events import GapReason, RecordedGap
+from rlmm.spi import PartitionState, SegmentRecord
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from spark_tools.audit.segments import PartitionRecords, examine
+from spark_tools.audit.totals import topic_totals
+from tests.metadata_builder import DELETE_STARTED, FINISHED, ORDERS, STARTED, segment_metadata
+
+CUT_OFF_MS = 10_000
+
+
+def record(
+    number: int,
+    start: int,
+    end: int,
+    *,
+    state: SegmentState = FINISHED,
+    epoch: int = 0,
+    changed_ms: int = 0,
+    deadline_ms: int = 0,
+) -> SegmentRecord:
+    metadata = segment_metadata(number, start, end, epochs=((epoch, start),), state=state)
+    return SegmentRecord(metadata=metadata, copy_deadline_ms=deadline_ms, changed_ms=changed_ms)
+
+
+def found(
+    *segments: SegmentRecord, state: PartitionState | None = None
+) -> list[tuple[str, int, int]]:
+    state = state or PartitionState(lineage=Lineage.of((0, 0)))
+    partition = PartitionRecords(topic_id_partition=ORDERS, state=state, segments=segments)
+    findings = examine(partition, cut_off_ms=CUT_OFF_MS)
+    return [(each.kind, each.start_offset, each.end_offset) for each in findings]
+
+
+def test_examine_when_segments_follow_each_other_then_nothing() -> None:
+    assert found(record(1, 0, 10), record(2, 10, 20)) == []
+
+
+def test_examine_when_segments_overlap_then_found() -> None:
+    """Scenario 96."""
+    assert found(record(1, 0, 10), record(2, 5, 8), record(3, 9, 20)) == [
+        ("overlap", 5, 8),
+        ("overlap", 9, 20),
+    ]
+
+
+def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> None:
+    """R6."""
+    segments = (record(1, 0, 10), record(2, 15, 20))
+    gap = RecordedGap(
+        offsets=OffsetRange(start_offset=10, end_offset=15), reason=GapReason.SHED, recorded_ms=1
+    )
+    lineage = Lineage.of((0, 0))
+
+    assert found(*segments) == [("gap", 10, 15)]
+    assert found(*segments, state=PartitionState(lineage=lineage, gaps=(gap,))) == []
+    beyond = PartitionState(lineage=lineage, log_start_offset=15)
+    assert [kind for kind, _, _ in found(*segments, state=beyond)] == ["below_log_start"]
+
+
+def test_examine_when_another_lineage_wrote_it_then_found() -> None:
+    lineage = PartitionState(lineage=Lineage.of((0, 0), (2, 10)))
+
+    segments = (record(1, 0, 10), record(2, 10, 20, epoch=1))
+    assert found(*segments, state=lineage) == [("out_of_lineage", 10, 20)]
+
+
+@pytest.mark.parametrize(
+    ("segment", "kind"),
+    [
+        (record(1, 0, 10, state=STARTED, deadline_ms=9_999), "dangling_copy"),
+        (record(1, 0, 10, state=STARTED, deadline_ms=10_000), None),
+        (record(1, 0, 10, state=DELETE_STARTED, changed_ms=9_999), "dangling_delete"),
+        (record(1, 0, 10, state=DELETE_STARTED, changed_ms=10_000), None),
+    ],
+)
+def test_examine_when_an_attempt_dangles_then_found_once_it_is_old(
+    segment: SegmentRecord, kind: str | None
+) -> None:
+    """Scenario 85."""
+    assert found(segment) == ([] if kind is None else [(kind, 0, 10)])
+
+
+def test_totals_when_of_several_topics_then_the_largest_first() -> None:
+    small = record(1, 0, 10).metadata
+    objects = tuple(replace(each, length_bytes=50) for each in small.objects)
+    large = replace(small, objects=objects)
+
+    (totals,) = topic_totals([large, replace(large, state=STARTED)], [])
+
+    assert (totals.topic, totals.segments_count, totals.stored_bytes) == ("orders", 1, 100)
