@@ -8,7 +8,7 @@ finds itself past its deadline and deletes what it wrote.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
@@ -31,6 +31,10 @@ from rsm.segment.errors import CorruptError, FencedError, RetriableError, Tiered
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
+
+# After an outage copying goes on within this time; and what is shed because the last attempt has
+# failed is not shed by an older word than this.
+_LONGEST_PAUSE_MS = 60_000
 
 # An attempt that is not hanging meets its deadline between any two pieces, or soon after.
 _OVERDUE_MS = 10_000
@@ -71,7 +75,9 @@ class CopyLanes:
         self._metrics = metrics
         self._stopping = stopping
         self._attempt_timeout_ms = attempt_timeout_ms
-        self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
+        self._pauses = RetryPauses(
+            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
+        )
         self._words = ChangedWords()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._failed: dict[TopicIdPartition, CopyFailure] = {}
@@ -101,6 +107,16 @@ class CopyLanes:
         tip = lead.topic_id_partition
         if segments and not self._pauses.pausing(tip):
             self._lanes.offer(tip, partial(self._copy_next, lead, tuple(segments), lineage))
+
+    def keep_only(self, led: Collection[TopicIdPartition]) -> None:
+        """Forget what failed of partitions that are not led any more."""
+        with self._lock:
+            gone = [tip for tip in self._failed if tip not in led]
+            for tip in gone:
+                del self._failed[tip]
+        for tip in gone:
+            self._pauses.ended(tip)
+            self._words.ended(tip)
 
     def write_off_overdue(self) -> None:
         """Give up the attempts that hang beyond their deadline."""

@@ -143,6 +143,7 @@ class LeaderCycle:
     ) -> list[PartitionReport]:
         leads = self._leadership.leads()
         self._copies.write_off_overdue()
+        self._copies.keep_only({lead.topic_id_partition for lead in leads})
         planned_at_ms = self._clock.monotonic_ms()
         offsets = self._broker.offsets(
             {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}

@@ -23,9 +23,12 @@ class Failures:
 class RetryPauses:
     """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now."""
 
-    def __init__(self, clock: Clock, *, first_pause_ms: int) -> None:
+    def __init__(
+        self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
+    ) -> None:
         self._clock = clock
         self._first_pause_ms = first_pause_ms
+        self._longest_pause_ms = longest_pause_ms
         self._failures: dict[Hashable, Failures] = {}
         self._lock = Lock()
 
@@ -40,7 +43,7 @@ class RetryPauses:
         with self._lock:
             before = self._failures.get(key)
             count = 1 if before is None else before.count + 1
-            pause_ms = min(self._first_pause_ms << min(count - 1, 30), LONGEST_PAUSE_MS)
+            pause_ms = min(self._first_pause_ms << min(count - 1, 30), self._longest_pause_ms)
             failures = Failures(
                 count=count,
                 first_ms=self._clock.wall_ms() if before is None else before.first_ms,

@@ -108,3 +108,18 @@ def test_copy_when_it_keeps_failing_then_warned_of_once(caplog: pytest.LogCaptur
     said = [r.message for r in caplog.records if "cop" in r.message]
     assert said == ["copy failed", "copied segment", "copies succeed again"]
     assert process.reports[0].copy_held is None
+
+
+def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> None:
+    """What failed in an earlier lead says nothing of the store as it is now."""
+    world = World(brokers=2)
+    world.segments(1)
+    process = world.start()
+    process.effects.fail(WRITE, RetriableError("store can't be reached"), times=5)
+    world.cycle()
+    failed = process.copies.failure(TIP)
+    world.elect(2)
+    world.cycle()
+
+    assert failed is not None
+    assert process.copies.failure(TIP) is None
