@@ -325,6 +325,7 @@ def _limits(config: Config) -> PolicyLimits:
         orphan_grace_ms=config.manager.orphan_grace_ms,
         unreferenced_grace_ms=config.deleting.unreferenced_grace_ms,
         expiry_max_percent=config.deleting.expiry_max_percent,
+        holds_after_loss=config.deleting.hold_after_loss,
     )
 
 

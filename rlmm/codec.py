@@ -21,6 +21,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
@@ -48,6 +49,7 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.READ_LEASE: ("read_lease_taken",),
     RecordKind.GAPS: ("gaps_recorded",),
     RecordKind.OFFLOAD_REQUEST: ("offload_requested",),
+    RecordKind.LOSS_ACCEPTED: ("loss_accepted",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
     RecordKind.PAUSE: ("topic_paused",),
@@ -61,6 +63,7 @@ _PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
     RemotePartitionDeleteMetadata: RecordKind.PARTITION_DELETE,
     GapsRecorded: RecordKind.GAPS,
     OffloadRequested: RecordKind.OFFLOAD_REQUEST,
+    LossAccepted: RecordKind.LOSS_ACCEPTED,
 }
 
 

@@ -17,6 +17,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     ProcessRegistered,
     ProcessRole,
@@ -31,6 +32,8 @@ from rlmm.events import (
 from rlmm.gap_messages import (
     gaps_from_message,
     gaps_to_message,
+    loss_from_message,
+    loss_to_message,
     offload_from_message,
     offload_to_message,
 )
@@ -62,7 +65,12 @@ DEAD_LETTERED_FIELD = "segment_dead_lettered"
 
 
 _FIRST_FOLD_VERSION = 1
-_FOLD_VERSIONS: Mapping[type[Event], int] = {GapsRecorded: 2, OffloadRequested: 2, TopicPaused: 2}
+_FOLD_VERSIONS: Mapping[type[Event], int] = {
+    GapsRecorded: 2,
+    LossAccepted: 2,
+    OffloadRequested: 2,
+    TopicPaused: 2,
+}
 
 
 def event_to_message(  # noqa: C901, PLR0912 - one case for each event
@@ -92,6 +100,8 @@ def event_to_message(  # noqa: C901, PLR0912 - one case for each event
             message.gaps_recorded.CopyFrom(gaps_to_message(event))
         case OffloadRequested():
             message.offload_requested.CopyFrom(offload_to_message(event))
+        case LossAccepted():
+            message.loss_accepted.CopyFrom(loss_to_message(event))
         case TopicPaused():
             message.topic_paused.CopyFrom(pause_to_message(event))
         case TopicPolicyChanged():
@@ -127,6 +137,8 @@ def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return gaps_from_message(event_id, message.gaps_recorded)
         case RecordKind.OFFLOAD_REQUEST:
             return offload_from_message(event_id, message.offload_requested)
+        case RecordKind.LOSS_ACCEPTED:
+            return loss_from_message(event_id, message.loss_accepted)
         case RecordKind.PAUSE:
             return pause_from_message(event_id, message.topic_paused)
         case RecordKind.POLICY:

@@ -192,6 +192,21 @@ class GapsRecorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LossAccepted:
+    """An operator has seen what a partition lost, and things may go on as they are.
+
+    What leader epochs up to `leader_epoch` wrote and an election cut off (-1: nothing), and that
+    the broker's log begins at `local_start_offset`, though nobody of us moved it there. Written by
+    anyone, unfenced: both are maxima. Never tombstoned while the partition lives.
+    """
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    leader_epoch: int
+    local_start_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequested:
     """Somebody wants all rolled segments below `offset` stored now, however young they are.
 
@@ -348,6 +363,7 @@ Event = (
     | ReadLeaseTaken
     | GapsRecorded
     | OffloadRequested
+    | LossAccepted
     | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered

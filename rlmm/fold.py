@@ -14,6 +14,7 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
 | trim, log start | by the owner, unless below what was accepted before |
+| loss accepted | by anyone, if above what was accepted before; both are maxima |
 | log start requested | by anyone, if above the log start and what was requested before |
 | gaps | by the owner; the last ones hold, as far as they reach above the log start |
 | offload requested | by anyone, if above what was requested before |
@@ -40,6 +41,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
@@ -54,6 +56,7 @@ from rlmm.partition_fold import (
     fold_fenced,
     fold_gaps,
     fold_log_start_request,
+    fold_loss_accepted,
     fold_offload_request,
     fold_partition_delete,
     fold_read_lease,
@@ -86,6 +89,8 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
             return fold_log_start_request(state, step, record.offset)
         case GapsRecorded():
             return fold_gaps(state, step, record.offset)
+        case LossAccepted():
+            return fold_loss_accepted(state, step, record.offset)
         case OffloadRequested():
             return fold_offload_request(state, step, record.offset)
         case RemotePartitionDeleteMetadata():
@@ -130,6 +135,7 @@ def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
             | RecordKind.LOG_START_REQUEST
             | RecordKind.GAPS
             | RecordKind.OFFLOAD_REQUEST
+            | RecordKind.LOSS_ACCEPTED
         ):
             state.put_record_key(key, None)
         case RecordKind.CLAIM:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from rlmm.events import GapReason, GapsRecorded, OffloadRequested, RecordedGap
+from rlmm.events import GapReason, GapsRecorded, LossAccepted, OffloadRequested, RecordedGap
 from rlmm.proto import events_pb2 as pb
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata_codec import (
@@ -72,6 +72,29 @@ def offload_from_message(event_id: UUID, message: pb.OffloadRequested) -> Offloa
         event_id=event_id,
         topic_id_partition=partition_from_message(message.topic_id_partition),
         offset=message.offset,
+    )
+
+
+def loss_to_message(event: LossAccepted) -> pb.LossAccepted:
+    """Write what an operator has accepted."""
+    return pb.LossAccepted(
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        leader_epoch=event.leader_epoch,
+        local_start_offset=event.local_start_offset,
+    )
+
+
+def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
+    """Read what an operator has accepted. CorruptError."""
+    if message.leader_epoch < -1 or message.local_start_offset < 0:
+        raise CorruptError(
+            "not a loss", epoch=message.leader_epoch, offset=message.local_start_offset
+        )
+    return LossAccepted(
+        event_id=event_id,
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        leader_epoch=message.leader_epoch,
+        local_start_offset=message.local_start_offset,
     )
 
 

@@ -65,6 +65,7 @@ _REMEMBERED_KINDS = (
     RecordKind.READ_LEASE,
     RecordKind.GAPS,
     RecordKind.OFFLOAD_REQUEST,
+    RecordKind.LOSS_ACCEPTED,
 )
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0

@@ -11,6 +11,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     ReadLeaseTaken,
     RecordedGap,
@@ -83,6 +84,24 @@ def fold_offload_request(state: FoldState, step: OffloadRequested, offset: int) 
     if current is not None and step.offset < current:
         return Refusal.BELOW_CURRENT
     state.put_partition(subject, replace(before, offload_requested_offset=step.offset))
+    return None
+
+
+def fold_loss_accepted(state: FoldState, step: LossAccepted, offset: int) -> Refusal | None:
+    """Two maxima, each by itself; so the order does not matter."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.LOSS_ACCEPTED, subject, step.event_id, offset)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    before = state.partition_state(subject)
+    after = replace(
+        before,
+        accepted_loss_epoch=max(before.accepted_loss_epoch, step.leader_epoch),
+        accepted_start_offset=max(before.accepted_start_offset, step.local_start_offset),
+    )
+    if after == before:
+        return Refusal.BELOW_CURRENT
+    state.put_partition(subject, after)
     return None
 
 

@@ -11,6 +11,7 @@
 | read lease | 0x07 | partition subject (20), lease (16) |
 | gaps recorded | 0x08 | partition subject (20), event (16) |
 | offload requested | 0x09 | partition subject (20), event (16) |
+| loss accepted | 0x0a | partition subject (20), event (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 
@@ -47,6 +48,7 @@ class RecordKind(IntEnum):
     READ_LEASE = 0x07
     GAPS = 0x08
     OFFLOAD_REQUEST = 0x09
+    LOSS_ACCEPTED = 0x0A
     POLICY = 0x10
     REGISTRATION = 0x11
     PAUSE = 0x12
@@ -62,6 +64,7 @@ _SUBJECT_BYTES = {
     RecordKind.READ_LEASE: PARTITION_SUBJECT_BYTES,
     RecordKind.GAPS: PARTITION_SUBJECT_BYTES,
     RecordKind.OFFLOAD_REQUEST: PARTITION_SUBJECT_BYTES,
+    RecordKind.LOSS_ACCEPTED: PARTITION_SUBJECT_BYTES,
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,

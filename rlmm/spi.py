@@ -97,9 +97,10 @@ class PartitionState:
     up to where the local log was, or is about to be, trimmed by us; None if never.
     `log_start_requested_offset`: a client wants the log to start there; None once it does.
     `read_leases` ascend by id. `gaps` ascend, and end above the log start.
-    `offload_requested_offset`: what is rolled below is to be stored now. `deletion`: how far
-    deleting all that is stored has come; None if it is not to be deleted. Once that has finished
-    nothing else is known of the partition.
+    `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as lost
+    (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
+    `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
+    that has finished nothing else is known of the partition.
     """
 
     owner: Writer | None = None
@@ -110,6 +111,8 @@ class PartitionState:
     read_leases: tuple[ReadLease, ...] = ()
     gaps: tuple[RecordedGap, ...] = ()
     offload_requested_offset: int | None = None
+    accepted_loss_epoch: int = -1
+    accepted_start_offset: int = 0
     deletion: RemotePartitionDeleteState | None = None
 
     @property

@@ -18,6 +18,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     ProcessRegistered,
     ReadLeaseTaken,
@@ -87,6 +88,7 @@ Step = (
     | ReadLeaseTaken
     | GapsRecorded
     | OffloadRequested
+    | LossAccepted
     | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered

@@ -13,6 +13,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     PausableTask,
     PolicyState,
@@ -197,6 +198,17 @@ def gaps(
     *found: RecordedGap, by: Writer = OWNER, partition: TopicIdPartition = ORDERS
 ) -> GapsRecorded:
     return GapsRecorded(event_id=event_id(), topic_id_partition=partition, writer=by, gaps=found)
+
+
+def loss_accepted(
+    leader_epoch: int, local_start_offset: int = 0, *, partition: TopicIdPartition = ORDERS
+) -> LossAccepted:
+    return LossAccepted(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        leader_epoch=leader_epoch,
+        local_start_offset=local_start_offset,
+    )
 
 
 def offload_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> OffloadRequested:

@@ -39,6 +39,7 @@ from tests.metadata_builder import (
     gaps,
     log_start,
     log_start_request,
+    loss_accepted,
     offload_request,
     partition_delete,
     paused,
@@ -82,6 +83,7 @@ class World:
             self.request,
             self.record_gaps,
             self.offload,
+            self.accept_loss,
             self.last_writer,
             self.lease,
             self.newer,
@@ -156,6 +158,10 @@ class World:
         if accepted and self.draw(st.booleans()):
             self.remove_superseded(RecordKind.OFFLOAD_REQUEST, written.offset)
 
+    def accept_loss(self) -> None:
+        epoch, offset = self.draw(st.integers(-1, 3)), self.draw(st.integers(0, 5))
+        self.write(loss_accepted(epoch, offset))
+
     def remove_superseded(self, kind: RecordKind, before_offset: int) -> None:
         for key in folded(self.log).superseded_keys(ORDERS, kind, before_offset):
             self.log.append(0, key.to_bytes(), None)
@@ -207,6 +213,7 @@ class World:
     def retire_partition(self) -> None:
         kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
         kinds += [RecordKind.READ_LEASE, RecordKind.GAPS, RecordKind.OFFLOAD_REQUEST]
+        kinds.append(RecordKind.LOSS_ACCEPTED)
         for kind in (*kinds, RecordKind.CLAIM):
             for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
                 self.log.append(0, key.to_bytes(), None)

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rlm.cli import resolve
 from rlm.cli.named_topic import await_topic
 from rlm.cli.options import (
     ClusterOptions,
@@ -84,6 +85,7 @@ def register(app: typer.Typer) -> None:
     topic.command("set", help=_set.__doc__)(_set)
     topic.command("list", help=_list.__doc__)(_list)
     topic.command("disable", help=_disable.__doc__)(_disable)
+    resolve.add_to(topic)
     app.add_typer(topic, name="topic")
 
 

@@ -27,6 +27,12 @@ class DeletingConfig(Section):
         validation_alias="remote.unreferenced.grace.ms",
         description="How long segments stay stored that an unclean election cut off from the log.",
     )
+    hold_after_loss: bool = Field(
+        default=True,
+        validation_alias="remote.unclean.election.hold",
+        description="Trim and delete nothing of a partition whose log lost in an unclean election "
+        "what was stored of it, until `rlm topic resolve`. Copying goes on.",
+    )
     trim_lag_ms: DurationMs = Field(
         default=0,
         validation_alias="remote.local.trim.deletion.lag.ms",

@@ -17,9 +17,9 @@ from rsm.segment.ranges import OffsetRange
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     """All gaps of the partition, if the metadata lacks any of them; else None."""
-    if not view.external_start or view.diverged or view.conflict_offset is not None:
+    ours = view.moved_from_offset
+    if ours is None or view.diverged or view.conflict_offset is not None:
         return None
-    ours = max(view.state.trimmed_offset or 0, view.state.first_readable_offset or 0)
     lost = missing(view.stored, OffsetRange(start_offset=ours, end_offset=view.local_start_offset))
     return with_gaps(
         view.state.gaps, lost, reason=GapReason.EXTERNAL_START, now_ms=view.moment.wall_ms

@@ -110,8 +110,19 @@ def trim_forbidden(  # noqa: PLR0911 - one return for each rule
         values = {"epochs_known_from": view.epochs_known_from_offset}
         return TrimHeld(reason="older_than_epochs", values=values)
     if view.diverged:
-        return TrimHeld(reason="diverged", values={"high_watermark": view.offsets.high_watermark})
+        return TrimHeld(reason="diverged", values=_diverged_values(view))
     return None
+
+
+def _diverged_values(view: PartitionView) -> Mapping[str, int | str]:
+    cut = view.cut_off
+    if cut is None:
+        return {"high_watermark": view.offsets.high_watermark}
+    return {
+        "cut_off_from_offset": cut.start_offset,
+        "cut_off_to_offset": cut.end_offset,
+        "leader_epoch": cut.leader_epoch,
+    }
 
 
 def _stored_to(

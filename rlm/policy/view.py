@@ -7,6 +7,7 @@ from functools import cached_property
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
 from rlmm.events import PausableTask, ProcessRegistered, TopicPolicy
 from rlmm.spi import NewerRecord, PartitionState, ReadLease, SegmentRecord
@@ -26,6 +27,7 @@ class PolicyLimits:
     orphan_grace_ms: int = 86_400_000
     unreferenced_grace_ms: int = 604_800_000
     expiry_max_percent: int = 100
+    holds_after_loss: bool = False
 
 
 # How far our clock may be ahead of what was last heard of the brokers' before it is not believed.
@@ -148,16 +150,27 @@ class PartitionView:
 
     @property
     def diverged(self) -> bool:
-        """The broker's log ends below what is stored of its own lineage: it has lost data."""
+        """The broker's log has lost what is stored of it.
+
+        It ends below that, or an election cut that off and nobody has accepted it.
+        """
         end = stored_end(self.stored)
-        return end is not None and self.offsets.high_watermark < end
+        ends_below = end is not None and self.offsets.high_watermark < end
+        return ends_below or (self.limits.holds_after_loss and self.cut_off is not None)
+
+    @cached_property
+    def cut_off(self) -> CutOff | None:
+        """What an election cut off of what is stored, unless an operator has accepted that."""
+        segments = (record.metadata for record in self.segments)
+        return cut_off(self.lineage, self.stored, segments, self.state)
+
+    @property
+    def moved_from_offset(self) -> int | None:
+        """Where we moved the local start last, if somebody else has moved it on from there."""
+        return moved_by_others(self.state, self.local_start_offset)
 
     @property
     def external_start(self) -> bool:
-        """Somebody else moved the local start above what we ever trimmed or expired."""
-        ours = [
-            o
-            for o in (self.state.trimmed_offset, self.state.first_readable_offset)
-            if o is not None
-        ]
-        return bool(ours) and self.local_start_offset > max(ours)
+        """Somebody else moved the local start, and nobody has accepted that."""
+        moved = self.moved_from_offset is not None
+        return moved and self.local_start_offset > self.state.accepted_start_offset

@@ -105,7 +105,14 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         ],
         gaps=gap_messages(state.gaps),
         offload_requested_offset=state.offload_requested_offset,
+        accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
+        accepted_start_offset=_unless(state.accepted_start_offset, 0),
     ).SerializeToString()
+
+
+def _unless(value: int, default: int) -> int | None:
+    """What is as if nothing was said takes no bytes."""
+    return None if value == default else value
 
 
 def partition_from_bytes(value: bytes) -> PartitionState:
@@ -139,6 +146,10 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             if message.HasField("offload_requested_offset")
             else None
         ),
+        accepted_loss_epoch=(
+            message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
+        ),
+        accepted_start_offset=message.accepted_start_offset,
     )
 
 

@@ -71,7 +71,7 @@ MANAGER: ProcessRole
 GATEWAY: ProcessRole
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -87,6 +87,7 @@ class MetadataEvent(_message.Message):
     GAPS_RECORDED_FIELD_NUMBER: _ClassVar[int]
     OFFLOAD_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     TOPIC_PAUSED_FIELD_NUMBER: _ClassVar[int]
+    LOSS_ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -102,7 +103,8 @@ class MetadataEvent(_message.Message):
     gaps_recorded: GapsRecorded
     offload_requested: OffloadRequested
     topic_paused: TopicPaused
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ...) -> None: ...
+    loss_accepted: LossAccepted
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -217,6 +219,16 @@ class GapsRecorded(_message.Message):
     writer: _segment_pb2.Writer
     gaps: _containers.RepeatedCompositeFieldContainer[RecordedGap]
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., gaps: _Optional[_Iterable[_Union[RecordedGap, _Mapping]]] = ...) -> None: ...
+
+class LossAccepted(_message.Message):
+    __slots__ = ("topic_id_partition", "leader_epoch", "local_start_offset")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    leader_epoch: int
+    local_start_offset: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., leader_epoch: _Optional[int] = ..., local_start_offset: _Optional[int] = ...) -> None: ...
 
 class OffloadRequested(_message.Message):
     __slots__ = ("topic_id_partition", "offset")

@@ -19,6 +19,7 @@ from rlmm.events import (
     LocalLogTrimmed,
     LogStartAdvanced,
     LogStartRequested,
+    LossAccepted,
     OffloadRequested,
     OriginalConfig,
     OutagePolicy,
@@ -154,6 +155,13 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         topic_id_partition=PARTITIONS,
         writer=WRITERS,
         gaps=gap_tuples(),
+    ),
+    st.builds(
+        LossAccepted,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        leader_epoch=st.integers(-1, 2**31 - 1),
+        local_start_offset=INT64,
     ),
     st.builds(OffloadRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
     st.builds(

@@ -31,6 +31,7 @@ from tests.metadata_builder import (
     life,
     log_start,
     log_start_request,
+    loss_accepted,
     offload_request,
     partition_delete,
     paused,
@@ -180,6 +181,18 @@ def test_gaps_when_the_log_start_has_passed_them_then_are_not_kept() -> None:
 def test_gaps_when_two_touch_then_are_no_gaps_of_a_partition() -> None:
     with pytest.raises(ValueError, match="touch"):
         gaps(gap(10, 20), gap(20, 30))
+
+
+def test_losses_when_accepted_in_any_order_then_both_maxima_hold() -> None:
+    """R5, R6, R13: written by operators, unfenced."""
+    losses = [loss_accepted(3, 10), loss_accepted(2, 40), loss_accepted(-1)]
+
+    states = [
+        folded(log_of(claim(), *order)).partition_state(ORDERS) for order in (losses, losses[::-1])
+    ]
+
+    assert [s.accepted_loss_epoch for s in states] == [3, 3]
+    assert [s.accepted_start_offset for s in states] == [40, 40]
 
 
 def test_offload_when_requested_then_the_furthest_offset_holds() -> None:

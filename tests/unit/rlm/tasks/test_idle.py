@@ -27,7 +27,7 @@ def idle_world(*, in_active: int = 5) -> tuple[World, Process]:
 
 def test_active_segment_when_all_its_records_are_too_old_then_expires_to_the_end() -> None:
     """R10: log-start event to the end, then DeleteRecords; nothing is stored of it."""
-    world, process = idle_world()
+    world, _ = idle_world()
     world.clock.advance(20 * MINUTE_MS)
 
     world.settle()

@@ -1,0 +1,128 @@
+"""`rlm topic resolve`: accept what a topic's partitions have lost, so that things go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.log_bounds import PartitionName
+from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
+from rlm.cli.output import printing
+from rlm.cli.policy_of import find_tiered
+from rlm.cli.session import Session, open_session
+from rlm.policy.losses import Losses, losses
+from rlmm.events import LogStartRequested, LossAccepted
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_NO_EPOCH = -1
+_ASK_THREADS = 8
+
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME[:PARTITION]", help="The topic, or one partition of it.")
+]
+
+
+def add_to(topic: typer.Typer) -> None:
+    """Add the command."""
+    topic.command("resolve", help=_resolve.__doc__)(_resolve)
+
+
+@with_cluster_options
+def _resolve(
+    name: _Name,
+    *,
+    move_log_start: Annotated[
+        bool,
+        typer.Option(
+            "--move-log-start",
+            help="Where somebody else moved a broker's log start: let the log begin there, and "
+            "delete what is stored below. Without it that stays readable.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what there is to accept.")
+    ] = False,
+    cluster: ClusterOptions,
+) -> None:
+    """Accept what partitions have lost, after a look at it: `diverged` and `external_start`.
+
+    Trims and deletions begin again; what an election cut off stays stored for
+    remote.unreferenced.grace.ms.
+    """
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        _, partitions = find_tiered(session, PartitionName.parse(name))
+        found = dict(_found(session, partitions))
+        if not dry_run:
+            for tip, lost in found.items():
+                _accept(session.metadata, tip, lost, move_log_start=move_log_start)
+    with printing():
+        for tip, lost in found.items():
+            for line in _lines(tip, lost):
+                typer.echo(line)
+        if not found:
+            typer.echo("nothing to resolve")
+
+
+def _found(
+    session: Session, partitions: tuple[TopicIdPartition, ...]
+) -> Iterator[tuple[TopicIdPartition, Losses]]:
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((partitions[0].topic,))
+    with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
+        answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
+    for error in answers.failed.values():
+        raise RetriableError("a leader can't be asked", reason=error) from error
+    for tip in partitions:
+        records = session.metadata.list_remote_log_segments(tip)
+        lost = losses(
+            session.metadata.partition_state(tip),
+            tuple(record.metadata for record in records),
+            answers.succeeded[tip].log_start_offset,
+        )
+        if lost.any_left:
+            yield tip, lost
+
+
+def _accept(
+    metadata: RemoteLogMetadataManager,
+    tip: TopicIdPartition,
+    lost: Losses,
+    *,
+    move_log_start: bool,
+) -> None:
+    moved = lost.moved_from_offset is not None
+    start_offset = lost.local_start_offset if moved else 0
+    metadata.publish(
+        LossAccepted(
+            event_id=uuid4(),
+            topic_id_partition=tip,
+            leader_epoch=_NO_EPOCH if lost.cut_off is None else lost.cut_off.leader_epoch,
+            local_start_offset=start_offset,
+        )
+    )
+    if moved and move_log_start:
+        metadata.publish(
+            LogStartRequested(event_id=uuid4(), topic_id_partition=tip, offset=start_offset)
+        )
+
+
+def _lines(tip: TopicIdPartition, lost: Losses) -> Iterator[str]:
+    place = f"{tip.topic}:{tip.partition}"
+    cut = lost.cut_off
+    if cut is not None:
+        yield (
+            f"{place} diverged: an election cut off {cut.start_offset}..{cut.end_offset} of leader"
+            f" epochs up to {cut.leader_epoch}, of {cut.segment_count} stored segments"
+        )
+    if lost.moved_from_offset is not None:
+        yield (
+            f"{place} external start: the broker's log begins at {lost.local_start_offset}, we"
+            f" moved it to {lost.moved_from_offset}"
+        )

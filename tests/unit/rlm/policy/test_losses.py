@@ -1,0 +1,122 @@
+"""What a log has lost, when it holds everything back, and when that has been accepted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.candidates import copy_candidates
+from rlm.policy.losses import losses
+from rlm.policy.plan import plan
+from rlm.policy.view import PartitionView, PolicyLimits
+from rlmm.spi import PartitionState
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import SegmentState
+from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy, remote
+
+OLD = Lineage.of((0, 0), (1, 200))
+# Epoch 3 began at 250: what epoch 1 wrote from there on is not of this log any more.
+LOG = Lineage.of((0, 0), (1, 200), (3, 250))
+HOLDING = PolicyLimits(
+    local_trim_min_age_ms=0, holds_after_loss=True, unreferenced_grace_ms=24 * HOUR_MS
+)
+STORED = tuple(remote(s, s + 100, epochs=OLD, changed_ms=1) for s in range(0, 400, 100))
+AFTER = Given(
+    segments=STORED,
+    rolled=(local(0, 100), local(100, 200), local(200, 350), local(350, 500)),
+    stored_lineage=LOG,
+    checkpoint=LOG,
+    high_watermark=600,
+    limits=HOLDING,
+)
+
+
+def accepted(view: PartitionView, *, epoch: int = -1, start: int = 0) -> PartitionView:
+    state = replace(view.state, accepted_loss_epoch=epoch, accepted_start_offset=start)
+    return replace(view, state=state)
+
+
+def reason(view: PartitionView) -> str:
+    held = plan(view).trim.held
+    return "" if held is None else held.reason
+
+
+def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_however_long() -> None:
+    """R5; scenario 7: also when the log has grown beyond that end again; copying goes on."""
+    view = AFTER.view()
+    assert view.diverged
+    assert reason(view) == "diverged"
+    assert plan(view).deletions == ()
+    assert [s.offsets.start_offset for s in copy_candidates(view)] == [200, 350]
+
+
+def test_log_when_cut_off_then_the_trim_says_what() -> None:
+    held = plan(AFTER.view()).trim.held
+    assert held is not None
+    assert held.values == {
+        "cut_off_from_offset": 250,
+        "cut_off_to_offset": 400,
+        "leader_epoch": 1,
+    }
+
+
+@pytest.mark.parametrize(("epoch", "diverged"), [(0, True), (1, False), (5, False)])
+def test_log_when_the_loss_is_accepted_then_things_go_on(epoch: int, *, diverged: bool) -> None:
+    """R5: what is lost in a later election is not accepted with it."""
+    view = accepted(AFTER.view(), epoch=epoch)
+    assert view.diverged is diverged
+    assert (plan(view).trim.offset is None) is diverged
+
+
+def test_log_when_the_loss_is_accepted_then_what_was_cut_off_goes_after_the_grace() -> None:
+    """R5: segments wholly out of the log; not the one of which some is still read."""
+    successor = remote(350, 500, epochs=LOG, changed_ms=NOW_MS - 25 * HOUR_MS, number=7)
+    given = replace(AFTER, segments=(*STORED, successor))
+    decided = plan(accepted(given.view(), epoch=1)).deletions
+    assert [d.record.metadata.offsets.start_offset for d in decided] == [300]
+    assert plan(given.view()).deletions == ()
+
+
+def test_log_when_its_lineage_does_not_reach_back_then_nothing_counts_as_cut_off() -> None:
+    """R5: what trims took from the checkpoint does not contradict what is stored."""
+    trimmed = Lineage.of((3, 450))
+    given = replace(AFTER, stored_lineage=trimmed, checkpoint=trimmed, local_start=450)
+    assert given.view().cut_off is None
+
+
+def test_log_when_what_was_cut_off_has_expired_then_it_is_over() -> None:
+    assert replace(AFTER, log_start=400).view().cut_off is None
+
+
+def test_log_when_told_not_to_hold_then_goes_on_with_what_is_its_own() -> None:
+    """Scenario 8: readers are served the common part, whatever is held."""
+    view = replace(AFTER, limits=replace(HOLDING, holds_after_loss=False)).view()
+    assert not view.diverged
+    assert view.covered_end_offset == 250
+
+
+def test_copy_when_it_has_not_finished_then_nothing_of_it_is_lost() -> None:
+    begun = remote(300, 400, epochs=OLD, state=SegmentState.COPY_SEGMENT_STARTED)
+    assert replace(AFTER, segments=(*STORED[:2], begun)).view().cut_off is None
+
+
+def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:
+    """R6: accepting says nothing of what is readable."""
+    moved = replace(AFTER, segments=(), local_start=200, trimmed=100, policy=policy())
+    view = moved.view()
+    assert (view.external_start, view.moved_from_offset) == (True, 100)
+    assert not accepted(view, start=200).external_start
+    assert accepted(view, start=199).external_start
+    assert plan(accepted(view, start=200)).gaps is not None
+
+
+def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
+    segments = tuple(record.metadata for record in STORED)
+    state = PartitionState(lineage=LOG, log_start_offset=0, trimmed_offset=100)
+    found = losses(state, segments, 150)
+    assert found.cut_off is not None
+    assert (found.cut_off.leader_epoch, found.cut_off.segment_count) == (1, 2)
+    assert found.moved_from_offset == 100
+    seen = replace(state, accepted_loss_epoch=1, accepted_start_offset=150)
+    assert not losses(seen, segments, 150).any_left
