@@ -8,22 +8,17 @@ version is refused.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from tempfile import TemporaryFile
-from typing import BinaryIO
 from uuid import UUID
 
 from rsm.cache.noted_positions import NotedPositions
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.block_index import MAX_INDEX_BYTES, BlockIndex, decode_index, encode_index
-from rsm.layout.block_plan import BlockBuilder, PlannedBlock, indexed
 from rsm.layout.keys import LedgerPart, ledger_name
 from rsm.layout.ledger_attributes import Role, check_attributes, ledger_attributes
-from rsm.layout.ledger_metadata import LedgerMetadata, LedgerState
-from rsm.layout.offloaded_ledger import READ_BUFFER_BYTES, DataObject, OffloadedLedger
+from rsm.layout.ledger_walk import READ_BUFFER_BYTES, DataObject
+from rsm.layout.offloaded_ledger import OffloadedLedger
 from rsm.layout.segment_layout import BytesSource
 from rsm.segment.errors import (
     CorruptError,
@@ -32,76 +27,8 @@ from rsm.segment.errors import (
     TieredStorageError,
 )
 from rsm.segment.ranges import ByteRange
+from rsm.spooled_ledger import Ledger, SpooledLedger, spooled
 from rsm.storage.chunk_storage import ChunkStorage
-
-_PIECE_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
-    """A closed ledger to offload.
-
-    `entries` are (entry id, data), the ids consecutive and not negative; they are taken once.
-    `metadata` is BookKeeper's, stored as it is; without it the ledger gets what readers need.
-    """
-
-    ledger_id: int
-    entries: Iterable[tuple[int, bytes]]
-    metadata: LedgerMetadata | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SpooledBlocks:
-    """A PartedSource: blocks in a file."""
-
-    file: BinaryIO
-    blocks: Sequence[PlannedBlock]
-
-    @property
-    def length_bytes(self) -> int:
-        last = self.blocks[-1]
-        return last.position + last.block_bytes
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int]:
-        return tuple(block.block_bytes for block in self.blocks)
-
-    def chunks(self) -> Iterator[memoryview]:
-        descriptor, position = self.file.fileno(), 0
-        while position < self.length_bytes:
-            piece = os.pread(descriptor, _PIECE_BYTES, position)
-            if not piece:
-                raise RetriableError("the spooled blocks were cut", position=position)
-            position += len(piece)
-            yield memoryview(piece)
-
-
-@dataclass(kw_only=True)
-class _Spooling:
-    """Blocks on their way to a file."""
-
-    file: BinaryIO
-    builder: BlockBuilder
-    length_bytes: int = 0
-
-    def take(self, entries: Iterator[tuple[int, bytes]], first: bytes) -> None:
-        self._add(first)
-        for entry_id, data in entries:
-            if entry_id != self.builder.next_entry_id:
-                raise InvalidConfigError(
-                    "entry ids are not consecutive",
-                    expected=self.builder.next_entry_id,
-                    found=entry_id,
-                )
-            self._add(data)
-        self.file.write(self.builder.finish())
-        self.file.flush()
-
-    def _add(self, data: bytes) -> None:
-        self.length_bytes += len(data)
-        full = self.builder.add(data)
-        if full is not None:
-            self.file.write(full)
 
 
 class LedgerOffloader:
@@ -140,22 +67,8 @@ class LedgerOffloader:
         not what its metadata says, or whose ids are not consecutive; UnsupportedError for an entry
         of nearly 2 GiB; what the entries raise, and what storing raises.
         """
-        entries = iter(ledger.entries)
-        first = next(entries, None)
-        if first is None or first[0] < 0:
-            found = "no entries" if first is None else f"entry {first[0]}"
-            raise InvalidConfigError("not a ledger", ledger_id=ledger.ledger_id, found=found)
-        with TemporaryFile() as file:
-            builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first[0])
-            spooling = _Spooling(file=file, builder=builder)
-            spooling.take(entries, first[1])
-            source = _SpooledBlocks(file=file, blocks=builder.built)
-            index = BlockIndex(
-                metadata=_metadata_of(ledger, spooling),
-                data_bytes=source.length_bytes,
-                blocks=indexed(source.blocks),
-            )
-            self._store(ledger.ledger_id, uuid, source, index, extra_metadata or {})
+        with spooled(ledger, block_bytes=self._block_bytes) as blocks:
+            self._store(ledger.ledger_id, uuid, blocks, extra_metadata or {})
 
     def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
         """Open an offloaded ledger.
@@ -204,12 +117,11 @@ class LedgerOffloader:
         self,
         ledger_id: int,
         uuid: UUID,
-        data: _SpooledBlocks,
-        index: BlockIndex,
+        data: SpooledLedger,
         extra: Mapping[str, str],
     ) -> None:
         data_name, index_name = _names(ledger_id, uuid)
-        content = BytesSource(content=encode_index(index))
+        content = BytesSource(content=encode_index(data.index()))
         self._storage.create_with_content(
             data_name, data, attributes=ledger_attributes(Role.DATA, extra)
         )
@@ -255,20 +167,3 @@ def _names(ledger_id: int, uuid: UUID) -> tuple[str, str]:
         ledger_name(ledger_id, uuid, LedgerPart.DATA),
         ledger_name(ledger_id, uuid, LedgerPart.INDEX),
     )
-
-
-def _metadata_of(ledger: Ledger, spooling: _Spooling) -> LedgerMetadata:
-    last_entry_id = spooling.builder.next_entry_id - 1
-    if ledger.metadata is None:
-        return LedgerMetadata(length_bytes=spooling.length_bytes, last_entry_id=last_entry_id)
-    given = ledger.metadata
-    expected = (LedgerState.CLOSED, last_entry_id, spooling.length_bytes)
-    found = (given.state, given.last_entry_id, given.length_bytes)
-    if found != expected:
-        raise InvalidConfigError(
-            "the ledger is not what its metadata says",
-            ledger_id=ledger.ledger_id,
-            expected=expected,
-            found=found,
-        )
-    return given

@@ -17,7 +17,8 @@ from pathlib import Path
 from rsm.cache.noted_positions import NotedPositions
 from rsm.layout.block_index import BlockIndex
 from rsm.layout.ledger_attributes import ROLE_KEY, check_attributes
-from rsm.layout.offloaded_ledger import DataObject, OffloadedLedger
+from rsm.layout.ledger_walk import DataObject
+from rsm.layout.offloaded_ledger import OffloadedLedger
 from rsm.offloader import read_index, require_same_ledger
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange

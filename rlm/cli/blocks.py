@@ -8,7 +8,7 @@ import json
 import operator
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -19,9 +19,11 @@ from rlm.cli.block_files import LedgerFiles, open_ledger_files, read_index_file
 from rlm.cli.output import printing
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.ledger_attributes import ledger_attributes
-from rsm.offloader import Ledger, LedgerOffloader
+from rsm.offloader import LedgerOffloader
 from rsm.segment.errors import InvalidConfigError
+from rsm.spooled_ledger import Ledger
 from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.store_root import INCOMING
 
 _MAX_ID = 2**63 - 1
 _ROW = "{:>5}  {:>19}  {:>19}  {:>8}  {:>19}  {:>10}  {:>10}"
@@ -138,8 +140,14 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         raise InvalidConfigError(
             "not a directory to write to", path=directory, reason=error.strerror
         ) from error
+    incoming = directory / INCOMING
+    is_new = not incoming.exists()
     with closing(FilesystemChunkStorage(directory)) as storage:
         yield storage
+    if is_new:
+        # No store works here: the pair alone is to be left.
+        with suppress(OSError):
+            incoming.rmdir()
 
 
 def _entries(lines: Iterable[str]) -> Iterator[tuple[int, bytes]]:

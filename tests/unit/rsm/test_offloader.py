@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rsm.layout.block_format import MIN_BLOCK_BYTES
 from rsm.layout.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
 from rsm.layout.segment_layout import BytesSource
-from rsm.offloader import Ledger, LedgerOffloader
+from rsm.offloader import LedgerOffloader
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -19,6 +19,7 @@ from rsm.segment.errors import (
     NotFoundError,
 )
 from rsm.segment.ranges import ByteRange
+from rsm.spooled_ledger import Ledger
 from rsm.storage.memory import MemoryChunkStorage
 from tests.golden_ledger import (
     BLOCK_BYTES,

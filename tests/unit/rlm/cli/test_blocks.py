@@ -133,6 +133,7 @@ def test_write_when_entries_are_given_then_the_pair_has_pulsars_names_and_can_be
     )
 
     assert json.loads(done.stdout) == VERSION
+    assert len(list(out.iterdir())) == 4
     data, index = out / f"{uuid}-ledger-9", out / f"{uuid}-ledger-9-index"
     assert [each["length"] for each in entries_of(data, index)] == [1, 0, 500]
     ledger = LedgerOffloader(FilesystemChunkStorage(out)).read_offloaded(9, uuid)
