@@ -27,6 +27,10 @@ class SegmentPiece:
     stored: StoredRange
     offsets: OffsetRange
 
+    @property
+    def topic_id_partition(self) -> TopicIdPartition:
+        return self.stored.metadata.topic_id_partition
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:

@@ -1,0 +1,1 @@
+"""Stored segments as Parquet files, each offset once."""
