@@ -26,8 +26,8 @@ from rsm.segment.metadata import SegmentState
 _HEADER = Struct(">BBBqqqqqiqII")
 _EPOCH = Struct(">iq")
 _RECORD_BYTES = 17
-_ACCEPTED = b"\x01"
-_REFUSED = b"\x00"
+ACCEPTED = b"\x01"
+REFUSED = b"\x00"
 _STATES = {state.value: state for state in SegmentState}
 
 
@@ -157,12 +157,10 @@ def value_in_state(data: bytes, state: SegmentState) -> bytes | None:
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
 
-def pack_epoch(epoch: int, start_offset: int) -> bytes:
-    """Pack one of `SegmentEntry.epochs`."""
-    return _EPOCH.pack(epoch, start_offset)
+pack_epoch = _EPOCH.pack
+"""One of `SegmentEntry.epochs` as bytes: epoch, start offset."""
 
 
-def with_record(before: SegmentEntry | None, event_id: bytes, *, accepted: bool) -> bytes:
-    """`records` of an entry after one more record."""
-    flag = _ACCEPTED if accepted else _REFUSED
-    return (before.records if before else b"") + flag + event_id
+def with_record(before: SegmentEntry | None, flag: bytes, event_id: bytes) -> bytes:
+    """`records` of an entry after one more record; `flag` is ACCEPTED or REFUSED."""
+    return before.records + flag + event_id if before else flag + event_id

@@ -8,7 +8,7 @@ from rlmm.events import SegmentDeadLettered
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, segment_subject
-from rlmm.segment_entry import SegmentEntry, with_record
+from rlmm.segment_entry import ACCEPTED, REFUSED, SegmentEntry, with_record
 from rlmm.steps import SegmentStep
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -38,7 +38,7 @@ def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Re
     if before and before.copy_deadline_ms > deadline_ms:
         deadline_ms = before.copy_deadline_ms
     entry = SegmentEntry(
-        with_record(before, step.event_id, accepted=True),
+        with_record(before, ACCEPTED, step.event_id),
         step.state,
         before.dead_lettered if before else False,
         step.base_offset,
@@ -64,7 +64,7 @@ def fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal |
         _note_refused(state, subject, before, event_id)
         unknown = before is None or before.state is None
         return Refusal.UNKNOWN_SEGMENT if unknown else Refusal.UNEXPECTED_STATE
-    records = with_record(before, event_id, accepted=True)
+    records = with_record(before, ACCEPTED, event_id)
     state.put_segment(subject, before._replace(records=records, dead_lettered=True))
     return None
 
@@ -96,17 +96,17 @@ def _segment_refusal(
         return Refusal.UNEXPECTED_STATE
     if wanted is FINISHED:
         # The event names its own deadline, so a fold that no longer has STARTED refuses it too.
-        started_deadline_ms = before.copy_deadline_ms if before else 0
-        for deadline_ms in (step.copy_deadline_ms, started_deadline_ms):
-            if deadline_ms and append_time_ms > deadline_ms:
-                return Refusal.TOO_LATE
+        if 0 < step.copy_deadline_ms < append_time_ms:
+            return Refusal.TOO_LATE
+        if before and 0 < before.copy_deadline_ms < append_time_ms:
+            return Refusal.TOO_LATE
     return None
 
 
 def _note_refused(
     state: FoldState, subject: bytes, before: SegmentEntry | None, event_id: bytes
 ) -> None:
-    records = with_record(before, event_id, accepted=False)
+    records = with_record(before, REFUSED, event_id)
     entry = before._replace(records=records) if before else SegmentEntry(records=records)
     state.put_segment(subject, entry)
 

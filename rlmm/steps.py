@@ -42,6 +42,7 @@ from rsm.segment.metadata_codec import state_from_number, writer_from_message
 from rsm.segment.proto import segment_pb2
 
 _SEGMENT_KEY = Struct(">B16sI16s16s")
+_SEGMENT = int(RecordKind.SEGMENT)
 _SUBJECT_END = 1 + SEGMENT_SUBJECT_BYTES
 _DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 _STATES = {state.value: state for state in SegmentState}
@@ -99,7 +100,7 @@ def read_step(key: bytes, value: bytes | None) -> Step:
     """Read a record. CorruptError, or UnsupportedError for what only a newer version knows."""
     if value is None:
         return Tombstone(key=parse_record_key(key))
-    if len(key) == _SEGMENT_KEY.size and key[0] == RecordKind.SEGMENT:
+    if len(key) == _SEGMENT_KEY.size and key[0] == _SEGMENT:
         message = codec.parse_value(value)
         if message.HasField(codec.SEGMENT_FIELD) and message.min_fold_version <= codec.FOLD_VERSION:
             return _segment_step(key, value, message)

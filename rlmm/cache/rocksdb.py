@@ -28,6 +28,7 @@ from rocksdict import (
     Cache,
     ColumnFamily,
     DbClosedError,
+    DBCompressionType,
     Options,
     Rdict,
     RdictIter,
@@ -342,6 +343,8 @@ def _family_options(settings: RocksDbSettings, cache: Cache) -> Options:
     options.set_block_based_table_factory(blocks)
     options.set_write_buffer_size(settings.write_buffer_bytes // 4)
     options.set_max_write_buffer_number(2)
+    # A look-up of what is not in the block cache unpacks a block or two.
+    options.set_compression_type(DBCompressionType.lz4())
     # Most segments that a fold asks for are new: a filter says so without a search.
     options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
     options.set_memtable_whole_key_filtering(True)
