@@ -11,6 +11,8 @@ from rich.console import Console
 from bench.copying import measure_copying
 from bench.dataset import BenchSizes, produced_dataset
 from bench.measurement import Measurement, print_table, write_json
+from bench.partitions import measure_partitions
+from bench.producing import measure_producing
 from bench.reading import measure_reading
 from bench.running import measure_memory_of_copying, running_rlm
 
@@ -39,6 +41,10 @@ def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:
             measurements += measure_memory_of_copying(dataset, rlm)
             console.print(f"reading, {sizes.runs} runs of each way")
             measurements += measure_reading(dataset, rlm.configuration)
+            console.print("copying of several partitions")
+            measurements += measure_partitions(dataset, rlm)
+            console.print(f"producing, {sizes.runs} runs of each way")
+            measurements += measure_producing(dataset, rlm)
     return measurements
 
 

@@ -68,26 +68,35 @@ def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> I
 
 
 def fill_topic(
-    cluster: KafkaCluster, topic: str, sizes: BenchSizes, config: Mapping[str, str] | None = None
+    cluster: KafkaCluster,
+    topic: str,
+    sizes: BenchSizes,
+    config: Mapping[str, str] | None = None,
+    *,
+    partitions: int = 1,
+    create: bool = True,
 ) -> None:
-    """Create a topic of one partition and fill it; every topic gets the same records."""
+    """Create a topic and fill its partitions evenly; every topic gets the same records."""
     segments = {"segment.bytes": str(sizes.segment_bytes)}
-    cluster.create_topic(topic, config={**segments, **(config or {})})
+    if create:
+        given = {**segments, **(config or {})}
+        cluster.create_topic(topic, partitions=partitions, config=given)
     servers = cluster.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 3})
     random = Random(1)
     pool = random.randbytes(_POOL_BYTES)
-    for _ in range(sizes.total_bytes // sizes.record_bytes):
+    for number in range(sizes.total_bytes // sizes.record_bytes):
         start = random.randrange(_POOL_BYTES - sizes.record_bytes)
-        _hand_over(producer, topic, pool[start : start + sizes.record_bytes])
+        value = pool[start : start + sizes.record_bytes]
+        _hand_over(producer, topic, value, number % partitions)
     if producer.flush(_FLUSH_TIMEOUT_S):
         raise RuntimeError("the broker did not acknowledge all records in time")
 
 
-def _hand_over(producer: Producer, topic: str, value: bytes) -> None:
+def _hand_over(producer: Producer, topic: str, value: bytes, partition: int) -> None:
     while True:
         try:
-            producer.produce(topic, value, partition=0)
+            producer.produce(topic, value, partition=partition)
         except BufferError:
             producer.poll(0.1)
         else:

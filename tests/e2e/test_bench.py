@@ -19,6 +19,13 @@ UNITS = {
     "rlm read, remote data": "MB/s",
     "scan ÷ consumer": "ratio",
     "rlm read ÷ consumer": "ratio",
+    "rlm run copies 1 partitions": "MB/s",
+    "rlm run copies 4 partitions": "MB/s",
+    "rlm run copies 16 partitions": "MB/s",
+    "from roll to FINISHED, a cycle each 0.5 s": "s",
+    "producer, topic not tiered": "MB/s",
+    "producer with ÷ without copying": "ratio",
+    "its p99 latency with ÷ without": "ratio",
 }
 
 

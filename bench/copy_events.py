@@ -1,0 +1,54 @@
+"""When segments of a topic were copied, by the brokers' clock: from the metadata topic itself."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+from rlmm.consumer import MetadataConsumer
+from rlmm.events import SegmentEvent
+from rlmm.topic.kafka_reader import KafkaTopicReader
+from rsm.segment.metadata import SegmentState
+from tests.services.kafka import KafkaCluster
+
+_METADATA_TOPIC = "__remote_log_segment_metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedSegment:
+    """A finished copy; times are LogAppendTime."""
+
+    partition: int
+    end_offset: int
+    size_bytes: int
+    started_ms: int
+    finished_ms: int
+
+
+def copied_segments(cluster: KafkaCluster, topic: str) -> list[CopiedSegment]:
+    """All copies of a topic's segments that have finished by now."""
+    reader = KafkaTopicReader({"bootstrap.servers": cluster.bootstrap_servers}, _METADATA_TOPIC)
+    started_ms: dict[object, int] = {}
+    found: list[CopiedSegment] = []
+    with closing(reader):
+        consumer = MetadataConsumer(reader, topic=topic)
+        ends = reader.end_offsets(reader.partitions(10_000), 10_000)
+        while any(consumer.positions().get(p, 0) < end for p, end in ends.items()):
+            for record in consumer.poll():
+                event = record.event
+                if not isinstance(event, SegmentEvent):
+                    continue
+                metadata = event.metadata
+                if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
+                    started_ms[metadata.segment_id] = record.append_time_ms
+                elif metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
+                    found.append(
+                        CopiedSegment(
+                            partition=metadata.topic_id_partition.partition,
+                            end_offset=metadata.offsets.end_offset,
+                            size_bytes=metadata.segment_size_bytes,
+                            started_ms=started_ms[metadata.segment_id],
+                            finished_ms=record.append_time_ms,
+                        )
+                    )
+    return found

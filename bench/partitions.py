@@ -1,0 +1,95 @@
+"""How fast `rlm run` stores a backlog of 1, 4 and 16 partitions, and how soon what has just rolled.
+
+The same bytes in segments of the same size each time. The throughput counts from the first copy's
+start event to the last one's end, by the broker's clock; the delay from the roll, when the broker
+wrote the next segment's producer snapshot, to the end event.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+from bench.copy_events import CopiedSegment, copied_segments
+from bench.dataset import Dataset, fill_topic
+from bench.measurement import Measurement, of_runs
+from rlm.source.partition_files import PRODUCER_SNAPSHOT_SUFFIX, segment_path
+from tests.services.rlm_run import RLM, RlmRun
+from tests.services.waiting import wait_until
+
+_MB = 1_000_000
+_PARTITION_COUNTS = (1, 4, 16)
+_SHARE_OF_DATA = 4
+_SEGMENTS = 64
+_LEAST_SEGMENT_BYTES = 1 << 20  # Kafka takes no smaller ones
+_STORED_DEADLINE_S = 120.0
+
+
+def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
+    """MB per second of each partition count, then the delay behind a roll."""
+    found = [_throughput(dataset, rlm, count) for count in _PARTITION_COUNTS]
+    return [*found, _delay(dataset, rlm)]
+
+
+def tier(rlm: RlmRun, topic: str) -> None:
+    """Have a topic tiered; all of it stays local."""
+    subprocess.run(
+        [RLM, "topic", "set", topic, "--config", str(rlm.configuration)],
+        check=True,
+        capture_output=True,
+    )
+
+
+def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[CopiedSegment]:
+    """Wait until all that is rolled is stored."""
+    wanted = {
+        partition.partition: len(dataset.source().local_log(partition).rolled)
+        for partition in dataset.source().partitions()
+        if partition.topic == topic
+    }
+
+    def is_stored() -> bool:
+        rlm.require_running()
+        return rlm.remote_segments(topic) == wanted
+
+    wait_until(is_stored, _STORED_DEADLINE_S, f"{topic} is stored")
+    return copied_segments(dataset.cluster, topic)
+
+
+def _throughput(dataset: Dataset, rlm: RlmRun, partitions: int) -> Measurement:
+    topic = f"partitions-{partitions}"
+    total_bytes = dataset.sizes.total_bytes // _SHARE_OF_DATA
+    segment_bytes = max(total_bytes // _SEGMENTS, _LEAST_SEGMENT_BYTES)
+    # At least one segment of each partition is rolled, however little the data is.
+    total_bytes = max(total_bytes, partitions * segment_bytes * 5 // 4)
+    sizes = replace(dataset.sizes, total_bytes=total_bytes, segment_bytes=segment_bytes)
+    fill_topic(dataset.cluster, topic, sizes, partitions=partitions)
+    tier(rlm, topic)
+    copied = wait_stored(dataset, rlm, topic)
+    size_mb = sum(each.size_bytes for each in copied) / _MB
+    began_ms = min((each.started_ms for each in copied), default=0)
+    ended_ms = max((each.finished_ms for each in copied), default=1)
+    seconds = max(ended_ms - began_ms, 1) / 1000
+    return of_runs(f"rlm run copies {partitions} partitions", [size_mb / seconds], unit="MB/s")
+
+
+def _delay(dataset: Dataset, rlm: RlmRun) -> Measurement:
+    topic = "rolls"
+    sizes = replace(
+        dataset.sizes,
+        total_bytes=_LEAST_SEGMENT_BYTES * 5 // 4,
+        segment_bytes=_LEAST_SEGMENT_BYTES,
+    )
+    fill_topic(dataset.cluster, topic, sizes)
+    tier(rlm, topic)
+    wait_stored(dataset, rlm, topic)
+    for _ in range(dataset.sizes.runs):
+        fill_topic(dataset.cluster, topic, sizes, create=False)
+        wait_stored(dataset, rlm, topic)
+    directory = dataset.cluster.broker.log_dirs[0] / f"{topic}-0"
+    delays = [
+        each.finished_ms / 1000
+        - segment_path(directory, each.end_offset, PRODUCER_SNAPSHOT_SUFFIX).stat().st_mtime
+        for each in copied_segments(dataset.cluster, topic)
+    ]
+    return of_runs("from roll to FINISHED, a cycle each 0.5 s", delays, unit="s")
