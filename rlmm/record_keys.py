@@ -14,6 +14,7 @@
 | loss accepted | 0x0a | partition subject (20), event (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
+| topic paused | 0x12 | topic id (16) |
 
 A partition subject is the topic id (16) and the partition as u32, big endian; a segment subject is
 that and the segment id. A key tells by itself what it is about, so a tombstone does too. Kinds

@@ -21,6 +21,31 @@ def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
         number: [*found.replicas[1:], found.replicas[0]]
         for number, found in metadata.topics[topic.name].partitions.items()
     }
+    _execute(cluster, topic, wanted)
+    first = {number: replicas[0] for number, replicas in wanted.items()}
+
+    def are_first() -> bool:
+        cluster.restore_leaders()
+        return topic.leaders() == first
+
+    wait_until(are_first, describe=lambda: f"leaders {topic.leaders()}, wanted {first}")
+
+
+def reassign(cluster: KafkaCluster, topic: WrittenTopic, wanted: dict[int, list[int]]) -> None:
+    """Give partitions these replicas; wait until all are in sync and the first one leads."""
+    _execute(cluster, topic, wanted)
+
+    def replicas() -> dict[int, tuple[list[int], list[int]]]:
+        metadata = admin_client(cluster.bootstrap_servers).list_topics(topic.name, 10.0)
+        found = metadata.topics[topic.name].partitions
+        return {each: (found[each].replicas, sorted(found[each].isrs)) for each in wanted}
+
+    expected = {number: (each, sorted(each)) for number, each in wanted.items()}
+    wait_until(lambda: replicas() == expected, describe=lambda: f"replicas {replicas()}")
+    cluster.restore_leaders()
+
+
+def _execute(cluster: KafkaCluster, topic: WrittenTopic, wanted: dict[int, list[int]]) -> None:
     plan = {
         "version": 1,
         "partitions": [
@@ -33,10 +58,3 @@ def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
         path.write_text(json.dumps(plan))
         server = ("--bootstrap-server", cluster.bootstrap_servers)
         run_tool(_REASSIGN, *server, "--reassignment-json-file", str(path), "--execute")
-    first = {number: replicas[0] for number, replicas in wanted.items()}
-
-    def are_first() -> bool:
-        cluster.restore_leaders()
-        return topic.leaders() == first
-
-    wait_until(are_first, describe=lambda: f"leaders {topic.leaders()}, wanted {first}")
