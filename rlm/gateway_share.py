@@ -26,7 +26,11 @@ def share_of_worker(config: Config) -> Config:
                 "max_connections": share(gateway.max_connections),
                 "reader_thread_count": share(gateway.reader_thread_count),
                 "chunk_cache_bytes": share(gateway.chunk_cache_bytes),
+                "chunk_cache_disk_bytes": share(gateway.chunk_cache_disk_bytes),
             }
+        ),
+        storage=config.storage.model_copy(
+            update={"index_cache_bytes": share(config.storage.index_cache_bytes)}
         ),
         gateway_limits=limits.model_copy(
             update={

@@ -21,6 +21,8 @@ from rlm.system_clock import SystemClock
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.cache.disk_cached import DiskCachedChunkStorage
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
@@ -69,7 +71,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         clock,
         ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
     )
-    storage = _observed(config, metrics, store)
+    storage = _storage_manager(config, metrics, store, worker)
     pools = _pools(config.gateway.reader_thread_count)
     cache = _chunk_cache(config, pools.store, clock)
     anomalies = ReadAnomalies()
@@ -112,14 +114,22 @@ def _pools(thread_count: int) -> _Pools:
     )
 
 
-def _observed(config: Config, metrics: Metrics, store: ChunkStorage) -> RemoteStorageManager:
-    return storage_manager(
-        config.storage,
-        ObservedChunkStorage(
-            store,
-            lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
-        ),
+def _storage_manager(
+    config: Config, metrics: Metrics, store: ChunkStorage, worker: int
+) -> RemoteStorageManager:
+    """Over the store, whose requests are counted, and the disk before it, if there is to be one."""
+    store = ObservedChunkStorage(
+        store,
+        lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
     )
+    directory = config.gateway.chunk_cache_path
+    if directory is not None:
+        settings = DiskChunksSettings(
+            directory=directory / f"worker-{worker}",
+            budget_bytes=config.gateway.chunk_cache_disk_bytes,
+        )
+        store = DiskCachedChunkStorage(store, DiskChunks(settings, SystemClock()))
+    return storage_manager(config.storage, store)
 
 
 def _chunk_cache(

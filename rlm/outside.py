@@ -148,4 +148,5 @@ def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStora
         keys=ObjectKeys(prefix=config.key_prefix),
         layouts=layouts,
         read_back=ReadBack() if verify_by_reading else None,
+        decoded_cache_bytes=config.index_cache_bytes,
     )

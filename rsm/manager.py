@@ -122,6 +122,10 @@ class SegmentStorageManager(RemoteStorageManager):
                     reason=failed[0].error,
                 ) from failed[0].error
 
+    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
+        for stored in metadata.objects:
+            self._objects.forget(stored.key)
+
     def close(self) -> None:
         self._storage.close()
 

@@ -59,15 +59,24 @@ class ObjectReader:
         self._noted.note(key, at, value)
 
     def forget(self, key: str) -> None:
-        """Keep nothing of an object."""
+        """Keep nothing of an object, here and in what the store keeps of it."""
         self._decoded.forget(key)
         self._noted.forget(key)
+        self._storage.forget(key)
 
     def _decode(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> tuple[_T, int]:
         length_bytes = stored.length_bytes
         if length_bytes is None:
             length_bytes = self._storage.info(stored.key).length_bytes
         content = self.read(stored.key, ByteRange(start_position=0, end_position=length_bytes))
-        if stored.crc32c is not None and crc32c(content) != stored.crc32c:
-            raise CorruptError("an object is not the one that was recorded", key=stored.key)
-        return decode(content), length_bytes
+        try:
+            _require_recorded(stored, content)
+            return decode(content), length_bytes
+        except CorruptError:
+            self._storage.forget(stored.key)
+            raise
+
+
+def _require_recorded(stored: StoredObject, content: bytes) -> None:
+    if stored.crc32c is not None and crc32c(content) != stored.crc32c:
+        raise CorruptError("an object is not the one that was recorded", key=stored.key)

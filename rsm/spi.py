@@ -102,5 +102,9 @@ class RemoteStorageManager(ABC):
         """
 
     @abstractmethod
+    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Keep nothing that was read of a segment: what was read was not what was stored."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release what is held; idempotent. No call may follow."""

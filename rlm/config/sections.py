@@ -256,6 +256,17 @@ class GatewayConfig(Section):
         validation_alias="rsm.config.fetch.chunk.cache.size",
         description="Memory for what was read from the store, for all clients together.",
     )
+    chunk_cache_path: Directory | None = Field(
+        default=None,
+        validation_alias="rsm.config.fetch.chunk.cache.path",
+        description="Directory for what was read from the store and no longer fits into memory; "
+        "made if it is not there, and the gateway's alone. By default nothing is kept on disk.",
+    )
+    chunk_cache_disk_bytes: SizeBytes = Field(
+        default=10_737_418_240,
+        validation_alias="rsm.config.fetch.chunk.cache.disk.size",
+        description="How much is kept in that directory.",
+    )
 
 
 class ProcessConfig(Section):

@@ -175,6 +175,11 @@ class StorageConfig(Section):
         description="Length of a block of `block_v1`, each of which is a part of the upload. On "
         "`s3` not below 5242880. A record batch that is larger has a block of its own.",
     )
+    index_cache_bytes: Count = Field(
+        default=67_108_864,
+        validation_alias="remote.log.index.file.cache.total.size.bytes",
+        description="Memory of a process for indexes and whatever else is stored beside segments.",
+    )
     copy_verify: CopyVerification = Field(
         default=CopyVerification.NONE,
         validation_alias="remote.copy.verify",
@@ -267,7 +272,8 @@ class StorageConfig(Section):
             storage_class=self.s3_storage_class,
             encryption=self.s3_encryption,
             kms_key_id=self.s3_kms_key_id,
-            part_bytes=self.s3_part_bytes,
+            # A block is a part of its own, whatever the parts of other objects are.
+            part_bytes=self.block_bytes if self.layout is Layout.BLOCK_V1 else self.s3_part_bytes,
             upload_memory_bytes=self.s3_upload_memory_bytes,
             attempt_timeout_ms=self.s3_attempt_timeout_ms,
             max_attempts=self.s3_max_attempts,

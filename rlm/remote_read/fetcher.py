@@ -36,6 +36,7 @@ from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
@@ -102,6 +103,7 @@ class RemoteFetcher:
     ) -> None:
         settings = settings or RemoteFetchSettings()
         self._metadata = metadata
+        self._storage = storage
         self._cache = cache
         self._anomalies = anomalies
         division = SegmentDivision(
@@ -281,8 +283,8 @@ class RemoteFetcher:
                 min_one_batch=wanted.fetch.min_one_batch,
             )
         except CorruptError as error:
-            self._forget_corrupt(lease)
             metadata = wanted.stored.metadata
+            self._forget_corrupt(metadata, lease)
             raise CorruptError(
                 "a stored batch is corrupt",
                 segment_id=metadata.segment_id,
@@ -291,12 +293,13 @@ class RemoteFetcher:
                 reason=error,
             ) from error
 
-    def _forget_corrupt(self, lease: _Lease) -> None:
+    def _forget_corrupt(self, metadata: RemoteLogSegmentMetadata, lease: _Lease) -> None:
         """What was read may be wrong only here: it is read anew when it is asked for again."""
         keys = lease.keys
         lease.release()
         for key in keys:
             self._cache.discard(key)
+        self._storage.forget(metadata)
 
 
 def _is_little(cut: Cut, wanted: _Wanted) -> bool:

@@ -131,6 +131,12 @@ class ChunkStorage(ABC):
         Raises InvalidConfigError (no such root or bucket) or RetriableError. Changes nothing.
         """
 
+    def forget(self, name: str) -> None:  # noqa: B027 - most keep nothing
+        """Keep nothing that was read of a chunk: what was read was not what was stored.
+
+        Asks the store nothing. Only what keeps content that was read has something to forget.
+        """
+
     @abstractmethod
     def close(self) -> None:
         """Release connections and descriptors; idempotent. No call may follow."""

@@ -81,5 +81,8 @@ class ChunkStorageWrapper(ChunkStorage):
         with self._request("check_access"):
             self._inner.check_access()
 
+    def forget(self, name: str) -> None:
+        self._inner.forget(name)
+
     def close(self) -> None:
         self._inner.close()

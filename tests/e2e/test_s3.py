@@ -44,13 +44,14 @@ def _write_credentials(path: Path, secret: str) -> None:
 
 
 def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_topic(
-    host: BrokerHost, log: TieredLog, server: S3Server, credentials: Path
+    host: BrokerHost, log: TieredLog, server: S3Server, credentials: Path, tmp_path: Path
 ) -> None:
     """Scenarios 97 and 116: one clear error, nothing trimmed, and no restart needed."""
     (port,) = free_ports(1)
     host.set(
         **{
             "gateway.listener": f"127.0.0.1:{port}",
+            "rsm.config.fetch.chunk.cache.path": str(tmp_path / "chunks"),
             "rsm.config.storage.backend": "s3",
             "rsm.config.storage.s3.bucket.name": BUCKET,
             "rsm.config.storage.s3.endpoint.url": server.url,
@@ -77,6 +78,7 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
             assert read_all(f"127.0.0.1:{port}", log.topic)[: end_offset + 1] == list(
                 range(end_offset + 1)
             )
+            assert list((tmp_path / "chunks" / "worker-1").iterdir())
 
 
 def _reasons(host: BrokerHost, word: str) -> list[str]:

@@ -1,0 +1,32 @@
+"""A chunk storage whose reads are kept on this host's disk. Changes nothing else.
+
+Right only where an object never changes and its name is never used again, as that of segments.
+"""
+
+from __future__ import annotations
+
+from rsm.cache.disk_chunks import DiskChunks
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
+
+
+class DiskCachedChunkStorage(ChunkStorageWrapper):
+    """Answers what was read before, of the same range, without the store inside."""
+
+    def __init__(self, inner: ChunkStorage, chunks: DiskChunks) -> None:
+        super().__init__(inner)
+        self._chunks = chunks
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        kept = self._chunks.get(name, positions)
+        if kept is not None:
+            return kept
+        content = self._inner.read_range(name, positions)
+        if content and len(content) == len(positions):  # else it is not known what was there
+            self._chunks.put(name, positions, content)
+        return content
+
+    def forget(self, name: str) -> None:
+        self._chunks.forget(name)
+        super().forget(name)
