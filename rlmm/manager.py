@@ -41,6 +41,7 @@ from rlmm.record_keys import (
     RecordKind,
     partition_key,
     partition_subject,
+    pause_key,
     policy_key,
     segment_subject,
 )
@@ -217,6 +218,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def retire_policy(self, topic_id: UUID) -> None:
         self._partition_count()
+        if self._cache.paused_tasks(topic_id):
+            self._topic.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
         self._topic.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
         logger.info("policy retired topic_id=%s", topic_id)
 

@@ -237,7 +237,10 @@ class RemoteLogMetadataManager(ABC):
 
     @abstractmethod
     def retire_policy(self, topic_id: UUID) -> None:
-        """Write a tombstone for the policy of a topic id of which nothing is stored any more."""
+        """Write tombstones for the policy of a topic id of which nothing is stored any more.
+
+        And for what was paused of it.
+        """
 
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:

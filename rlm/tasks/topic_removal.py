@@ -24,6 +24,7 @@ from rlm.tasks.lanes import Lanes
 from rlm.tasks.ports import Ports
 from rlmm.events import (
     LeadershipClaimed,
+    PausableTask,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
     TopicPolicy,
@@ -87,7 +88,7 @@ class TopicRemoval:
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         deleted = [policies[topic_id] for topic_id in self._confirmed(policies)]
-        own = [policy for policy in deleted if self._is_own(policy.topic_id)]
+        own = [policy for policy in deleted if self._is_due_here(policy.topic_id)]
         self._metadata.follow_topics([policy.topic_id for policy in own])
         for policy in own:
             try:
@@ -122,7 +123,10 @@ class TopicRemoval:
             if now_ms - since_ms >= self._grace_ms
         ]
 
-    def _is_own(self, topic_id: UUID) -> bool:
+    def _is_due_here(self, topic_id: UUID) -> bool:
+        """Whether it is ours to remove, and nobody has paused that."""
+        if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
+            return False
         remover = removed_by(
             topic_id,
             self._metadata.registrations(),

@@ -14,10 +14,12 @@ from rlm.source.log_source import LogSource
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlmm.events import (
+    PausableTask,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
     SegmentEvent,
+    TopicPaused,
     TopicPolicyChanged,
 )
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -267,6 +269,31 @@ def test_removal_when_leased_then_waits_for_the_lease() -> None:
 
     assert while_leased == [(10, 20)]
     assert world.object_names() == []
+
+
+def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None:
+    """An operator's pause holds whatever deletes, and goes with the topic's policy."""
+    world, process = stored_world()
+    pause(world, PausableTask.DELETE)
+    world.delete_topic()
+    world.minutes(20)
+    while_paused = (STEP in process.effects.performed, len(world.stored()))
+    pause(world, PausableTask.COPY)
+
+    world.minutes(10)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert while_paused == (False, 3)
+    assert removed(world)
+    assert world.metadata.paused_tasks(TOPIC_ID) == frozenset()
+
+
+def pause(world: World, *tasks: PausableTask) -> None:
+    event = TopicPaused(
+        event_id=world.new_id(), topic="orders", topic_id=TOPIC_ID, tasks=frozenset(tasks)
+    )
+    assert world.metadata.publish(event).accepted
 
 
 def test_topic_when_created_anew_then_the_new_one_is_untouched() -> None:
