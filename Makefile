@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz demo bench bench-gateway bench-metadata bench-storage \
+.PHONY: help setup check test test-long fuzz sim demo bench bench-gateway bench-metadata bench-storage \
 	proto docs lock clean static downloads s3-server-if-possible reader-if-possible
 
 PYTHON ?= python3
@@ -40,6 +40,10 @@ test-long: setup ## The tests with random data, with 50 times as much of it (an 
 
 fuzz: setup ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
+
+sim: setup ## Random stories of crashes and elections in memory (SEEDS=100000, or SEED=7 STEPS=60)
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(STEPS),--steps $(STEPS))
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(KEEP),--keep)

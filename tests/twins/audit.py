@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
-from rlmm.events import SegmentEvent
+from rlmm.events import LeadershipClaimed, SegmentEvent
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.ids import TopicIdPartition
@@ -22,30 +22,39 @@ if TYPE_CHECKING:
 class Audit:
     """Order of effects and ownership, checked against what the metadata topic holds at that moment.
 
-    `violations` says which process did what it had no right to.
+    `violations` says which process did what it had no right to. `asks_in_job`: whether a process
+    asks for the sake of a copy, which confirms nothing for a trim.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._confirmed: dict[Process, dict[TopicIdPartition, Writer | None]] = {}
+        self._claimed_by: dict[Writer, Process] = {}
+        self._confirmed: dict[Process, dict[TopicIdPartition, Process | None]] = {}
         self.violations: list[str] = []
+        self.asks_in_job: Callable[[Process], bool] = lambda _: False
 
     def witness(self, process: Process, name: str, subject: object) -> None:
         """Check one act of one process. Asking for offsets is when it looks who owns what."""
-        if name == "offsets":
-            known = process.ports.metadata
+        if name == "offsets" and not self.asks_in_job(process):
             self._confirmed[process] = {
-                tip: known.partition_state(tip).owner for tip in self._world.tips
+                tip: self._owner_known_to(process, tip) for tip in self._world.tips
             }
+        elif isinstance(subject, LeadershipClaimed):
+            self._claimed_by[subject.writer] = process
         elif isinstance(subject, SegmentEvent):
             self._check_event(subject)
         elif isinstance(subject, Mapping):
             for tip, deletion in subject.items():
                 self._check_trim(process, tip, deletion)
-        elif name.startswith("write") and isinstance(subject, str):
+        elif name == "written" and isinstance(subject, str):
             self._check_write(subject)
         elif name.startswith("delete") and isinstance(subject, str):
             self._check_delete(process, subject)
+
+    def _owner_known_to(self, process: Process, tip: TopicIdPartition) -> Process | None:
+        """The process that made the newest claim, as far as another one can know that."""
+        owner = process.ports.metadata.partition_state(tip).owner
+        return None if owner is None else self._claimed_by.get(owner)
 
     def _check_event(self, event: SegmentEvent) -> None:
         """No finished copy above the log start is given up, unless the user asked for its removal.
@@ -72,8 +81,7 @@ class Audit:
     ) -> None:
         state = self._world.state(tip)
         offset = deletion.before_offset
-        owner = self._confirmed.get(process, {}).get(tip)
-        if owner is None or owner.incarnation != process.incarnation:
+        if self._confirmed.get(process, {}).get(tip) is not process:
             self._add(f"trims {tip} to {offset} without the newest claim")
         if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
             self._add(f"trims {tip} to {offset}, which is not recorded")

@@ -101,6 +101,10 @@ class Effects:
         self._run_hooks("after", name)
         return answer
 
+    def tell(self, name: str, subject: object) -> None:
+        """Have the witness look at what is happening at this moment, within an effect."""
+        self._witness(name, subject)
+
     def crash(self) -> None:
         """End the process here."""
         self.crashed = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rlm.policy.leftovers import never_finished
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.batch import scan_batches
 from rsm.segment.epochs import stitch
@@ -150,5 +151,7 @@ def _orphans(world: World) -> Iterator[str]:
     for name in world.object_names():
         key = ObjectKeys().parse(name)
         record = None if key is None else world.metadata.segment(key.segment_id)
+        if record is not None and world.has_late_writers and never_finished(record):
+            continue  # it is deleted once more before it is forgotten
         if record is None or record.metadata.state not in _LIVING:
             yield f"{name} is named by nothing"

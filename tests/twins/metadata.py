@@ -6,7 +6,7 @@ question applies them first. The topic must have one metadata partition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
 from rlmm.events import TopicPolicy
@@ -19,11 +19,19 @@ _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
 
 class FreshMetadata(TopicBasedRemoteLogMetadataManager):
-    """The product's manager, never started: whoever asks drives the following."""
+    """The product's manager, never started: whoever asks drives the following.
+
+    `end_offset` tells where the topic ends, without an act of the process: it saves the question
+    where there is nothing new.
+    """
+
+    end_offset: Callable[[], int] | None = None
 
     def refresh(self) -> None:
         """Apply all that the topic holds; nothing if it can't be asked now."""
-        self.caught_up(_ANY)
+        read = self._progress.positions.get(0)
+        if self.end_offset is None or read is None or read.offset != self.end_offset():
+            self.caught_up(_ANY)
 
     def broker_time_ms(self) -> int:
         self.refresh()

@@ -77,12 +77,13 @@ class Process:
     """
 
     metadata_type: type[FreshMetadata] = FreshMetadata
+    copies_type: type[CopyLanes] = CopyLanes
 
     def __init__(
         self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.settings = settings
-        self.incarnation = outside.new_id()
+        self.incarnation = self.make_incarnation(outside)
         self.effects = Effects(lambda name, subject: witness(self, name, subject))
         self.metrics = Metrics(CollectorRegistry())
         self.stopping = Event()
@@ -106,12 +107,19 @@ class Process:
             return
         self.problem = None
         try:
-            self._heartbeat.step()
+            self.beat()
             self.reports = self.cycle.step(CycleOutlook(untierable=self.untierable))
         except ProcessCrashError:
             self.reports = ()
         except TieredStorageError as error:
             self.problem = error
+
+    def beat(self) -> None:
+        """Register, as its loop would before each cycle."""
+        self._heartbeat.step()
+
+    def make_incarnation(self, outside: Outside) -> UUID:
+        return outside.new_id()
 
     def make_metadata(self, outside: Outside) -> FreshMetadata:
         topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
@@ -128,7 +136,7 @@ class Process:
         return outside.source
 
     def make_copies(self) -> CopyLanes:
-        return CopyLanes(
+        return self.copies_type(
             self.ports,
             lanes=self.make_lanes("copy"),
             leadership=self.leadership,

@@ -141,11 +141,12 @@ class SeamChunkStorage(ChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        return self._effects.perform(
-            f"write {_suffix(name)}",
-            name,
-            lambda: self._inner.create_with_content(name, source, attributes=attributes),
-        )
+        def write() -> int:
+            crc32c = self._inner.create_with_content(name, source, attributes=attributes)
+            self._effects.tell("written", name)  # an attempt may have ended before its first byte
+            return crc32c
+
+        return self._effects.perform(f"write {_suffix(name)}", name, write)
 
     def create(self, name: str) -> None:
         self._effects.perform(f"write {_suffix(name)}", name, lambda: self._inner.create(name))

@@ -61,7 +61,11 @@ class Host:
 
 
 class World:
-    """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all."""
+    """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all.
+
+    `has_late_writers`: objects may come in after their attempt was deleted. `allowed_before` is how
+    far a log start was ever allowed to be, also when that is no longer so.
+    """
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class World:
         self.cut_off: set[int] = set()
         self.began_at_offset: dict[TopicIdPartition, int] = {}
         self.deleted_below: dict[TopicIdPartition, int] = {}
+        self.has_late_writers = False
         self.allowed_before: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
         self.metadata = FreshMetadata(

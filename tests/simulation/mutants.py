@@ -1,0 +1,227 @@
+"""Simulated managers that lack one guard each, and the rule that each guard is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.partition_results import PartitionResults
+from rlm.tasks.ports import Ports
+from rlmm.events import Event, LeadershipClaimed, LocalLogTrimmed, LogStartAdvanced, SegmentEvent
+from rlmm.spi import PartitionState, PublishResult
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import OffsetRange
+from tests.simulation.actions import (
+    Action,
+    cut_off,
+    elect_clean,
+    elect_unclean,
+    pass_time,
+    run_job,
+    start_another,
+    toggle_topic,
+    work,
+)
+from tests.simulation.processes import LaggingMetadata, SimulatedProcess
+from tests.twins.broker import MemoryBroker
+from tests.twins.process import Outside, ProcessSettings
+from tests.twins.unguarded import (
+    ExpectsAnything,
+    UnfinishedCounts,
+    ViewedMetadata,
+    WithoutConfirmation,
+    WithoutTrimOnRecord,
+)
+
+_NEVER_MS = 1 << 40
+
+
+class _Unfinished(UnfinishedCounts, LaggingMetadata):
+    pass
+
+
+class _Holes(ViewedMetadata, LaggingMetadata):
+    """The furthest stored end counts, whatever is missing below it."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        below = OffsetRange(start_offset=0, end_offset=metadata.offsets.start_offset)
+        lineage = self.partition_state(metadata.topic_id_partition).lineage
+        older = lineage.within(below).entries
+        own = metadata.segment_leader_epochs.entries
+        if older and own[0].epoch < older[-1].epoch:
+            return metadata
+        joined = (*older, *(e for e in own if not older or e.epoch > older[-1].epoch))
+        return replace(
+            metadata,
+            offsets=OffsetRange(start_offset=0, end_offset=metadata.offsets.end_offset),
+            segment_leader_epochs=Lineage(entries=joined),
+        )
+
+
+class _Anything(ExpectsAnything, LaggingMetadata):
+    pass
+
+
+class _AnyLineage(ViewedMetadata, LaggingMetadata):
+    """Every finished segment counts, whatever history it was copied from."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        lineage = self.partition_state(metadata.topic_id_partition).lineage
+        epochs = lineage.within(metadata.offsets)
+        return replace(metadata, segment_leader_epochs=epochs) if epochs.entries else metadata
+
+
+class _Unfenced(LaggingMetadata):
+    """Takes itself for the owner, and decides in the name of whoever is."""
+
+    own: Writer | None = None
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        state = super().partition_state(topic_id_partition)
+        return state if self.own is None else replace(state, owner=self.own)
+
+    def publish(self, event: Event) -> PublishResult:
+        match event:
+            case LeadershipClaimed():
+                self.own = event.writer
+            case LocalLogTrimmed() | LogStartAdvanced():
+                writer = self._owner(event.topic_id_partition, event.writer)
+                event = replace(event, writer=writer)
+            case SegmentEvent() if event.metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
+                metadata = event.metadata
+                writer = self._owner(metadata.topic_id_partition, metadata.writer)
+                event = replace(event, metadata=replace(metadata, writer=writer))
+        return super().publish(event)
+
+    def _owner(self, tip: TopicIdPartition, writer: Writer) -> Writer:
+        self.caught_up(tip)
+        return super().partition_state(tip).owner or writer
+
+
+class _NoDeadline(LaggingMetadata):
+    """Copies may finish at any time."""
+
+    def publish(self, event: Event) -> PublishResult:
+        if isinstance(event, SegmentEvent):
+            event = replace(event, copy_timeout_ms=0, copy_deadline_ms=0)
+        return super().publish(event)
+
+
+class _OneSweep(ViewedMetadata, LaggingMetadata):
+    """What was deleted counts as a copy that had finished, so that nobody writes it any more."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        if metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED:
+            return metadata
+        objects = tuple(replace(each, length_bytes=0, crc32c=0) for each in metadata.objects)
+        return replace(metadata, objects=objects)
+
+
+class _EpochlessBroker(MemoryBroker):
+    """Deletes records without being asked first in which epoch it leads; a follower refuses."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__(broker.node_id, broker._replicas)
+
+    def delete_records(
+        self, deletions: Mapping[TopicIdPartition, RecordDeletion]
+    ) -> PartitionResults[int]:
+        led = self.leadership()
+        return super().delete_records(
+            {
+                tip: replace(deletion, leader_epoch=led.get(tip, deletion.leader_epoch))
+                for tip, deletion in deletions.items()
+            }
+        )
+
+
+class WithUnfinishedCounting(SimulatedProcess):
+    """The trim gate: only a finished copy counts as stored."""
+
+    metadata_type = _Unfinished
+
+
+class WithHolesCounting(SimulatedProcess):
+    """The trim gate: the stored range has no hole."""
+
+    metadata_type = _Holes
+
+
+class WithAnyLineage(SimulatedProcess):
+    """The trim gate: what is stored counts only as far as the log's lineage agrees."""
+
+    metadata_type = _AnyLineage
+
+
+class WithoutIncarnation(SimulatedProcess):
+    """R7: a claim names the run of the process that made it."""
+
+    def make_incarnation(self, outside: Outside) -> UUID:
+        return UUID(int=outside.broker.node_id)
+
+
+class WithoutFencing(SimulatedProcess):
+    """Decisions are refused to a writer whose claim is not the newest."""
+
+    metadata_type = _Unfenced
+
+
+class WithoutExpectedState(SimulatedProcess):
+    """R7: a deletion names the state that it was decided on."""
+
+    metadata_type = _Anything
+
+
+class WithoutDeadline(SimulatedProcess):
+    """R11: an attempt ends at its deadline, and what finishes later is refused."""
+
+    metadata_type = _NoDeadline
+
+    def __init__(
+        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+    ) -> None:
+        super().__init__(outside, replace(settings, attempt_timeout_ms=_NEVER_MS), witness)
+
+
+class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
+    """R1: the broker and the claim are asked again a moment before the cut."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        assert isinstance(outside.broker, MemoryBroker)
+        return super()._make_ports(replace(outside, broker=_EpochlessBroker(outside.broker)))
+
+
+class WithoutSecondSweep(SimulatedProcess):
+    """What did not finish is deleted once more when nobody can write it any longer."""
+
+    metadata_type = _OneSweep
+
+
+class WithoutRecord(WithoutTrimOnRecord, SimulatedProcess):
+    """R2, D2: a trim, and the lineage with it, is on record before the cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """A manager without a guard, and the actions that the guard is there for."""
+
+    process_type: type[SimulatedProcess]
+    favoured: Mapping[Action, float] | None = None
+
+
+MUTANTS = (
+    Mutant(process_type=WithUnfinishedCounting),
+    Mutant(process_type=WithHolesCounting),
+    Mutant(process_type=WithAnyLineage, favoured={cut_off: 10, elect_unclean: 10}),
+    Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
+    Mutant(process_type=WithoutFencing, favoured={cut_off: 10, elect_unclean: 10, elect_clean: 5}),
+    Mutant(process_type=WithoutExpectedState, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutDeadline, favoured={pass_time: 40, work: 40, elect_clean: 5}),
+    Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
+    Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutRecord),
+)

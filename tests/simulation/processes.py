@@ -1,0 +1,93 @@
+"""A manager whose jobs run when the schedule says so, and whose metadata may lag behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from rlm.source.log_source import LocalSegment
+from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.lanes import Job, Lanes
+from rlm.tasks.partition_lead import PartitionLead
+from rsm.segment.epochs import Lineage
+from tests.twins.held_executor import HeldExecutor
+from tests.twins.metadata import FreshMetadata
+from tests.twins.process import Outside, Process, ProcessSettings
+
+_CYCLES_PER_BEAT = 10
+
+
+class LaggingMetadata(FreshMetadata):
+    """Applies the newest records where the follower's thread may have, and `lags` says when not.
+
+    What waits for the topic's end, or for an event of its own, still sees all that it must.
+    """
+
+    lags: Callable[[], bool] | None = None
+
+    def refresh(self) -> None:
+        if self.lags is None or not self.lags():
+            super().refresh()
+
+
+class UnexpectedError(BaseException):
+    """A job raised what its lane would log and survive: a bug, which must not be survived here."""
+
+
+class StrictLanes(Lanes):
+    """Lanes in which no bug of a job goes unseen."""
+
+    def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
+        return super().offer(key, _strict(job))
+
+
+def _strict(job: Job | Callable[[], None]) -> Job:
+    def run() -> Job | None:
+        try:
+            following = job()
+        except Exception as error:
+            raise UnexpectedError(f"a job failed: {error!r}") from error
+        return None if following is None else _strict(following)
+
+    return run
+
+
+class ShuffledCopies(CopyLanes):
+    """Copies that may be made in any order, as uploads in parallel end in any."""
+
+    shuffle: Callable[[list[LocalSegment]], None] | None = None
+
+    def offer(
+        self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
+    ) -> None:
+        ordered = list(segments)
+        if self.shuffle is not None:
+            self.shuffle(ordered)
+        super().offer(lead, ordered, lineage)
+
+
+class SimulatedProcess(Process):
+    """One whose copies and deletions wait to be run, one at a time and in any order."""
+
+    metadata_type: type[FreshMetadata] = LaggingMetadata
+    copies_type = ShuffledCopies
+
+    def __init__(
+        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+    ) -> None:
+        self.jobs = HeldExecutor()
+        self._beats_count = 0
+        super().__init__(outside, settings, witness)
+
+    def beat(self) -> None:
+        """Now and then: nothing here depends on who is registered."""
+        self._beats_count += 1
+        if self._beats_count % _CYCLES_PER_BEAT == 1:
+            super().beat()
+
+    def make_metadata(self, outside: Outside) -> FreshMetadata:
+        metadata = super().make_metadata(outside)
+        metadata.end_offset = lambda: outside.topic.end_offset(0)
+        return metadata
+
+    def make_lanes(self, name: str) -> Lanes:
+        return StrictLanes(self.jobs, name)

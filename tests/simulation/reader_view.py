@@ -1,0 +1,75 @@
+"""What a reader gets from the store, beside what the brokers' log really was.
+
+The reader is the product's: where an offset is stored, how segments are opened, which batches of
+them count. It reads what the brokers have let go, for the rest they answer themselves.
+"""
+
+from __future__ import annotations
+
+from rlm.remote_read.locate import log_start_offset
+from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.batch import scan_batches
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ranges import OffsetRange
+from tests.simulation.world import SimulatedWorld
+from tests.twins.executor import SynchronousExecutor
+from tests.twins.replica import Replica, batch_header
+from tests.twins.world import TIP
+
+
+class ReaderView:
+    """Reads the partition of a world."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+        storage = SegmentStorageManager(
+            storage=world.objects, keys=ObjectKeys(), layouts=(RawLayout(),)
+        )
+        self._reader = RemoteLogReader(
+            world.metadata, storage, SynchronousExecutor(), ReadSettings(ahead_count=0)
+        )
+
+    def difference(self) -> str | None:
+        """How the reader's view differs from the truth; None if it does not."""
+        return self._compare(self._world.leader())
+
+    def _compare(self, leader: Replica) -> str | None:
+        start_offset = log_start_offset(self._world.metadata, TIP, leader.log_start_offset)
+        if start_offset >= leader.log_start_offset:
+            return None
+        offsets = OffsetRange(start_offset=start_offset, end_offset=leader.log_start_offset)
+        try:
+            read = self._read(offsets)
+        except TieredStorageError as error:
+            return f"{offsets} can't be read: {error}"
+        written = _overlapping(leader, offsets)
+        if read == written:
+            return None
+        return f"{offsets} reads as {_bases(read)}, written were {_bases(written)}"
+
+    def _read(self, offsets: OffsetRange) -> list[bytes]:
+        scan = self._reader.scan(TIP, offsets.start_offset, offsets.end_offset)
+        read = [
+            bytes(run.data[position : position + header.length_bytes])
+            for run in scan
+            for position, header in scan_batches(run.data)
+        ]
+        return [batch for batch in read if batch_header(batch).base_offset < offsets.end_offset]
+
+
+def _overlapping(replica: Replica, offsets: OffsetRange) -> list[bytes]:
+    """All batches of the history that hold an offset of a range."""
+    return [
+        batch
+        for file in replica.files
+        for batch in file.batches
+        if batch_header(batch).base_offset < offsets.end_offset
+        and batch_header(batch).next_offset > offsets.start_offset
+    ]
+
+
+def _bases(batches: list[bytes]) -> list[int]:
+    return [batch_header(batch).base_offset for batch in batches]

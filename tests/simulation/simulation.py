@@ -1,0 +1,316 @@
+"""One seed's story: actions in random order, interruptions at random effects, checks after each.
+
+Every step has a random number of its own, drawn from the seed's: a step can be left out, and the
+others stay what they were.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+
+from rlm.source.log_source import LocalSegment
+from rlmm.events import TopicPolicy
+from rsm.segment.errors import RetriableError
+from rsm.segment.metadata import SegmentState
+from tests.simulation.actions import (
+    ACTIONS,
+    PAUSES_MS,
+    Action,
+    delete_records,
+    elect_unclean,
+    name_of,
+)
+from tests.simulation.processes import (
+    LaggingMetadata,
+    ShuffledCopies,
+    SimulatedProcess,
+    UnexpectedError,
+)
+from tests.simulation.reader_view import ReaderView
+from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
+from tests.twins.effects import ProcessCrashError
+from tests.twins.invariants import leftovers, violations
+from tests.twins.process import Process
+from tests.twins.world import KEEP_REMOTE
+
+STEPS = 30
+_MAX_NESTED = 2
+_QUIET_CYCLES = 40
+_BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What went wrong first: at which step of how many, and all that had happened.
+
+    Step number `steps` is the end, when all is healed and must come to rest.
+    """
+
+    step: int
+    steps: int
+    problem: str
+    trail: tuple[str, ...]
+
+    @property
+    def at_the_end(self) -> bool:
+        return self.step == self.steps
+
+
+class BrokenInvariantError(BaseException):
+    """Something that must never be is so. No code under test survives it."""
+
+
+class Simulation:
+    """A world and its schedule.
+
+    `skipped` are steps that are left out; `favoured` are actions that happen so often, also while
+    a process is paused.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        process_type: type[SimulatedProcess] = SimulatedProcess,
+        skipped: frozenset[int] = frozenset(),
+        favoured: Mapping[Action, float] | None = None,
+    ) -> None:
+        self.random = Random(seed)
+        self._skipped = skipped
+        self._draw_shape()
+        if favoured:
+            self._favour(favoured)
+        self.world = SimulatedWorld(policy=self._draw_policy(), process_type=process_type)
+        self._reader = ReaderView(self.world)
+        self._active: list[tuple[SimulatedProcess, bool]] = []
+        self._calm = False
+        self._checked: object = None
+        self.world.audit.asks_in_job = self._is_in_job
+        self.trail: list[str] = []
+        self._steps = Random(self.random.getrandbits(64))
+        for node_id in self.world.hosts:
+            self.start(node_id)
+
+    def _draw_shape(self) -> None:
+        """Some seeds know no unclean elections, others little else."""
+        self._actions: list[Action] = [action for action, _ in ACTIONS]
+        self._weights = [w * self.random.choice((0, 1, 1, 3)) for _, w in ACTIONS]
+        self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing goes without these
+        self._expires = self.random.random() < 0.6
+        # What an unclean leader takes below the log start would count as expired: the log start
+        # has no epoch. So no seed has both.
+        for action in (elect_unclean,) if self._expires else (delete_records,):
+            self._weights[self._actions.index(action)] = 0
+        self._fault_rate = self.random.choice((0.0, 0.02, 0.1))
+        self._nesting_rate = self.random.choice((0.0, 0.05, 0.2))
+        self._lag_rate = self.random.choice((0.0, 0.3, 0.9))
+        self._shuffles = self.random.random() < 0.3
+
+    def _favour(self, favoured: Mapping[Action, float]) -> None:
+        if elect_unclean in favoured:
+            self._expires = False
+        for action, weight in favoured.items():
+            self._weights[self._actions.index(action)] = weight
+        self._nesting_rate = 0.2
+
+    def _draw_policy(self) -> TopicPolicy:
+        if not self._expires:
+            return KEEP_REMOTE
+        return replace(
+            KEEP_REMOTE,
+            retention_ms=self.random.choice((-1, 10 * MINUTE_MS, 2 * HOUR_MS)),
+            retention_bytes=self.random.choice((-1, -1, 1_500)),
+        )
+
+    # ------------------------------------------------------------------------ the schedule
+
+    def run(self, steps: int = STEPS, *, to_the_end: bool = True) -> Failure | None:
+        """The first failure, or None. `to_the_end`: heal all afterwards, and wait for rest."""
+        for step in range(steps):
+            step_seed = self._steps.getrandbits(64)
+            if step in self._skipped:
+                continue
+            self.random = Random(step_seed)
+            if (problem := self._problem_of(self._act)) is not None:
+                return self._failure(step, steps, problem)
+        if to_the_end and (problem := self._problem_of(self._finish)) is not None:
+            return self._failure(steps, steps, problem)
+        return None
+
+    def _failure(self, step: int, steps: int, problem: str) -> Failure:
+        return Failure(step=step, steps=steps, problem=problem, trail=tuple(self.trail))
+
+    def _problem_of(self, part: Callable[[], None]) -> str | None:
+        """What is wrong after a part of the story, or made it end early."""
+        try:
+            part()
+            self.check()
+        except (BrokenInvariantError, UnexpectedError) as error:
+            return str(error)
+        except Exception:  # noqa: BLE001 - whatever it is, it is told with its seed
+            return traceback.format_exc()
+        return None
+
+    def _act(self) -> None:
+        (action,) = self.random.choices(self._actions, self._weights)
+        self.world.note_allowed_start()
+        place = len(self.trail)
+        indent = "  " * len(self._active)
+        done = action(self)
+        if done is not None:
+            self.trail.insert(place, indent + done)
+        self.world.note_allowed_start()
+
+    def check(self) -> None:
+        """BrokenInvariantError if something does not hold."""
+        moment = self.world.moment()
+        if moment == self._checked and not self.world.audit.violations:
+            return
+        self._checked = moment
+        if self.world.has_conflict():
+            return
+        found = violations(self.world)
+        if (difference := self._reader.difference()) is not None:
+            found.append(difference)
+        if found:
+            raise BrokenInvariantError("; ".join(found))
+
+    def _finish(self) -> None:
+        """All comes back, each broker has one new manager: then everything is finished."""
+        self._calm = True
+        self.trail.append("all is healed, managers are started anew")
+        self.world.heal()
+        for process in self.living():
+            process.effects.crashed = True
+        for node_id in self.world.hosts:
+            self.start(node_id)
+        for _ in range(2):
+            self.world.clock.advance(4 * HOUR_MS)
+            self._settle()
+        if self.world.has_conflict():
+            return
+        found = leftovers(self.world)
+        if (behind := self._not_stored()) is not None:
+            found.append(behind)
+        if found:
+            raise BrokenInvariantError("; ".join(found))
+
+    def _settle(self) -> None:
+        """Cycles until nothing changes any more."""
+        for _ in range(_QUIET_CYCLES):
+            before = self.world.fingerprint()
+            self.world.clock.advance(30_000)
+            for process in self.living():
+                self.cycle(process)
+                while process.alive and process.jobs.waiting:
+                    self.run_job(process, 0)
+            for _, replica in self.world.replicas():
+                replica.delete_old_files()
+            self.world.note_allowed_start()
+            if self.world.fingerprint() == before:
+                return
+        raise BrokenInvariantError(f"still changing after {_QUIET_CYCLES} quiet cycles")
+
+    def _not_stored(self) -> str | None:
+        """What should be stored by now and is not."""
+        leader = self.world.leader()
+        rolled = [file for file in leader.on_disk[:-1] if file.end_offset <= leader.high_watermark]
+        finished = self.world.records(SegmentState.COPY_SEGMENT_FINISHED)
+        end_offset = max((r.metadata.offsets.end_offset for r in finished), default=0)
+        if rolled and end_offset < rolled[-1].end_offset:
+            return f"rolled up to {rolled[-1].end_offset}, stored up to {end_offset}"
+        return None
+
+    # ------------------------------------------------------------------------ what actions see
+
+    def living(self) -> list[SimulatedProcess]:
+        return [p for p in self.world.processes if p.alive and isinstance(p, SimulatedProcess)]
+
+    def in_cycle(self, process: SimulatedProcess) -> bool:
+        return (process, True) in self._active
+
+    def _is_in_job(self, process: Process) -> bool:
+        frames = [in_cycle for each, in_cycle in self._active if each is process]
+        return bool(frames) and not frames[-1]
+
+    def cycle(self, process: SimulatedProcess) -> None:
+        with self._acting(process, in_cycle=True):
+            process.step()
+
+    def run_job(self, process: SimulatedProcess, number: int) -> None:
+        with self._acting(process, in_cycle=False):
+            try:
+                process.jobs.run(number)
+            except ProcessCrashError:
+                return
+
+    def start(self, node_id: int) -> None:
+        process = self.world.start(node_id)
+        assert isinstance(process, SimulatedProcess)
+        process.effects.interrupt = lambda name, is_over: self._interrupt(
+            process, name, is_over=is_over
+        )
+        if isinstance(process.ports.metadata, LaggingMetadata):
+            process.ports.metadata.lags = self._lags
+        if isinstance(process.copies, ShuffledCopies) and self._shuffles:
+            process.copies.shuffle = self._shuffle
+
+    @contextmanager
+    def _acting(self, process: SimulatedProcess, *, in_cycle: bool) -> Iterator[None]:
+        self._active.append((process, in_cycle))
+        try:
+            yield
+        finally:
+            self._active.pop()
+
+    # ------------------------------------------------------------------------ interruptions
+
+    def _lags(self) -> bool:
+        return not self._calm and self.random.random() < self._lag_rate
+
+    def _shuffle(self, segments: list[LocalSegment]) -> None:
+        if not self._calm:
+            self.random.shuffle(segments)
+
+    def _interrupt(self, process: Process, name: str, *, is_over: bool) -> None:
+        """Before or after an act of a process: faults, pauses, and what others do meanwhile."""
+        if self._calm:
+            return
+        self._require_there(name, is_over=is_over)
+        drawn = self.random.random()
+        if drawn < self._fault_rate:
+            self._fault(process, name, is_over=is_over)
+        elif drawn < self._fault_rate + self._nesting_rate and len(self._active) <= _MAX_NESTED:
+            self._note(f"meanwhile, {'after' if is_over else 'before'} {name}")
+            for _ in range(self.random.choice(_BURSTS)):
+                self._act()
+
+    def _require_there(self, name: str, *, is_over: bool) -> None:
+        if is_over:
+            return
+        if self.world.store_away and name.startswith(("write ", "delete .")):
+            raise RetriableError("the store is away")
+        if self.world.topic_away and name.startswith("publish "):
+            raise RetriableError("the metadata topic is away")
+
+    def _fault(self, process: Process, name: str, *, is_over: bool) -> None:
+        when = f"{'after' if is_over else 'before'} {name}"
+        drawn = self.random.random()
+        if drawn < 0.4:
+            duration_ms = self.random.choice(PAUSES_MS)
+            self._note(f"{duration_ms} ms pass {when}")
+            self.world.clock.advance(duration_ms)
+        elif drawn < 0.8:
+            self._note(f"failure {when}")
+            raise RetriableError("failed" if not is_over else "answer lost")
+        else:
+            assert isinstance(process, SimulatedProcess)
+            self._note(f"{name_of(process)} dies {when}")
+            process.effects.crash()
+
+    def _note(self, what: str) -> None:
+        self.trail.append("  " * len(self._active) + what)

@@ -1,0 +1,51 @@
+"""A guard that is lost is noticed: some seed finds what its absence does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.processes import SimulatedProcess
+from tests.simulation.simulation import Failure, Simulation
+from tests.simulation.telling import shrink
+
+SEEDS = 400
+
+
+def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Failure | None:
+    return Simulation(seed, process_type=process_type, favoured=mutant.favoured).run()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.process_type.__name__)
+def test_mutant_when_a_guard_is_missing_then_a_seed_finds_it(mutant: Mutant) -> None:
+    """Scenarios 14, 72, 79, 80, 100, 105, 106, 108; R1, R2, R5, R7, R11.
+
+    The product gets through the same story: it is the guard that is missed.
+    """
+    found = next(
+        (
+            seed
+            for seed in range(SEEDS)
+            if _told(seed, mutant, mutant.process_type) is not None
+            and _told(seed, mutant, SimulatedProcess) is None
+        ),
+        None,
+    )
+
+    assert found is not None
+
+
+def test_failure_when_shrunk_then_needs_fewer_steps_and_still_fails() -> None:
+    """Scenario 103."""
+    mutant = MUTANTS[0].process_type
+    seed, failure = next(
+        (seed, failure)
+        for seed in range(SEEDS)
+        if (failure := Simulation(seed, process_type=mutant).run()) is not None and failure.step > 5
+    )
+
+    skipped, shortest = shrink(seed, failure, mutant)
+
+    assert len(skipped) > 0
+    assert Simulation(seed, process_type=mutant, skipped=skipped).run() is not None
+    assert len(shortest.trail) < len(failure.trail)

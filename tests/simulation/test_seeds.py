@@ -1,0 +1,31 @@
+"""Random stories of one partition on three brokers; a seed tells each of them again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.simulation import Simulation
+from tests.simulation.telling import told
+
+SEEDS_PER_TEST = 200
+
+
+@pytest.mark.parametrize("first", range(0, 2_000, SEEDS_PER_TEST))
+def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step(
+    first: int,
+) -> None:
+    """Scenarios 3, 5-14, 35, 67-72, 75, 79, 80, 82, 92, 100, 103-106, 113, 114; R1, R2, R5, R7."""
+    for seed in range(first, first + SEEDS_PER_TEST):
+        failure = Simulation(seed).run()
+        assert failure is None, told(seed, failure)
+
+
+def test_story_when_told_twice_then_is_the_same() -> None:
+    """Scenario 103: a seed is enough to repeat a failure."""
+    first, second = Simulation(11), Simulation(11)
+
+    outcomes = first.run(), second.run()
+
+    assert outcomes[0] == outcomes[1]
+    assert first.trail == second.trail
+    assert len(first.trail) > 20
