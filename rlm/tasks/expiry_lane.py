@@ -7,6 +7,7 @@ from threading import Event
 
 from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
@@ -37,6 +38,7 @@ class ExpiryLanes:
         self._leadership = leadership
         self._new_id = ports.new_id
         self._stopping = stopping
+        self._words = ChangedWords()
 
     def offer(self, lead: PartitionLead, plan: Plan) -> None:
         """Carry out a plan's log start, deletions and forgets unless this partition is busy."""
@@ -53,10 +55,11 @@ class ExpiryLanes:
                     self._storage.delete_log_segment_data(record.metadata)
                 self._metadata.retire(record.metadata.segment_id)
         except TieredStorageError as error:
-            _log.warning(
-                "expiry given up",
-                extra={"topic_partition": lead.topic_id_partition, "error": error},
-            )
+            tip = lead.topic_id_partition
+            if self._words.are_new(tip, error.message):
+                _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
+        else:
+            self._words.ended(lead.topic_id_partition)
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(

@@ -106,17 +106,23 @@ class RetentionKeeper:
                 )
                 self._found_limited(policy, values)
         except TieredStorageError as error:
-            logger.warning("topic is looked at again topic=%s error=%s", policy.topic, error)
+            if self._words.are_new((policy.topic_id, "keep"), error.message):
+                logger.warning("topic is looked at again topic=%s error=%s", policy.topic, error)
+        else:
+            self._words.ended((policy.topic_id, "keep"))
+        if values is None:
+            self._words.ended((policy.topic_id, "limited"))
         return values
 
     def _found_limited(self, policy: TopicPolicy, values: str) -> None:
         self._alarm(policy.topic)
-        logger.warning(
-            "broker may delete what is not stored topic=%s found=%s reasserted=%s",
-            policy.topic,
-            values,
-            self._reassert,
-        )
+        if self._words.are_new((policy.topic_id, "limited"), values):
+            logger.warning(
+                "broker may delete what is not stored topic=%s found=%s reasserted=%s",
+                policy.topic,
+                values,
+                self._reassert,
+            )
         if self._reassert:
             self._retention.lift(policy)
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.broker.delete_records import RecordDeletion
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
 from rsm.segment.epochs import Lineage
@@ -45,6 +46,7 @@ class Trimmer:
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._plan_max_age_ms = plan_max_age_ms
+        self._words = ChangedWords()
 
     def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
         """Carry out trims; the new local start of each partition that was trimmed.
@@ -65,8 +67,9 @@ class Trimmer:
             }
         )
         for tip, error in results.failed.items():
-            _log.warning("trim failed", extra={"topic_partition": tip, "error": error})
+            self._warn("trim failed", tip, str(error))
         for tip, local_start_offset in results.succeeded.items():
+            self._words.ended(tip)
             _log.info(
                 "trimmed local log",
                 extra={
@@ -94,10 +97,10 @@ class Trimmer:
                 )
             )
         except RetriableError as error:
-            _log.warning("trim not recorded", extra={"topic_partition": tip, "error": error})
+            self._warn("trim not recorded", tip, error.message)
             return False
         if not result.accepted:
-            _log.warning("trim refused", extra={"topic_partition": tip, "reason": result.refusal})
+            self._warn("trim refused", tip, str(result.refusal))
         return result.accepted
 
     def _confirm(
@@ -108,20 +111,22 @@ class Trimmer:
             return {}
         offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
         now_ms = self._clock.monotonic_ms()
+        given_up = "trim given up"
         confirmed = {}
         for tip, plan in plans.items():
             if tip in offsets.failed:
-                _given_up(tip, str(offsets.failed[tip]))
+                self._warn(given_up, tip, str(offsets.failed[tip]))
             elif plan.offset > offsets.succeeded[tip].high_watermark:
-                _given_up(tip, "above the high watermark")
+                self._warn(given_up, tip, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
-                _given_up(tip, "the plan has grown too old")
+                self._warn(given_up, tip, "the plan has grown too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
-                _given_up(tip, "another claim is newer")
+                self._warn(given_up, tip, "another claim is newer")
             else:
                 confirmed[tip] = plan
         return confirmed
 
-
-def _given_up(tip: TopicIdPartition, reason: str) -> None:
-    _log.warning("trim given up", extra={"topic_partition": tip, "reason": reason})
+    def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
+        """Once, until the partition is trimmed or something else keeps it from that."""
+        if self._words.are_new(tip, f"{what}: {reason}"):
+            _log.warning(what, extra={"topic_partition": tip, "reason": reason})
