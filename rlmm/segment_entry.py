@@ -17,6 +17,7 @@ folding and the indexes need stands beside it. As bytes:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ _RECORD_BYTES = 17
 ACCEPTED = b"\x01"
 REFUSED = b"\x00"
 _STATES = {state.value: state for state in SegmentState}
+_STATE_NUMBERS: Mapping[SegmentState | None, int] = {None: 0, **{s: s.value for s in SegmentState}}
 
 
 class SegmentEntry(NamedTuple):
@@ -68,7 +70,7 @@ class SegmentEntry(NamedTuple):
             value,
         ) = self
         header = _HEADER.pack(
-            state.value if state else 0,
+            _STATE_NUMBERS[state],
             dead_lettered,
             has_transaction_index,
             base_offset,
