@@ -45,9 +45,10 @@ from rlmm.policy_messages import (
 )
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
-from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata_codec import (
+    enum_from_number,
     id_from_bytes,
     lineage_from_messages,
     lineage_to_messages,
@@ -277,10 +278,7 @@ def _partition_delete_to_message(
 def _partition_delete_from_message(
     event_id: UUID, message: pb.RemotePartitionDeleteMetadata
 ) -> RemotePartitionDeleteMetadata:
-    try:
-        state = RemotePartitionDeleteState(message.state)
-    except ValueError as error:
-        raise UnsupportedError("unknown state of a deletion", state=message.state) from error
+    state = enum_from_number(RemotePartitionDeleteState, message.state, "state of a deletion")
     return RemotePartitionDeleteMetadata(
         event_id=event_id,
         topic_id_partition=partition_from_message(message.topic_id_partition),
@@ -329,14 +327,10 @@ def _registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
 
 
 def _registration_from_message(event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
-    try:
-        role = ProcessRole(message.role)
-    except ValueError as error:
-        raise UnsupportedError("unknown process role", role=message.role) from error
     return ProcessRegistered(
         event_id=event_id,
         process_id=id_from_bytes(message.process_id),
-        role=role,
+        role=enum_from_number(ProcessRole, message.role, "process role"),
         broker_id=message.broker_id,
         http_address=message.http_address,
         heartbeat_interval_ms=message.heartbeat_interval_ms,

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from rlmm.events import GapReason, GapsRecorded, LossAccepted, OffloadRequested, RecordedGap
 from rlmm.proto import events_pb2 as pb
-from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.errors import CorruptError
 from rsm.segment.metadata_codec import (
+    enum_from_number,
     partition_from_message,
     partition_to_message,
     writer_from_message,
@@ -99,10 +100,7 @@ def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
 
 
 def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
-    try:
-        reason = GapReason(message.reason)
-    except ValueError as error:
-        raise UnsupportedError("unknown reason of a gap", reason=message.reason) from error
+    reason = enum_from_number(GapReason, message.reason, "reason of a gap")
     try:
         offsets = OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset)
         return RecordedGap(offsets=offsets, reason=reason, recorded_ms=message.recorded_ms)

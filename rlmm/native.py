@@ -16,6 +16,7 @@ from uuid import UUID
 
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata_codec import enum_from_number
 from rsm.segment.varint import read_unsigned_varint
 
 NATIVE_TOPIC = "__remote_log_metadata"
@@ -303,16 +304,8 @@ def _topic_id_partition(fields: _Fields) -> TopicIdPartition:
 
 
 def _segment_state(fields: _Fields) -> NativeSegmentState:
-    number = fields.int8()
-    try:
-        return NativeSegmentState(number)
-    except ValueError as error:
-        raise UnsupportedError("unknown segment state", state=number) from error
+    return enum_from_number(NativeSegmentState, fields.int8(), "segment state")
 
 
 def _partition_delete_state(fields: _Fields) -> NativePartitionDeleteState:
-    number = fields.int8()
-    try:
-        return NativePartitionDeleteState(number)
-    except ValueError as error:
-        raise UnsupportedError("unknown partition deletion state", state=number) from error
+    return enum_from_number(NativePartitionDeleteState, fields.int8(), "partition deletion state")

@@ -13,8 +13,7 @@ from rlmm.events import (
     TopicPolicy,
 )
 from rlmm.proto import events_pb2 as pb
-from rsm.segment.errors import UnsupportedError
-from rsm.segment.metadata_codec import id_from_bytes
+from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
 from rsm.segment.unknown_fields import unknown_fields
 
 
@@ -42,15 +41,11 @@ def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
 
 def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
     """Read a policy. CorruptError, UnsupportedError."""
-    try:
-        state = PolicyState(message.state)
-        outage_policy = OutagePolicy(message.outage_policy or OutagePolicy.HOLD.value)
-    except ValueError as error:
-        raise UnsupportedError("unknown policy state", state=message.state) from error
+    outage_policy = message.outage_policy or OutagePolicy.HOLD.value
     return TopicPolicy(
         topic=message.topic,
         topic_id=id_from_bytes(message.topic_id),
-        state=state,
+        state=enum_from_number(PolicyState, message.state, "policy state"),
         retention_ms=message.retention_ms,
         retention_bytes=message.retention_bytes,
         local_retention_ms=message.local_retention_ms,
@@ -62,7 +57,7 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
         delete_remote=message.delete_remote,
         copy_lag_ms=message.copy_lag_ms,
         copy_lag_bytes=message.copy_lag_bytes,
-        outage_policy=outage_policy,
+        outage_policy=enum_from_number(OutagePolicy, outage_policy, "outage policy"),
         unknown_fields=unknown_fields(message),
     )
 
@@ -78,13 +73,10 @@ def pause_to_message(event: TopicPaused) -> pb.TopicPaused:
 
 def pause_from_message(event_id: UUID, message: pb.TopicPaused) -> TopicPaused:
     """Read what is paused. CorruptError, UnsupportedError."""
-    try:
-        tasks = frozenset(map(PausableTask, message.tasks))
-    except ValueError as error:
-        raise UnsupportedError("unknown task is paused", tasks=list(message.tasks)) from error
+    tasks = (enum_from_number(PausableTask, number, "task") for number in message.tasks)
     return TopicPaused(
         event_id=event_id,
         topic=message.topic,
         topic_id=id_from_bytes(message.topic_id),
-        tasks=tasks,
+        tasks=frozenset(tasks),
     )

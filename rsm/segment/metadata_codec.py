@@ -6,6 +6,8 @@ UnsupportedError, never guessed.
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import TypeVar
 from uuid import UUID
 
 from rsm.segment.epochs import EpochEntry, Lineage
@@ -16,12 +18,22 @@ from rsm.segment.proto import segment_pb2 as pb
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.unknown_fields import unknown_fields
 
+E = TypeVar("E", bound=Enum)
+
 
 def id_from_bytes(raw: bytes) -> UUID:
     """Read a 16-byte id; CorruptError for any other length."""
     if len(raw) != 16:
         raise CorruptError("not an id", length_bytes=len(raw))
     return UUID(bytes=raw)
+
+
+def enum_from_number(kind: type[E], number: int, what: str) -> E:
+    """Read a member of an enum; UnsupportedError for one that only a newer version knows."""
+    try:
+        return kind(number)
+    except ValueError as error:
+        raise UnsupportedError(f"unknown {what}", number=number) from error
 
 
 def partition_to_message(value: TopicIdPartition) -> pb.TopicIdPartition:
@@ -137,11 +149,8 @@ def metadata_from_message(
 
 
 def state_from_number(number: int) -> SegmentState:
-    """Read a state; UnsupportedError for one that only a newer version knows."""
-    try:
-        return SegmentState(number)
-    except ValueError as error:
-        raise UnsupportedError("unknown segment state", state=number) from error
+    """Read a state. UnsupportedError."""
+    return enum_from_number(SegmentState, number, "segment state")
 
 
 def _object_from_message(message: pb.StoredObject) -> StoredObject:
