@@ -15,16 +15,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from spark_tools.connection import Connection
 from spark_tools.reading.narrowing import Comparison, narrowed
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Piece
 from spark_tools.reading.planner import plan_pieces
-from spark_tools.reading.segment_reader import read_piece
 from spark_tools.rows.schema import spark_ddl
+from spark_tools.segment_partition import SegmentPartition, partition_rows
+from spark_tools.stream_reader import SegmentStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -42,14 +47,6 @@ _OPERATORS: Mapping[str, str] = MappingProxyType(
 )
 
 
-class SegmentPartition(InputPartition):
-    """One piece of a segment."""
-
-    def __init__(self, piece: Piece) -> None:
-        super().__init__(piece)
-        self.piece = piece
-
-
 class SegmentRowsReader(DataSourceReader):
     """A batch query over what is stored when it is planned."""
 
@@ -62,14 +59,7 @@ class SegmentRowsReader(DataSourceReader):
         return [SegmentPartition(piece) for piece in plan_pieces(self._connection, self.options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Where nothing is to be read Spark hands over a partition of its own.
-        if not isinstance(partition, SegmentPartition):
-            return
-        storage = self._connection.store.open()
-        try:
-            yield from read_piece(partition.piece, storage, self.options)
-        finally:
-            storage.close()
+        return partition_rows(partition, self._connection, self.options)
 
 
 class RlmDataSource(DataSource):
@@ -84,6 +74,9 @@ class RlmDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return SegmentRowsReader(self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        return SegmentStreamReader(self.options)
 
 
 class FilteringReader(SegmentRowsReader):

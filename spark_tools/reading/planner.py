@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
@@ -13,26 +14,52 @@ from spark_tools.connection import Connection
 from spark_tools.reading.narrowing import MAX_OFFSET
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece, plan
-from spark_tools.snapshot import LeaseTerms, open_snapshot
+from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
+from spark_tools.stored_partition import StoredPartition
 
 
-def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
-    """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
+class Planner:
+    """Plans reads of some partitions by metadata that is open. One thread's."""
 
-    Raises InvalidConfigError for a cluster, topic or partition that there is not, NotFoundError for
-    offsets that are not stored, RetriableError if leases can't be taken.
-    """
+    def __init__(self, partitions: Sequence[TopicIdPartition], metadata: MetadataSnapshot) -> None:
+        self.partitions = partitions
+        self._metadata = metadata
+
+    def pieces(self, options: ReadOptions) -> list[Piece]:
+        """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
+
+        Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
+        taken.
+        """
+        terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
+        pieces: list[Piece] = []
+        for tip in self.partitions:
+            if options.chooses(tip.topic, tip.partition):
+                self._metadata.take_lease(tip, _to_be_leased(tip, options), terms)
+                pieces += plan(self._metadata.partition(tip), options)
+        return pieces
+
+    def stored(self) -> list[StoredPartition]:
+        """What is stored of each partition now. RetriableError if that can't be known in time."""
+        self._metadata.catch_up(self.partitions)
+        return [self._metadata.partition(tip) for tip in self.partitions]
+
+
+@contextmanager
+def open_planner(connection: Connection, options: ReadOptions) -> Iterator[Planner]:
+    """InvalidConfigError for a cluster, topic or partition that there is not."""
     found = find_partitions(connection.client, options.topics, timeout_ms=options.timeout_ms)
     _require_assigned(found, options)
     every = [tip for tips in found.values() for tip in tips]
     chosen = [tip for tip in every if options.chooses(tip.topic, tip.partition)]
-    terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
-    pieces: list[Piece] = []
-    with open_snapshot(connection, timeout_ms=options.timeout_ms) as snapshot:
-        for tip in chosen:
-            snapshot.take_lease(tip, _to_be_leased(tip, options), terms)
-            pieces += plan(snapshot.partition(tip), options)
-    return pieces
+    with open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata:
+        yield Planner(chosen, metadata)
+
+
+def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
+    """As `Planner.pieces`, once."""
+    with open_planner(connection, options) as planner:
+        return planner.pieces(options)
 
 
 def _require_assigned(

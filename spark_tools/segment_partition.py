@@ -1,0 +1,34 @@
+"""A piece of a segment as Spark hands it to an executor, and its rows there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from spark_tools.connection import Connection
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.plan import Piece
+from spark_tools.reading.segment_reader import read_piece
+
+
+class SegmentPartition(InputPartition):
+    """One piece of a segment."""
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__(piece)
+        self.piece = piece
+
+
+def partition_rows(
+    partition: InputPartition, connection: Connection, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition; none of Spark's own, which stands for "nothing is to be read"."""
+    if not isinstance(partition, SegmentPartition):
+        return
+    storage = connection.store.open()
+    try:
+        yield from read_piece(partition.piece, storage, options)
+    finally:
+        storage.close()
