@@ -205,12 +205,18 @@ def _await(session: Session, topic: str) -> None:
 
 
 def _line(policy: TopicPolicy) -> str:
-    return (
-        f"{policy.topic}: {policy.state.name}"
-        f" retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}"
-        f" local.retention.ms={policy.local_retention_ms}"
-        f" local.retention.bytes={policy.local_retention_bytes}"
-    )
+    words = [
+        f"{policy.topic}: {policy.state.name}",
+        f"retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}",
+        f"local.retention.ms={policy.local_retention_ms}",
+        f"local.retention.bytes={policy.local_retention_bytes}",
+    ]
+    if policy.copy_lag_ms and policy.copy_lag_bytes:
+        words.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
+        words.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
+    if policy.outage_policy is not OutagePolicy.HOLD:
+        words.append(f"outage={_OutageWord[policy.outage_policy.name].value}")
+    return " ".join(words)
 
 
 def _as_json(policy: TopicPolicy) -> Mapping[str, object]:

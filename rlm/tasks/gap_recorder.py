@@ -11,6 +11,7 @@ from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlmm.events import GapsRecorded, PolicyState, RecordedGap
 from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +23,23 @@ class GapRecorder:
         self._metadata = ports.metadata
         self._new_id = ports.new_id
         self._metrics = metrics
+        self._suspected: set[TopicIdPartition] = set()
+
+    def look(
+        self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap] | None
+    ) -> None:
+        """Record gaps that somebody else has made, if the cycle before saw some too.
+
+        A client's deletion through a gateway is in the metadata a moment after the broker took it:
+        until then it looks like somebody else's.
+        """
+        tip = lead.topic_id_partition
+        if gaps is None:
+            self._suspected.discard(tip)
+        elif tip not in self._suspected:
+            self._suspected.add(tip)
+        elif self.record(lead, view, gaps):
+            self._suspected.discard(tip)
 
     def record(self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap]) -> bool:
         """Publish all gaps of a partition; whether they are on record now."""

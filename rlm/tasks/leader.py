@@ -165,8 +165,7 @@ class LeaderCycle:
                 self._outages.see(view)
             view = self._idle.look(view)
             decided = plan(view)
-            if decided.gaps is not None:
-                self._gaps.record(lead, view, decided.gaps)
+            self._gaps.look(lead, view, decided.gaps)
             if outlook.store_reachable:
                 self._start(lead, view, decided)
             trim = self._within_share_groups(view, decided.trim)

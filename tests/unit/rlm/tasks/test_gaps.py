@@ -137,3 +137,18 @@ def test_gap_when_it_can_not_be_recorded_then_recorded_later() -> None:
     world.settle()
 
     assert offsets_of(world.state().gaps) == [(10, 30)]
+
+
+def test_gap_when_a_clients_deletion_is_still_on_its_way_then_none_is_recorded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R13: a gateway tells of it a moment after the broker took it."""
+    world, _ = stored_ten()
+    caplog.set_level("WARNING", "rlm")
+    world.cycle()
+    world.request_log_start(30)
+
+    world.settle()
+
+    assert world.state().gaps == ()
+    assert [r for r in caplog.records if "gap" in r.message] == []
