@@ -272,8 +272,7 @@ class StorageConfig(Section):
             storage_class=self.s3_storage_class,
             encryption=self.s3_encryption,
             kms_key_id=self.s3_kms_key_id,
-            # A block is a part of its own, whatever the parts of other objects are.
-            part_bytes=self.block_bytes if self.layout is Layout.BLOCK_V1 else self.s3_part_bytes,
+            part_bytes=self.s3_part_bytes,
             upload_memory_bytes=self.s3_upload_memory_bytes,
             attempt_timeout_ms=self.s3_attempt_timeout_ms,
             max_attempts=self.s3_max_attempts,

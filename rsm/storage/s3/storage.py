@@ -30,10 +30,10 @@ from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Del
 from rsm.storage.names import check_name
 from rsm.storage.s3.attributes import decode_attributes
 from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.checksums import parse_crc32c
 from rsm.storage.s3.concat import JoinedObject, send_joined
 from rsm.storage.s3.errors import code_of, store_error
 from rsm.storage.s3.multipart import multipart_upload
-from rsm.storage.s3.parts import parse_crc32c
 from rsm.storage.s3.upload import S3Uploads
 
 _CAPABILITIES = Capabilities(

@@ -16,21 +16,20 @@ when there is room for it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from rsm.segment.errors import TieredStorageError
-from rsm.segment.local_segment import ContentSource, part_lengths_of
+from rsm.segment.local_segment import ContentSource
+from rsm.storage.part_senders import PartSenders
+from rsm.storage.parts import PartReader
 from rsm.storage.s3.attributes import creation_of, encode_metadata
 from rsm.storage.s3.bucket import S3Bucket
+from rsm.storage.s3.checksums import spell_crc32c
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
-from rsm.storage.s3.multipart import MultipartUpload, multipart_upload
-from rsm.storage.s3.parts import PartReader, spell_crc32c
-from rsm.storage.s3.upload_room import UploadRoom
+from rsm.storage.s3.multipart import multipart_upload
 
 _IF_ABSENT = "*"
 _DONE_BEFORE = frozenset({"PreconditionFailed", "NoSuchUpload"})
@@ -42,10 +41,11 @@ class S3Uploads:
     def __init__(self, bucket: S3Bucket) -> None:
         settings = bucket.settings
         self._bucket = bucket
-        self._part_bytes = settings.part_bytes
-        parts_at_once = max(1, settings.upload_memory_bytes // settings.part_bytes)
-        self._room = UploadRoom(settings.upload_memory_bytes)
-        self._senders = ThreadPoolExecutor(parts_at_once, "s3-upload")
+        self._senders = PartSenders(
+            "s3-upload",
+            part_bytes=settings.part_bytes,
+            memory_bytes=settings.upload_memory_bytes,
+        )
         self._look: dict[str, object] = {}
         if settings.storage_class is not None:
             self._look["StorageClass"] = settings.storage_class
@@ -60,7 +60,7 @@ class S3Uploads:
         creation = uuid4().hex
         look = self.look(attributes, creation=creation)
         try:
-            lengths = self._part_lengths(source)
+            lengths = self._senders.lengths(source)
             if len(lengths) == 1:
                 self._put(name, reader, look)
             else:
@@ -76,12 +76,11 @@ class S3Uploads:
         return {**self._look, "Metadata": metadata}
 
     def close(self) -> None:
-        self._senders.shutdown(wait=True, cancel_futures=True)
+        self._senders.close()
 
     def _put(self, name: str, reader: PartReader, look: Mapping[str, object]) -> None:
         length_bytes = reader.left_bytes
-        self._room.take(length_bytes)
-        try:
+        with self._senders.room(length_bytes):
             content = reader.read(length_bytes)
             self._bucket.call(
                 "put_object",
@@ -91,60 +90,18 @@ class S3Uploads:
                 IfNoneMatch=_IF_ABSENT,
                 **look,
             )
-        finally:
-            self._room.give_back(length_bytes)
 
     def _put_in_parts(
         self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Sequence[int]
     ) -> None:
         length_bytes = reader.left_bytes
         with multipart_upload(self._bucket, name, **look) as upload:
-            self._send_parts(upload, reader, lengths)
+            self._senders.send(reader, lengths, upload.put)
             upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
                 MpuObjectSize=length_bytes,
             )
-
-    def _send_parts(
-        self, upload: MultipartUpload, reader: PartReader, lengths: Sequence[int]
-    ) -> None:
-        """Send parts while the next one is read; returns, or raises, when none is under way."""
-        under_way: deque[Future[None]] = deque()
-        try:
-            for number, length_bytes in enumerate(lengths, start=1):
-                while under_way and under_way[0].done():
-                    under_way.popleft().result()
-                under_way.append(self._send_next(upload, number, reader, length_bytes))
-            for sending in under_way:
-                sending.result()
-        finally:
-            for sending in under_way:
-                sending.cancel()
-            wait(under_way)
-
-    def _send_next(
-        self, upload: MultipartUpload, number: int, reader: PartReader, length_bytes: int
-    ) -> Future[None]:
-        """Read one part as soon as there is room for it; its sending gives the room back."""
-        self._room.take(length_bytes)
-        try:
-            content = reader.read(length_bytes)
-            sending = self._senders.submit(upload.put, number, content)
-        except BaseException:
-            self._room.give_back(length_bytes)
-            raise
-        sending.add_done_callback(lambda _sending: self._room.give_back(length_bytes))
-        return sending
-
-    def _part_lengths(self, source: ContentSource) -> Sequence[int]:
-        """One length if the content is a single request."""
-        given = part_lengths_of(source)
-        if given is not None:
-            return given
-        full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
-        lengths = [self._part_bytes] * full
-        return [*lengths, rest_bytes] if rest_bytes or not full else lengths
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
         """Whether the request failed because an earlier sending of it had succeeded."""

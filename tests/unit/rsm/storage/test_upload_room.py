@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from rsm.storage.s3.upload_room import UploadRoom
+from rsm.storage.upload_room import UploadRoom
 from tests.services.waiting import wait_until
 
 

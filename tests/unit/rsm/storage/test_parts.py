@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.segment.errors import CorruptError, RetriableError
-from rsm.storage.s3.parts import PartReader, parse_crc32c, spell_crc32c
+from rsm.storage.parts import PartReader
 from tests.contract.sources import PiecesSource, failing_source, source_of
 
 
@@ -40,13 +40,3 @@ def test_reader_when_source_fails_behind_its_last_byte_then_the_last_part_is_not
 
     with pytest.raises(RetriableError, match="the source broke"):
         reader.read(3)
-
-
-@given(checksum=st.integers(0, 2**32 - 1))
-def test_checksum_when_spelt_then_is_parsed_again(checksum: int) -> None:
-    assert parse_crc32c(spell_crc32c(checksum)) == checksum
-
-
-@pytest.mark.parametrize("text", ["", "?", "AAAA", "4FzH7g==-2", "é"])
-def test_checksum_when_not_of_a_whole_object_then_is_none(text: str) -> None:
-    assert parse_crc32c(text) is None

@@ -1,8 +1,6 @@
-"""A source of bytes in parts of a chosen length, read once; and how S3 spells a CRC32C."""
+"""A source of bytes in parts of a chosen length, read once."""
 
 from __future__ import annotations
-
-import base64
 
 from crc32c import crc32c
 
@@ -64,17 +62,3 @@ class PartReader:
             name=self._name,
             announced_bytes=self._length_bytes,
         )
-
-
-def spell_crc32c(checksum: int) -> str:
-    """As S3 spells it: four bytes, the highest first, in base64."""
-    return base64.b64encode(checksum.to_bytes(4, "big")).decode()
-
-
-def parse_crc32c(text: str) -> int | None:
-    """The checksum, or None for what is none of a whole object."""
-    try:
-        decoded = base64.b64decode(text, validate=True)
-    except ValueError:
-        return None
-    return int.from_bytes(decoded, "big") if len(decoded) == 4 else None
