@@ -1,17 +1,23 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
+from rsm.layout.block_log import BlockedLog
+from rsm.layout.block_plan import BlockPlanner
 from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo
 from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.throttle import ThrottledChunkStorage
 from rsm.transfer import ReadBack, put_verified
 from tests.contract.segments import CountedAttempt
 from tests.contract.sources import source_of
+from tests.segment_builder import pack_batch
+from tests.twins.clock import FakeClock
 
 
 class LyingStorage(MemoryChunkStorage):
@@ -78,3 +84,34 @@ def test_put_when_attempt_is_over_then_no_piece_more_is_taken() -> None:
         )
 
     assert taken == [0]
+
+
+class PartsStorage(MemoryChunkStorage):
+    """Notes the parts that each creation was told to keep to."""
+
+    def __init__(self) -> None:
+        super().__init__(wall_ms=lambda: 0)
+        self.parts: list[Sequence[int] | None] = []
+
+    def create_with_content(
+        self, name: str, source: ContentSource, *, attributes: Mapping[str, str] | None = None
+    ) -> int:
+        self.parts.append(part_lengths_of(source))
+        return super().create_with_content(name, source, attributes=attributes)
+
+
+def test_put_when_a_source_has_parts_then_the_store_is_told_them() -> None:
+    storage = PartsStorage()
+    blocks = BlockPlanner(block_bytes=300)
+    batches = [pack_batch(bytes(100)), pack_batch(bytes(50))]
+    planned = [blocks.add(len(batch)) for batch in batches]
+    parted = BlockedLog(
+        log=source_of(*batches), blocks=[each for each in [*planned, blocks.finish()] if each]
+    )
+    throttled = ThrottledChunkStorage(storage, FakeClock(), bytes_per_second=1 << 30)
+
+    put_verified(throttled, "a", parted, attempt=CountedAttempt())
+    put_verified(throttled, "b", source_of(b"abc"), attempt=CountedAttempt())
+
+    assert storage.parts == [parted.part_lengths_bytes, None]
+    assert len(parted.blocks) == 2
