@@ -1,9 +1,15 @@
-"""Partitions change brokers, brokers lose checkpoints, topics grow: stored once, read whole."""
+"""Partitions change brokers, brokers lose what they had, topics grow; what is stored holds."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
 
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
@@ -12,6 +18,7 @@ from tests.e2e.three_brokers.leaders import reassign
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
 from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
 _CHECKPOINTS = (
@@ -20,6 +27,8 @@ _CHECKPOINTS = (
     "replication-offset-checkpoint",
     ".kafka_cleanshutdown",
 )
+_VALUE = b"v" * 16_000
+_DEADLINE_S = 60.0
 
 
 def test_partition_when_shrunk_moved_expanded_and_grown_then_stored_once_and_read_whole(
@@ -71,6 +80,53 @@ def test_partition_when_its_broker_lost_its_checkpoints_then_nothing_is_copied_o
         assert_read_all(readers, written)
 
 
+def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
+    hosts: ThreeHosts, topic_name: str
+) -> None:
+    """Scenarios 7, 8; R5: copying goes on, nothing is trimmed or deleted, until it is accepted."""
+    _create(hosts.cluster, topic_name)
+    ahead, behind = (broker_of(hosts.cluster, node_id) for node_id in _replicas(hosts, topic_name))
+    hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "3600000")
+    with hosts.any_host.metadata() as metadata:
+        _produce(hosts, topic_name, 100)
+        with _all_running_again(hosts.cluster):
+            behind.stop()
+            _produce(hosts, topic_name, 300)
+            wait_until(
+                lambda: _stored_end(metadata, topic_name) > 200,
+                _DEADLINE_S,
+                lambda: f"stored to {_stored_end(metadata, topic_name)}",
+            )
+            lost_end = _stored_end(metadata, topic_name)
+            ahead.kill()
+            # It leads with what it has, and takes more than was lost.
+            hosts.cluster.restart(behind)
+            _produce(hosts, topic_name, 400)
+        hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
+        wait_until(
+            lambda: _status(hosts, topic_name).get("diverged") is True,
+            _DEADLINE_S,
+            lambda: f"diverged: {_status(hosts, topic_name)}",
+        )
+        wait_until(
+            lambda: _stored_end(metadata, topic_name) > lost_end,
+            _DEADLINE_S,
+            "copying goes on in the new history",
+        )
+        held = _status(hosts, topic_name)
+
+        shown = hosts.any_host.rlm("topic", "resolve", topic_name)
+
+        wait_until(
+            lambda: int(_status(hosts, topic_name).get("local_start_offset") or 0) > 0,
+            _DEADLINE_S,
+            lambda: f"trims go on: {_status(hosts, topic_name)}",
+        )
+    assert f"{topic_name}:0 diverged: an election cut off" in shown
+    assert (held["local_start_offset"], held["trim_held"]["reason"]) == (0, "diverged")
+    assert _status(hosts, topic_name)["diverged"] is False
+
+
 def _stored(metadata: RemoteLogMetadataManager, topic: str, number: int) -> list[tuple[int, int]]:
     """(base, end) of what is stored of a partition, ascending."""
     return [
@@ -99,3 +155,62 @@ def _unfinished(metadata: RemoteLogMetadataManager, topic: str) -> list[object]:
 def _partitions(metadata: RemoteLogMetadataManager, topic: str) -> list[TopicIdPartition]:
     (policy,) = [each for each in metadata.topic_policies() if each.topic == topic]
     return list(metadata.partitions_of(policy.topic_id, topic))
+
+
+@contextmanager
+def _all_running_again(cluster: KafkaCluster) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for broker in cluster.brokers:
+            if not broker.is_running:
+                cluster.restart(broker)
+        cluster.restore_leaders()
+
+
+def _create(cluster: KafkaCluster, topic: str) -> None:
+    config = {
+        "segment.bytes": str(1 << 20),
+        "retention.ms": "-1",
+        "min.insync.replicas": "1",
+        "unclean.leader.election.enable": "true",
+    }
+    cluster.create_topic(topic, replication_factor=2, config=config)
+
+
+def _replicas(hosts: ThreeHosts, topic: str) -> list[int]:
+    metadata = admin_client(hosts.cluster.bootstrap_servers).list_topics(topic, 10.0)
+    replicas: list[int] = metadata.topics[topic].partitions[0].replicas
+    return replicas
+
+
+def _produce(hosts: ThreeHosts, topic: str, count: int) -> None:
+    producer = Producer(
+        {"bootstrap.servers": hosts.cluster.bootstrap_servers, "batch.num.messages": 5}
+    )
+    for _ in range(count):
+        producer.produce(topic, _VALUE, partition=0)
+    assert producer.flush(60.0) == 0
+
+
+def _stored_end(metadata: RemoteLogMetadataManager, topic: str) -> int:
+    """The end of what is stored of any history."""
+    policies = [each for each in metadata.topic_policies() if each.topic == topic]
+    return max(
+        (
+            record.metadata.offsets.end_offset
+            for policy in policies
+            for tip in metadata.partitions_of(policy.topic_id, topic)
+            for record in metadata.list_remote_log_segments(
+                tip, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+            )
+        ),
+        default=0,
+    )
+
+
+def _status(hosts: ThreeHosts, topic: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = json.loads(hosts.any_host.rlm("status", topic, "--json"))[
+        "partitions"
+    ]
+    return rows[0]
