@@ -8,9 +8,10 @@ Memory: `memory_bytes`, at least one part, for all uploads together.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import chain, repeat
 
 from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.storage.parts import PartReader
@@ -28,14 +29,19 @@ class PartSenders:
         self._room = UploadRoom(memory_bytes)
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
-    def lengths(self, source: ContentSource) -> Sequence[int]:
+    def is_one_part(self, source: ContentSource) -> bool:
+        """Whether all of the content is one part."""
+        given = part_lengths_of(source)
+        return source.length_bytes <= self._part_bytes if given is None else len(given) == 1
+
+    def lengths(self, source: ContentSource) -> Iterator[int]:
         """Of the parts that the content is to go up in: its own if it has such, else equal ones."""
         given = part_lengths_of(source)
         if given is not None:
-            return given
+            return iter(given)
+        # Not a list: a length that is only announced may be any.
         full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
-        lengths = [self._part_bytes] * full
-        return [*lengths, rest_bytes] if rest_bytes or not full else lengths
+        return chain(repeat(self._part_bytes, full), [rest_bytes] if rest_bytes else [])
 
     @contextmanager
     def room(self, length_bytes: int) -> Iterator[None]:
@@ -46,7 +52,7 @@ class PartSenders:
         finally:
             self._room.give_back(length_bytes)
 
-    def send(self, reader: PartReader, lengths: Sequence[int], send_part: SendPart) -> None:
+    def send(self, reader: PartReader, lengths: Iterable[int], send_part: SendPart) -> None:
         """Send all parts; returns, or raises what failed, when none is under way."""
         under_way: deque[Future[None]] = deque()
         try:

@@ -16,7 +16,7 @@ when there is room for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
@@ -60,11 +60,10 @@ class S3Uploads:
         creation = uuid4().hex
         look = self.look(attributes, creation=creation)
         try:
-            lengths = self._senders.lengths(source)
-            if len(lengths) == 1:
+            if self._senders.is_one_part(source):
                 self._put(name, reader, look)
             else:
-                self._put_in_parts(name, reader, look, lengths)
+                self._put_in_parts(name, reader, look, self._senders.lengths(source))
         except ClientError as error:
             if not self._was_done(error, name, creation):
                 raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
@@ -92,7 +91,7 @@ class S3Uploads:
             )
 
     def _put_in_parts(
-        self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Sequence[int]
+        self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Iterable[int]
     ) -> None:
         length_bytes = reader.left_bytes
         with multipart_upload(self._bucket, name, **look) as upload:
