@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlm.policy.gateways import gateway_behind
 from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
-from rlmm.events import ProcessRole, RemotePartitionDeleteState
+from rlmm.events import ProcessRegistered, ProcessRole, RemotePartitionDeleteState
 from rlmm.spi import PartitionState, Registration, SegmentRecord
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -32,13 +33,17 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRemains:
-    """What the metadata knows of a deleted topic's partition, and who looks at it."""
+    """What the metadata knows of a deleted topic's partition, and who looks at it.
+
+    `gateways` are the live ones.
+    """
 
     state: PartitionState
     segments: tuple[SegmentRecord, ...]
     writer: Writer
     moment: Moment
     orphan_grace_ms: int
+    gateways: tuple[ProcessRegistered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +102,20 @@ def _is_foreign(remains: PartitionRemains) -> bool:
 def _deletions(
     remains: PartitionRemains, left: Iterable[SegmentRecord]
 ) -> tuple[DeleteSegment, ...]:
-    """All but what a repair job was given, and what somebody reads."""
+    """All but what a repair job was given, somebody reads, or a gateway may still look for."""
     leases = remains.state.leases_held(remains.moment.broker_ms)
     return tuple(
         DeleteSegment(record=record, reason="topic deleted")
         for record in left
-        if not record.dead_lettered and lease_on(leases, record.metadata.offsets) is None
+        if not record.dead_lettered
+        and lease_on(leases, record.metadata.offsets) is None
+        and not _is_news(remains, record)
     )
+
+
+def _is_news(remains: PartitionRemains, record: SegmentRecord) -> bool:
+    begun = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+    return begun and gateway_behind(remains.gateways, record.changed_at) is not None
 
 
 def _forgettable(remains: PartitionRemains) -> tuple[SegmentRecord, ...]:

@@ -17,6 +17,7 @@ from functools import partial
 from threading import Event
 from uuid import UUID
 
+from rlm.policy.gateways import live_gateways
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
 from rlm.tasks.expirer import Expirer
@@ -182,6 +183,7 @@ class TopicRemoval:
             ),
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             orphan_grace_ms=self._orphan_grace_ms,
+            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
         )
 
     def _carry_out(

@@ -1,15 +1,27 @@
-"""Who removes a deleted topic."""
+"""Who removes a deleted topic, and when its objects go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
-from rlm.policy.removal import removed_by
-from rlmm.events import ProcessRegistered, ProcessRole
-from rlmm.spi import Registration
+import pytest
+
+from rlm.policy.removal import PartitionRemains, plan_removal, removed_by
+from rlm.policy.view import Moment
+from rlmm.events import (
+    AppliedPosition,
+    ProcessRegistered,
+    ProcessRole,
+    RemotePartitionDeleteState,
+)
+from rlmm.spi import MetadataPosition, PartitionState, Registration
+from rsm.segment.metadata import SegmentState
+from tests.unit.rlm.policy.views import US, remote
 
 HEARTBEAT_MS = 1_000
+DELETING = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
 
 
 def manager(broker_id: int, heartbeat_ms: int = 0) -> Registration:
@@ -48,3 +60,30 @@ def test_remover_when_one_is_gone_then_the_others_take_over() -> None:
 
 def test_remover_when_none_is_registered_yet_then_itself() -> None:
     assert removers(4, []) == [4] * 6
+
+
+@pytest.mark.parametrize(("applied_offset", "count"), [(7, 0), (8, 1)])
+def test_deletion_when_a_gateway_has_not_heard_of_it_then_the_objects_wait(
+    applied_offset: int, count: int
+) -> None:
+    """R15, scenario 76: readers learn that it is gone before they miss its objects."""
+    begun = remote(
+        0,
+        100,
+        state=SegmentState.DELETE_SEGMENT_STARTED,
+        changed_at=MetadataPosition(partition=0, offset=7),
+    )
+    gateway = replace(
+        manager(1).process,
+        role=ProcessRole.GATEWAY,
+        applied=(AppliedPosition(partition=0, offset=applied_offset),),
+    )
+    remains = PartitionRemains(
+        state=PartitionState(owner=US, deletion=DELETING),
+        segments=(begun,),
+        writer=US,
+        moment=Moment(wall_ms=0, broker_ms=0),
+        orphan_grace_ms=0,
+        gateways=(gateway,),
+    )
+    assert len(plan_removal(remains).deletions) == count
