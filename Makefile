@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz sim demo bench bench-gateway bench-metadata bench-storage \
+.PHONY: help setup check test test-long fuzz sim chaos demo bench bench-gateway bench-metadata bench-storage \
 	proto docs lock clean static downloads s3-server-if-possible reader-if-possible
 
 PYTHON ?= python3
@@ -44,6 +44,9 @@ fuzz: setup ## The gateway's session between random clients and brokers, for som
 sim: setup ## Random stories of crashes and elections in memory (SEEDS=100000, or SEED=7 STEPS=60)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(STEPS),--steps $(STEPS))
+
+chaos: setup ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
+	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(KEEP),--keep)

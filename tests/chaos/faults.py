@@ -1,0 +1,95 @@
+"""What is done to brokers, hosts and the store, one thing after the other, each mended again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from tests.chaos.hosts import ChaosHosts
+from tests.e2e.three_brokers.three_hosts import broker_of
+from tests.services.kafka import KafkaCluster
+
+_BETWEEN_S = 4.0
+_BROKER_AWAY_S = 5.0
+_BROKER_FROZEN_S = 8.0  # longer than the session of a broker: others lead meanwhile
+_HOST_AWAY_S = 4.0
+_HOST_FROZEN_S = 10.0  # longer than a plan to trim may be old
+_STORE_FAILS_S = 15.0
+
+
+class Faults:
+    """Injects faults in turn, on brokers that a seed chooses. One thread's.
+
+    `injected` counts them by their names.
+    """
+
+    def __init__(self, cluster: KafkaCluster, hosts: ChaosHosts, *, seed: int) -> None:
+        self._cluster = cluster
+        self._hosts = hosts
+        self._random = Random(seed)
+        self._over = threading.Event()
+        self.injected: Counter[str] = Counter()
+
+    def run(self, duration_s: float) -> None:
+        """Inject faults for so long; all is mended on return."""
+        timer = threading.Timer(duration_s, self._over.set)
+        timer.start()
+        kinds: tuple[Callable[[int], None], ...] = (
+            self.kill_host,
+            self.freeze_broker,
+            self.fail_store,
+            self.kill_broker,
+            self.freeze_host,
+        )
+        number = 0
+        try:
+            while not self._over.wait(_BETWEEN_S):
+                kind = kinds[number % len(kinds)]
+                number += 1
+                kind(self._random.choice([each.node_id for each in self._cluster.brokers]))
+                self.injected[kind.__name__] += 1
+        finally:
+            timer.cancel()
+
+    def kill_broker(self, node_id: int) -> None:
+        """SIGKILL, and a new start."""
+        broker = broker_of(self._cluster, node_id)
+        broker.kill()
+        self._over.wait(_BROKER_AWAY_S)
+        self._cluster.restart(broker)
+
+    def freeze_broker(self, node_id: int) -> None:
+        """SIGSTOP, and SIGCONT when others lead."""
+        broker = broker_of(self._cluster, node_id)
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            self._over.wait(_BROKER_FROZEN_S)
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
+        broker.wait_ready(brokers=len(self._cluster.brokers))
+
+    def kill_host(self, node_id: int) -> None:
+        """SIGKILL to all processes beside a broker, and a new start."""
+        self._hosts.kill(node_id)
+        self._over.wait(_HOST_AWAY_S)
+        self._hosts.start(node_id)
+
+    def freeze_host(self, node_id: int) -> None:
+        """SIGSTOP to all processes beside a broker."""
+        self._hosts.freeze(node_id)
+        try:
+            self._over.wait(_HOST_FROZEN_S)
+        finally:
+            self._hosts.thaw(node_id)
+
+    def fail_store(self, _node_id: int) -> None:
+        """Half of all requests fail: refused, unheard or cut."""
+        self._hosts.fail_store()
+        try:
+            self._over.wait(_STORE_FAILS_S)
+        finally:
+            self._hosts.mend_store()

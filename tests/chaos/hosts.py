@@ -1,0 +1,51 @@
+"""The hosts of a chaos run: they can be killed and frozen, and their store can be made to fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from tests.e2e.three_brokers.three_hosts import ThreeHosts
+from tests.services.kafka import KafkaCluster
+
+TRIM_MIN_AGE_MS = 20_000  # a witness that reads the brokers themselves must be faster than a trim
+
+
+class ChaosHosts(ThreeHosts):
+    """`rlm run` beside each broker; half of the store's requests fail while a file is there."""
+
+    def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
+        super().__init__(directory, cluster)
+        self._failing = directory / "store-fails"
+        for host in self._hosts.values():
+            host.set(
+                **{
+                    "remote.local.trim.min.age.ms": str(TRIM_MIN_AGE_MS),
+                    "rsm.config.storage.faulty.fail.share": "0.5",
+                    "rsm.config.storage.faulty.while.file": str(self._failing),
+                }
+            )
+
+    def kill(self, node_id: int) -> None:
+        """End a host's processes by SIGKILL."""
+        self._processes.pop(node_id).kill(children=True)
+        with contextlib.suppress(AssertionError):  # it did not end cleanly: that is the point
+            self._running.pop(node_id).close()
+
+    def freeze(self, node_id: int) -> None:
+        """Stop a host's processes where they are."""
+        os.killpg(self._processes[node_id].pid, signal.SIGSTOP)
+
+    def thaw(self, node_id: int) -> None:
+        """Let them go on."""
+        os.killpg(self._processes[node_id].pid, signal.SIGCONT)
+
+    def fail_store(self) -> None:
+        """Let half of the requests to the store fail from now on."""
+        self._failing.touch()
+
+    def mend_store(self) -> None:
+        """Let the store answer as it should."""
+        self._failing.unlink(missing_ok=True)

@@ -1,0 +1,134 @@
+"""Whole partitions read with librdkafka: from the brokers themselves, or through gateways."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+Place = tuple[str, int]  # topic and partition
+
+_POLL_S = 0.2
+
+
+@dataclass(kw_only=True)
+class PartitionLog:
+    """What was read of one partition: a digest by offset. `next_offset` is behind the last one.
+
+    `repeated_count` counts records that came at an offset that had come before. `skipped_count`
+    counts how often the brokers had let go of what was to be read next.
+    """
+
+    digests: dict[int, bytes] = field(default_factory=dict)
+    next_offset: int = 0
+    repeated_count: int = 0
+    skipped_count: int = 0
+
+
+def digest_of(key: bytes | None, value: bytes | None, timestamp_ms: int) -> bytes:
+    """A few bytes that tell one record from another."""
+    content = b"%d %d " % (timestamp_ms, -1 if key is None else len(key))
+    return hashlib.blake2b(content + (key or b"") + (value or b""), digest_size=8).digest()
+
+
+class LogReader:
+    """Reads partitions from their first offset on. Not thread-safe."""
+
+    def __init__(
+        self, bootstrap_servers: str, places: tuple[Place, ...], *, is_committed: bool
+    ) -> None:
+        self.logs = {place: PartitionLog() for place in places}
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "group.id": "chaos",  # never joined
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,  # the last offsets may be transaction markers
+                "isolation.level": "read_committed" if is_committed else "read_uncommitted",
+                "fetch.queue.backoff.ms": 2,
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+            }
+        )
+        self._consumer.assign([TopicPartition(*place, 0) for place in places])
+
+    def poll(self) -> None:
+        """Take what has come."""
+        for message in self._consumer.consume(2_000, timeout=_POLL_S):
+            topic, partition = message.topic(), message.partition()
+            assert topic is not None
+            assert partition is not None
+            place = (topic, partition)
+            error = message.error()
+            if error is None:
+                _take(self.logs[place], message)
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                self._begin_again(place)
+
+    def positions(self) -> Mapping[Place, int]:
+        """The next offset of each partition, behind transaction markers too."""
+        found = self._consumer.position([TopicPartition(*place) for place in self.logs])
+        return {(each.topic, each.partition): each.offset for each in found}
+
+    def end_offsets(self) -> Mapping[Place, int]:
+        """The high watermarks as of now. KafkaException."""
+        return {
+            place: self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=10.0)[1]
+            for place in self.logs
+        }
+
+    def read_to(self, ends: Mapping[Place, int], *, deadline_s: float) -> None:
+        """Read on up to these offsets. AssertionError if that takes too long."""
+        give_up_at = time.monotonic() + deadline_s
+        while any(self.positions()[place] < end for place, end in ends.items()):
+            self.poll()
+            assert time.monotonic() < give_up_at, f"at {self.positions()}, expected {ends}"
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _begin_again(self, place: Place) -> None:
+        """Go on where the log begins now; what is between was not seen."""
+        self.logs[place].skipped_count += 1
+        try:
+            low, _ = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=5.0)
+        except KafkaException:
+            low = self.logs[place].next_offset
+        start = max(low, self.logs[place].next_offset)
+        self._consumer.incremental_unassign([TopicPartition(*place)])
+        self._consumer.incremental_assign([TopicPartition(*place, start)])
+
+
+class Witness:
+    """Reads the brokers while they are written to, on a thread of its own."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._reader = reader
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> LogReader:
+        """Stop following; the reader may then read on to the end."""
+        self._over.set()
+        self._thread.join(30.0)
+        return self._reader
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            self._reader.poll()
+
+
+def _take(log: PartitionLog, message: Message) -> None:
+    offset = message.offset()
+    assert offset is not None
+    log.repeated_count += offset < log.next_offset
+    _, timestamp_ms = message.timestamp()
+    log.digests[offset] = digest_of(message.key(), message.value(), timestamp_ms)
+    log.next_offset = max(log.next_offset, offset + 1)

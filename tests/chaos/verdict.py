@@ -1,0 +1,119 @@
+"""What a chaos run has come to: what was read through gateways, beside what the brokers held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.chaos.log_reading import PartitionLog, Place
+from tests.chaos.scrub import Scrubbed
+from tests.chaos.writers import Ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """One full read each, by partition: of all records, and of the committed ones."""
+
+    everything: Mapping[Place, PartitionLog]
+    committed: Mapping[Place, PartitionLog]
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    """Counts; all but the first group have to be 0."""
+
+    seconds: int
+    records_count: int
+    acknowledged_count: int
+    aborted_count: int
+    from_store_count: int
+    faults: Mapping[str, int]
+    segments_count: int
+    witness_skipped_count: int = 0
+    lost_count: int = 0
+    duplicated_count: int = 0
+    invented_count: int = 0
+    changed_count: int = 0
+    aborted_seen_count: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        bad = (
+            self.lost_count,
+            self.duplicated_count,
+            self.invented_count,
+            self.changed_count,
+            self.aborted_seen_count,
+            len(self.problems),
+        )
+        return not any(bad)
+
+
+def judge(
+    *,
+    seconds: int,
+    faults: Mapping[str, int],
+    ledger: Ledger,
+    witnessed: Readings,
+    read: Readings,
+    local_starts: Mapping[Place, int],
+    scrubbed: Scrubbed,
+) -> Verdict:
+    """Compare; the witness has read the brokers themselves, `read` is what gateways gave."""
+    verdict = Verdict(
+        seconds=seconds,
+        records_count=sum(len(log.digests) for log in read.everything.values()),
+        acknowledged_count=ledger.kept_count,
+        aborted_count=ledger.aborted_count,
+        from_store_count=sum(
+            offset < local_starts[place]
+            for place, log in read.everything.items()
+            for offset in log.digests
+        ),
+        faults=dict(faults),
+        segments_count=scrubbed.segments_count,
+        problems=list(scrubbed.problems),
+    )
+    for expected, found in (
+        (witnessed.everything, read.everything),
+        (witnessed.committed, read.committed),
+    ):
+        for place, log in expected.items():
+            _compare(verdict, place, log, found[place])
+    for place, log in read.committed.items():
+        _compare_with_ledger(verdict, place, log, ledger)
+    return verdict
+
+
+def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: PartitionLog) -> None:
+    missing = expected.digests.keys() - found.digests.keys()
+    # Where the witness was too slow it can't tell.
+    invented = () if expected.skipped_count else found.digests.keys() - expected.digests.keys()
+    changed = [
+        o
+        for o in expected.digests.keys() & found.digests.keys()
+        if expected.digests[o] != found.digests[o]
+    ]
+    verdict.witness_skipped_count += expected.skipped_count
+    verdict.lost_count += len(missing)
+    verdict.invented_count += len(invented)
+    verdict.changed_count += len(changed)
+    verdict.duplicated_count += found.repeated_count
+    for name, offsets in (("lost", missing), ("invented", invented), ("changed", changed)):
+        if offsets:
+            verdict.problems.append(f"{place}: {name} from {min(offsets)} to {max(offsets)}")
+    if found.skipped_count:
+        verdict.problems.append(f"{place}: out of range {found.skipped_count} times")
+
+
+def _compare_with_ledger(
+    verdict: Verdict, place: Place, found: PartitionLog, ledger: Ledger
+) -> None:
+    kept = ledger.kept[place].items()
+    lost = [offset for offset, digest in kept if found.digests.get(offset) != digest]
+    seen = [o for o, digest in ledger.aborted[place].items() if found.digests.get(o) == digest]
+    verdict.lost_count += len(lost)
+    verdict.aborted_seen_count += len(seen)
+    if lost:
+        verdict.problems.append(f"{place}: acknowledged, lost: {min(lost)} to {max(lost)}")
