@@ -9,7 +9,7 @@ ENV PATH=/usr/local/go/bin:$PATH
 RUN mkdir -p /usr/share/man/man1 \
     && apt-get update \
     && apt-get install --yes --no-install-recommends \
-        ca-certificates make maven openjdk-17-jdk-headless openssl python3 python3-venv \
+        ca-certificates make maven nodejs npm openjdk-17-jdk-headless openssl python3 python3-venv \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --home-dir /var/lib/rlm rlm \
     && install --directory --owner=rlm --group=rlm /checkout
@@ -26,7 +26,7 @@ RUN make build/stamps/jars build/stamps/hadoop && rm -rf ~/.m2
 RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
 
 COPY --chown=rlm:rlm tests/clients/go tests/clients/go/
-RUN make build/stamps/reader-go build/stamps/versitygw && go clean -cache -modcache
+RUN make build/stamps/reader-go build/stamps/versitygw build/stamps/azurite && go clean -cache -modcache
 
 COPY --chown=rlm:rlm . .
 RUN make setup

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.dataset import BenchSizes
-from bench.measurement import print_table, write_json
+from bench.measurement import Measurement, print_table, write_json
 from bench.storage.copying import measure_copying, measure_requests_and_memory
 from bench.storage.reading import measure_reading
 from bench.storage.stage import storage_stage
@@ -25,16 +25,21 @@ def main() -> int:
     sizes = BenchSizes(runs=3)
     if options.short:
         sizes = BenchSizes(total_bytes=256 << 20, runs=1)
+    measurements = measure_storage(sizes, console)
+    print_table(measurements, console)
+    if options.out is not None:
+        write_json(measurements, options.out)
+    return 0
+
+
+def measure_storage(sizes: BenchSizes, console: Console) -> list[Measurement]:
+    """Every benchmark over one set of data; the console is told what comes next."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes) as stage:
         console.print(f"copying, {sizes.runs} runs of each way")
         measurements = measure_requests_and_memory(stage) + measure_copying(stage)
         console.print(f"reading, {sizes.runs} runs of each way")
-        measurements += measure_reading(stage)
-    print_table(measurements, console)
-    if options.out is not None:
-        write_json(measurements, options.out)
-    return 0
+        return measurements + measure_reading(stage)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from rlm.config.section import Section
@@ -23,6 +23,8 @@ from rlm.config.values import (
     SizeBytes,
 )
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
+from rsm.storage.azure.settings import MAX_PART_BYTES as AZURE_MAX_PART_BYTES
+from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from rsm.storage.faulty import FaultPlan
 from rsm.storage.hdfs.settings import HdfsSettings
@@ -41,6 +43,8 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 BACKEND_KEY = "rsm.config.storage.backend"
 FILESYSTEM_ROOT_KEY = "rsm.config.storage.filesystem.root"
+AZURE_CONNECTION_KEY = "rsm.config.storage.azure.connection.string"
+AZURE_CONTAINER_KEY = "rsm.config.storage.azure.container.name"
 HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
 HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
 S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
@@ -156,6 +160,38 @@ class StorageConfig(Section):
         validation_alias="rsm.config.storage.hdfs.timeout.ms",
         description="How long a request may wait to connect, to send, and for an answer.",
     )
+    azure_container: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=AZURE_CONTAINER_KEY,
+        description="Name of the container; required for `azure`.",
+    )
+    azure_connection_string: SecretStr | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=AZURE_CONNECTION_KEY,
+        description="Connection string of the account, with its key or a shared access "
+        "signature; required for `azure`. Never shown.",
+    )
+    azure_block_bytes: int = Field(
+        default=16 << 20,
+        ge=1 << 20,
+        le=AZURE_MAX_PART_BYTES,
+        validation_alias="rsm.config.storage.azure.upload.block.size",
+        description="Larger objects go up in blocks of so many bytes; others are one request.",
+    )
+    azure_upload_memory_bytes: SizeBytes = Field(
+        default=128 << 20,
+        validation_alias="rsm.config.storage.azure.upload.memory.bytes",
+        description="Memory for blocks on their way, of all copies of a process together.",
+    )
+    azure_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.azure.timeout.ms",
+        description="How long one attempt may wait to connect, and for each answer.",
+    )
     key_prefix: KeyPrefix = Field(
         default="",
         validation_alias="rsm.config.key.prefix",
@@ -231,12 +267,16 @@ class StorageConfig(Section):
 
     def store(self) -> StoreSettings:
         """What the binding is opened with."""
-        if self.backend is Backend.S3:
-            return self._s3()
-        if self.backend is Backend.HDFS:
-            return self._hdfs()
-        assert self.filesystem_root is not None  # checked below
-        return FilesystemSettings(root=self.filesystem_root)
+        match self.backend:
+            case Backend.AZURE:
+                return self._azure()
+            case Backend.HDFS:
+                return self._hdfs()
+            case Backend.S3:
+                return self._s3()
+            case Backend.FILESYSTEM:
+                assert self.filesystem_root is not None  # checked below, as what others need
+                return FilesystemSettings(root=self.filesystem_root)
 
     def rehearsal(self) -> RehearsalSettings:
         """How the store is to be worse than it is."""
@@ -253,8 +293,19 @@ class StorageConfig(Section):
             read_only=self.read_only,
         )
 
+    def _azure(self) -> AzureSettings:
+        assert self.azure_container is not None
+        assert self.azure_connection_string is not None
+        return AzureSettings(
+            connection_string=self.azure_connection_string.get_secret_value(),
+            container=self.azure_container,
+            part_bytes=self.azure_block_bytes,
+            upload_memory_bytes=self.azure_upload_memory_bytes,
+            attempt_timeout_ms=self.azure_timeout_ms,
+        )
+
     def _hdfs(self) -> HdfsSettings:
-        assert self.hdfs_root is not None  # checked below
+        assert self.hdfs_root is not None
         return HdfsSettings(
             namenode_urls=tuple(url.rstrip("/") for url in self.hdfs_namenode_urls),
             root=self.hdfs_root,
@@ -263,7 +314,7 @@ class StorageConfig(Section):
         )
 
     def _s3(self) -> S3Settings:
-        assert self.s3_bucket is not None  # checked below
+        assert self.s3_bucket is not None
         return S3Settings(
             bucket=self.s3_bucket,
             endpoint_url=self.s3_endpoint_url,
@@ -282,6 +333,11 @@ class StorageConfig(Section):
     @classmethod
     def _require_root(cls, value: Directory | None, info: ValidationInfo) -> Directory | None:
         return _required(value, Backend.FILESYSTEM, info)
+
+    @field_validator("azure_container", "azure_connection_string")
+    @classmethod
+    def _require_azure(cls, value: T | None, info: ValidationInfo) -> T | None:
+        return _required(value, Backend.AZURE, info)
 
     @field_validator("hdfs_namenode_urls")
     @classmethod

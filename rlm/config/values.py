@@ -40,6 +40,7 @@ class Backend(Enum):
     FILESYSTEM = "filesystem"
     S3 = "s3"
     HDFS = "hdfs"
+    AZURE = "azure"
 
 
 class Layout(Enum):

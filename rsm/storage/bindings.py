@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rsm.segment.errors import InvalidConfigError
+from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
@@ -19,7 +20,7 @@ class FilesystemSettings:
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
-StoreSettings = FilesystemSettings | HdfsSettings | S3Settings
+StoreSettings = FilesystemSettings | AzureSettings | HdfsSettings | S3Settings
 """What tells a store and how to reach it."""
 
 
@@ -32,6 +33,8 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
     match settings:
         case FilesystemSettings():
             return _open_filesystem(settings)
+        case AzureSettings():
+            return _open_azure(settings)
         case HdfsSettings():
             return _open_hdfs(settings)
         case S3Settings():
@@ -45,6 +48,14 @@ def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:
     from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
 
     return FilesystemChunkStorage(settings.root)
+
+
+def _open_azure(settings: AzureSettings) -> ChunkStorage:
+    try:
+        from rsm.storage.azure.storage import AzureChunkStorage  # noqa: PLC0415
+    except ImportError as error:
+        raise _not_installed("azure") from error
+    return AzureChunkStorage(settings)
 
 
 def _open_hdfs(settings: HdfsSettings) -> ChunkStorage:

@@ -9,12 +9,18 @@ import pytest
 from rlm.config.load import load_command_config
 from rlm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
+from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.faulty import FaultPlan
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
 
+AZURE = {
+    "backend": "azure",
+    "azure.container.name": "segments",
+    "azure.connection.string": "AccountName=a;AccountKey=hush-hush",
+}
 HDFS = {"backend": "hdfs", "hdfs.namenode.urls": "http://a:9870, http://b:9870/"}
 S3 = {"backend": "s3", "s3.bucket.name": "segments"}
 
@@ -43,6 +49,21 @@ def test_store_when_it_is_hdfs_then_it_is_handed_on(tmp_path: Path) -> None:
     assert load(tmp_path, **HDFS, **settings).store() == HdfsSettings(
         namenode_urls=("http://a:9870", "http://b:9870"), root="/kafka", user="me", timeout_ms=1_000
     )
+
+
+def test_store_when_it_is_azure_then_it_is_handed_on_and_its_key_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    config = load(tmp_path, **AZURE, **{"azure.upload.block.size": "1048576"})
+
+    settings = config.store()
+    assert settings == AzureSettings(
+        connection_string="AccountName=a;AccountKey=hush-hush",
+        container="segments",
+        part_bytes=1_048_576,
+    )
+    assert "hush" not in repr(config)
+    assert "hush" not in repr(settings)
 
 
 def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> None:
@@ -89,6 +110,8 @@ def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> N
         ("s3.multipart.upload.part.size", {**S3, "s3.multipart.upload.part.size": "5242879"}),
         ("s3.kms.key.id", {**S3, "s3.kms.key.id": "key"}),
         ("s3.server.side.encryption", {**S3, "s3.server.side.encryption": "rot13"}),
+        ("azure.container.name", {**AZURE, "azure.container.name": ""}),
+        ("azure.connection.string", {"backend": "azure", "azure.container.name": "c"}),
         ("hdfs.root", HDFS),
         ("hdfs.root", {**HDFS, "hdfs.root": "kafka"}),
         ("hdfs.namenode.urls", {"backend": "hdfs", "hdfs.root": "/kafka"}),

@@ -1,0 +1,1 @@
+"""ChunkStorage in a container of Azure Blob Storage."""

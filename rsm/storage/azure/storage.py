@@ -1,0 +1,290 @@
+"""ChunkStorage in a container: a chunk is a block blob, its name the blob's.
+
+The source is read once. What fits one part is a single request; more goes up as blocks, which only
+a last request makes a blob of, and which Azure removes after a week if none does. A blob is made
+only if no other has its name. Azure compares an MD5 of each part, and keeps no checksum that could
+be compared. The SDK repeats requests, and nothing above it does; so that a blob whose answer was
+lost is not taken for somebody else's, each creation leaves its own mark.
+
+Memory: that of rsm.storage.part_senders, the range that is read, a page of a listing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from uuid import uuid4
+
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError, HttpResponseError
+from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, ExponentialRetry
+
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
+from rsm.storage.azure.settings import AzureSettings
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.names import check_name, sort_key
+from rsm.storage.part_senders import PartSenders
+from rsm.storage.parts import PartReader
+
+_CAPABILITIES = Capabilities(
+    append=False, truncate=False, concat=False, native_attributes=True, stored_checksum=False
+)
+_MAX_NAME_CHARACTERS = 1024
+_MAX_SINGLE_GET_BYTES = 64 << 20
+_CREATION = "rlm_creation"
+_ATTRIBUTES = "rlm_attributes"  # names of metadata are those of C#, too few for attributes
+
+
+class AzureChunkStorage(ChunkStorage):
+    """Chunks in the container of `settings`, which is not asked anything yet."""
+
+    def __init__(self, settings: AzureSettings) -> None:
+        timeout_s = settings.attempt_timeout_ms / 1000
+        try:
+            self._container = ContainerClient.from_connection_string(
+                settings.connection_string,
+                settings.container,
+                connection_timeout=timeout_s,
+                read_timeout=timeout_s,
+                retry_policy=ExponentialRetry(
+                    initial_backoff=1, increment_base=2, retry_total=settings.max_attempts - 1
+                ),
+                max_single_get_size=_MAX_SINGLE_GET_BYTES,
+                # What is uploaded at once is for us to decide.
+                max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,
+            )
+        except ValueError as error:
+            raise InvalidConfigError(
+                "not a connection string of Azure", container=settings.container
+            ) from error
+        self._senders = PartSenders(
+            "azure-upload",
+            part_bytes=settings.part_bytes,
+            memory_bytes=settings.upload_memory_bytes,
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        _check_blob_name(name)
+        reader = PartReader(source, name)
+        creation = uuid4().hex
+        metadata = _encode_metadata(attributes or {}, creation)
+        with self._errors_of(name):
+            try:
+                if self._senders.is_one_part(source):
+                    self._put(name, reader, metadata)
+                else:
+                    self._put_in_blocks(name, reader, self._senders.lengths(source), metadata)
+            except HttpResponseError as error:
+                if not is_taken(error) or not self._is_ours(name, creation):
+                    raise
+        return reader.checksum
+
+    def create(self, name: str) -> None:
+        self.create_with_content(name, _Empty())
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        raise _unsupported(name)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        raise _unsupported(name)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        raise _unsupported(target)
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._properties(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def info(self, name: str) -> ChunkInfo:
+        found = self._properties(name)
+        return _info(found, attributes=_decode_attributes(found.metadata or {}, name))
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        if not len(positions):
+            self._properties(name)
+            return b""
+        _check_blob_name(name)
+        with self._errors_of(name):
+            try:
+                answer = self._container.download_blob(
+                    name, offset=positions.start_position, length=len(positions)
+                )
+                content = answer.readall()
+            except HttpResponseError as error:
+                if is_behind_the_end(error):
+                    return b""
+                raise
+        return content
+
+    def delete(self, name: str) -> None:
+        _check_blob_name(name)
+        with self._errors_of(name):
+            self._container.delete_blob(name, delete_snapshots="include")
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(self._outcome(name) for name in names)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        after_key = sort_key(after)
+        with self._errors_of(prefix):
+            for found in self._container.list_blobs(name_starts_with=prefix or None):
+                if sort_key(found.name) > after_key and _is_chunk(found.name):
+                    yield _info(found, attributes={})
+
+    def check_access(self) -> None:
+        with self._errors_of(""):
+            next(iter(self._container.list_blobs(results_per_page=1)), None)
+
+    def close(self) -> None:
+        self._senders.close()
+        self._container.close()
+
+    def _put(self, name: str, reader: PartReader, metadata: dict[str, str]) -> None:
+        length_bytes = reader.left_bytes
+        with self._senders.room(length_bytes):
+            self._container.upload_blob(
+                name,
+                bytes(reader.read(length_bytes)),
+                length=length_bytes,
+                overwrite=False,
+                metadata=metadata,
+                validate_content=True,
+            )
+
+    def _put_in_blocks(
+        self, name: str, reader: PartReader, lengths: Iterable[int], metadata: dict[str, str]
+    ) -> None:
+        blob = self._container.get_blob_client(name)
+        upload_id = uuid4().hex  # whoever else uploads to this name has other blocks
+
+        def block_id(number: int) -> str:
+            return f"{upload_id}-{number:06}"
+
+        blocks: dict[int, BlobBlock] = {}
+
+        def stage(number: int, content: bytearray) -> None:
+            blocks[number] = BlobBlock(block_id(number))
+            blob.stage_block(
+                block_id(number), bytes(content), length=len(content), validate_content=True
+            )
+
+        self._senders.send(reader, lengths, stage)
+        blob.commit_block_list(
+            [blocks[number] for number in sorted(blocks)],
+            metadata=metadata,
+            match_condition=MatchConditions.IfMissing,
+        )
+
+    def _is_ours(self, name: str, creation: str) -> bool:
+        """Whether what is there was made by an earlier sending of the same request."""
+        try:
+            return (self._properties(name).metadata or {}).get(_CREATION) == creation
+        except TieredStorageError:
+            return False
+
+    def _properties(self, name: str) -> BlobProperties:
+        _check_blob_name(name)
+        with self._errors_of(name):
+            return self._container.get_blob_client(name).get_blob_properties()
+
+    def _outcome(self, name: str) -> DeleteOutcome:
+        try:
+            self.delete(name)
+        except NotFoundError:
+            return DeleteOutcome(name=name)
+        except TieredStorageError as error:
+            return DeleteOutcome(name=name, error=error)
+        return DeleteOutcome(name=name)
+
+    @contextmanager
+    def _errors_of(self, name: str) -> Iterator[None]:
+        """Spell the SDK's errors as ours."""
+        try:
+            yield
+        except AzureError as error:
+            container = self._container.container_name
+            raise store_error(error, name=name, container=container) from error
+
+
+class _Empty:
+    """No bytes."""
+
+    length_bytes = 0
+
+    def chunks(self) -> Iterator[memoryview]:
+        return iter(())
+
+
+def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
+    return ChunkInfo(
+        name=found.name,
+        length_bytes=found.size,
+        last_modified_ms=int(found.last_modified.timestamp() * 1000),
+        attributes=attributes,
+    )
+
+
+def _encode_metadata(attributes: Mapping[str, str], creation: str) -> dict[str, str]:
+    metadata = {_CREATION: creation}
+    if attributes:
+        text = json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True)
+        metadata[_ATTRIBUTES] = base64.b64encode(text.encode()).decode()
+    return metadata
+
+
+def _decode_attributes(metadata: Mapping[str, str], name: str) -> Mapping[str, str]:
+    encoded = metadata.get(_ATTRIBUTES)
+    if encoded is None:
+        return {}
+    try:
+        attributes = json.loads(base64.b64decode(encoded, validate=True))
+    except ValueError as error:
+        raise CorruptError("attributes are not JSON in base64", name=name) from error
+    if not isinstance(attributes, dict) or not all(
+        isinstance(text, str) for text in attributes.values()
+    ):
+        raise CorruptError("attributes are not an object of strings", name=name)
+    return attributes
+
+
+def _check_blob_name(name: str) -> None:
+    check_name(name)
+    if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # which Azure makes a slash of
+        raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
+
+
+def _is_chunk(name: str) -> bool:
+    try:
+        check_name(name)
+    except InvalidConfigError:
+        return False
+    return True
+
+
+def _unsupported(name: str) -> UnsupportedError:
+    _check_blob_name(name)
+    return UnsupportedError("blobs cannot be changed in place or joined", name=name)

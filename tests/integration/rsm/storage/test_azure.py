@@ -1,0 +1,114 @@
+"""The binding for Azure on Azurite: the contracts, and what it says of a wrong configuration."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.azure.settings import AzureSettings
+from rsm.storage.azure.storage import AzureChunkStorage
+from rsm.storage.probe import ProbeResult, probe
+from tests.contract.chunk_change_contract import ChunkChangeContract
+from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.sources import source_of
+from tests.services.azure import AzureServer
+
+CONTAINER = "segments"
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
+    with AzureServer(tmp_path_factory.mktemp("azure")) as server:
+        server.create_container(CONTAINER)
+        yield server
+
+
+@pytest.fixture
+def azure_settings(server: AzureServer) -> AzureSettings:
+    return AzureSettings(
+        connection_string=server.connection_string(),
+        container=CONTAINER,
+        part_bytes=MIB,
+        attempt_timeout_ms=10_000,
+        max_attempts=1,
+    )
+
+
+@pytest.fixture
+def storage(azure_settings: AzureSettings) -> Iterator[AzureChunkStorage]:
+    """An empty container; what a test leaves is removed."""
+    storage = AzureChunkStorage(azure_settings)
+    yield storage
+    storage.delete_many([info.name for info in storage.list("")])
+    storage.close()
+
+
+class TestAzureChunkCreation(ChunkCreationContract):
+    refused_names = frozenset({"back\\slash"})
+
+
+class TestAzureChunkChange(ChunkChangeContract):
+    pass
+
+
+def test_probe_when_the_container_is_there_then_what_is_needed_works(
+    storage: AzureChunkStorage,
+) -> None:
+    steps = probe(storage, "probe", lambda: 0)
+
+    assert [step for step in steps if step.result is ProbeResult.FAILED] == []
+    assert not list(storage.list(""))
+
+
+@pytest.mark.parametrize("length_bytes", [MIB, MIB + 1, 3 * MIB])
+def test_creation_when_it_is_in_parts_then_one_whole(
+    storage: AzureChunkStorage, length_bytes: int
+) -> None:
+    content = bytes(range(251)) * (length_bytes // 251 + 1)
+
+    storage.create_with_content("a", source_of(content[:length_bytes]), attributes={"k": "v"})
+
+    whole = storage.read_range("a", ByteRange(start_position=0, end_position=1 << 40))
+    assert whole == content[:length_bytes]
+    assert storage.info("a").attributes == {"k": "v"}
+
+
+def test_any_request_when_the_container_is_not_there_then_never_not_found(
+    azure_settings: AzureSettings,
+) -> None:
+    """Scenario 116: nothing may be taken for deleted because the container is wrong."""
+    storage = AzureChunkStorage(replace(azure_settings, container="of-nobody"))
+
+    for ask in (
+        storage.check_access,
+        lambda: storage.exists("a"),
+        lambda: storage.read_range("a", ByteRange(start_position=0, end_position=1)),
+        lambda: storage.delete("a"),
+        lambda: storage.create("a"),
+    ):
+        with pytest.raises(RetriableError, match="no such container"):
+            ask()
+
+
+def test_check_access_when_the_key_is_wrong_then_one_clear_error(
+    azure_settings: AzureSettings, server: AzureServer
+) -> None:
+    """Scenario 97."""
+    key = base64.b64encode(b"another key").decode()
+    wrong = replace(azure_settings, connection_string=server.connection_string(key))
+
+    with pytest.raises(RetriableError, match=r"denies this|credentials"):
+        AzureChunkStorage(wrong).check_access()
+
+
+def test_open_when_the_connection_string_is_none_then_refused(
+    azure_settings: AzureSettings,
+) -> None:
+    with pytest.raises(InvalidConfigError, match="not a connection string"):
+        AzureChunkStorage(replace(azure_settings, connection_string="nonsense"))
