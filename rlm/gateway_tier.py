@@ -128,8 +128,16 @@ def _storage_manager(
             directory=directory / f"worker-{worker}",
             budget_bytes=config.gateway.chunk_cache_disk_bytes,
         )
-        store = DiskCachedChunkStorage(store, DiskChunks(settings, SystemClock()))
+        store = DiskCachedChunkStorage(store, _disk_chunks(settings, metrics))
     return storage_manager(config.storage, store)
+
+
+def _disk_chunks(settings: DiskChunksSettings, metrics: Metrics) -> DiskChunks:
+    return DiskChunks(
+        settings,
+        SystemClock(),
+        lambda result: metrics.disk_cache_results.labels(result.value).inc(),
+    )
 
 
 def _chunk_cache(

@@ -145,6 +145,12 @@ class Metrics:
             ("task",),  # so that only who tries shows it
         )
 
+        self.disk_cache_results = self._counter(
+            "rlm_chunk_disk_cache_results",
+            "Reads that the disk cache answered, had not, or had damaged; failures of its disk.",
+            ("result",),
+        )
+
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(
             "kafka_server_remote_log_size_bytes",

@@ -15,8 +15,10 @@ import logging
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from crc32c import crc32c
@@ -39,15 +41,13 @@ class DiskChunksSettings:
     pause_ms: int = 60_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskChunksState:
-    """What has happened so far, and what is held."""
+class DiskResult(Enum):
+    """What became of a request, or of the disk."""
 
-    hit_count: int
-    miss_count: int
-    corrupt_count: int
-    failure_count: int
-    held_bytes: int
+    HIT = "hit"
+    MISS = "miss"
+    CORRUPT = "corrupt"
+    DISK_FAILED = "disk_failed"
 
 
 class DiskChunks:
@@ -56,7 +56,14 @@ class DiskChunks:
     Memory: about 200 bytes for each piece. Raises nothing: a cache that fails is an empty one.
     """
 
-    def __init__(self, settings: DiskChunksSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: DiskChunksSettings,
+        clock: Clock,
+        observe: Callable[[DiskResult], None] = lambda _result: None,
+    ) -> None:
+        """`observe` is told of each result, by any thread."""
+        self._observe = observe
         self._directory = settings.directory
         self._budget_bytes = settings.budget_bytes
         self._pause_ms = settings.pause_ms
@@ -64,7 +71,6 @@ class DiskChunks:
         self._resumes_at_ms = clock.monotonic_ms()
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._held_bytes = 0
-        self._hits = self._misses = self._corrupt = self._failures = 0
         self._lock = threading.Lock()
         try:
             self._take_over()
@@ -75,20 +81,19 @@ class DiskChunks:
         """The bytes of the object `key` at `positions`, if they are here."""
         name = _file_name(key, positions)
         with self._lock:
-            if name not in self._sizes:
-                self._misses += 1
-                return None
-            self._sizes.move_to_end(name)
+            is_here = name in self._sizes
+            if is_here:
+                self._sizes.move_to_end(name)
+        if not is_here:
+            self._observe(DiskResult.MISS)
+            return None
         try:
             stored = (self._directory / name).read_bytes()
         except OSError:
             stored = b""
         content = stored[:-_CHECKSUM_BYTES]
         intact = len(content) == len(positions) and stored.endswith(_checksum(name, content))
-        with self._lock:
-            self._hits += intact
-            self._misses += not intact
-            self._corrupt += not intact
+        self._observe(DiskResult.HIT if intact else DiskResult.CORRUPT)
         if intact:
             return content
         _log.warning("a cached chunk was damaged and is dropped key=%s", key)
@@ -127,15 +132,11 @@ class DiskChunks:
         for name in names:
             self._remove(name)
 
-    def state(self) -> DiskChunksState:
+    @property
+    def held_bytes(self) -> int:
+        """How much is kept now."""
         with self._lock:
-            return DiskChunksState(
-                hit_count=self._hits,
-                miss_count=self._misses,
-                corrupt_count=self._corrupt,
-                failure_count=self._failures,
-                held_bytes=self._held_bytes,
-            )
+            return self._held_bytes
 
     def _take_over(self) -> None:
         """What is there already, the oldest first; more than the budget is removed."""
@@ -177,13 +178,13 @@ class DiskChunks:
     def _failed(self, error: OSError) -> None:
         """Write nothing for a while, and give half of the room back: others may need it more."""
         with self._lock:
-            self._failures += 1
             self._resumes_at_ms = self._clock.monotonic_ms() + self._pause_ms
             half = [
                 name for _, name in zip(range(len(self._sizes) // 2), self._sizes, strict=False)
             ]
         for name in half:
             self._remove(name)
+        self._observe(DiskResult.DISK_FAILED)
         _log.warning("the disk cache failed and rests path=%s error=%s", self._directory, error)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.cache.disk_cached import DiskCachedChunkStorage
-from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ranges import ByteRange
 from tests.contract.sources import source_of
@@ -24,9 +24,15 @@ def span(start: int, end: int) -> ByteRange:
     return ByteRange(start_position=start, end_position=end)
 
 
-def opened(directory: Path, clock: FakeClock, *, budget_bytes: int = 1_000) -> DiskChunks:
+def opened(
+    directory: Path,
+    clock: FakeClock,
+    *,
+    budget_bytes: int = 1_000,
+    results: list[DiskResult] | None = None,
+) -> DiskChunks:
     settings = DiskChunksSettings(directory=directory, budget_bytes=budget_bytes)
-    return DiskChunks(settings, clock)
+    return DiskChunks(settings, clock, ([] if results is None else results).append)
 
 
 @pytest.fixture
@@ -47,8 +53,13 @@ def inner() -> WatchedStorage:
 
 
 @pytest.fixture
-def chunks(directory: Path, clock: FakeClock) -> DiskChunks:
-    return opened(directory, clock)
+def results() -> list[DiskResult]:
+    return []
+
+
+@pytest.fixture
+def chunks(directory: Path, clock: FakeClock, results: list[DiskResult]) -> DiskChunks:
+    return opened(directory, clock, results=results)
 
 
 @pytest.fixture
@@ -57,13 +68,13 @@ def storage(inner: WatchedStorage, chunks: DiskChunks) -> DiskCachedChunkStorage
 
 
 def test_read_when_asked_again_then_the_store_is_not(
-    storage: DiskCachedChunkStorage, inner: WatchedStorage, chunks: DiskChunks
+    storage: DiskCachedChunkStorage, inner: WatchedStorage, results: list[DiskResult]
 ) -> None:
     reads = [storage.read_range("a", span(10, 60)) for _ in range(3)]
 
     assert reads == [CONTENT[10:60]] * 3
     assert len(inner.reads) == 1
-    assert (chunks.state().hit_count, chunks.state().miss_count) == (2, 1)
+    assert results == [DiskResult.MISS, DiskResult.HIT, DiskResult.HIT]
 
 
 def test_read_when_the_process_was_restarted_then_the_store_is_not_asked(
@@ -81,7 +92,7 @@ def test_read_when_the_process_was_restarted_then_the_store_is_not_asked(
 def test_read_when_the_file_is_damaged_then_it_is_dropped_and_read_again(
     storage: DiskCachedChunkStorage,
     inner: WatchedStorage,
-    chunks: DiskChunks,
+    results: list[DiskResult],
     directory: Path,
     damage: str,
 ) -> None:
@@ -109,13 +120,14 @@ def test_read_when_the_file_is_damaged_then_it_is_dropped_and_read_again(
     assert storage.read_range("a", span(0, 50)) == CONTENT[:50]
 
     assert len(inner.reads) == 1
-    assert chunks.state().corrupt_count == 1
+    assert results.count(DiskResult.CORRUPT) == 1
+    assert results[-1] is DiskResult.HIT
 
 
 def test_read_when_the_disk_fails_then_reads_pass_through_and_it_is_tried_again_later(
     storage: DiskCachedChunkStorage,
     inner: WatchedStorage,
-    chunks: DiskChunks,
+    results: list[DiskResult],
     directory: Path,
     clock: FakeClock,
 ) -> None:
@@ -124,7 +136,7 @@ def test_read_when_the_disk_fails_then_reads_pass_through_and_it_is_tried_again_
     directory.write_bytes(b"no directory any more")
 
     assert [storage.read_range("a", span(0, 50)) for _ in range(3)] == [CONTENT[:50]] * 3
-    assert chunks.state().failure_count == 1
+    assert results.count(DiskResult.DISK_FAILED) == 1
     directory.unlink()
     directory.mkdir()
     clock.advance(60_000)
@@ -132,7 +144,7 @@ def test_read_when_the_disk_fails_then_reads_pass_through_and_it_is_tried_again_
         assert storage.read_range("a", span(0, 50)) == CONTENT[:50]
 
     assert len(inner.reads) == 4
-    assert chunks.state().failure_count == 1
+    assert results.count(DiskResult.DISK_FAILED) == 1
 
 
 def test_forget_when_what_was_read_was_wrong_then_the_store_is_asked_again(
@@ -186,7 +198,7 @@ def test_read_when_the_budget_is_any_then_it_is_kept_and_the_last_used_stay(
         assert storage.read_range("a", span(start, start + 46)) == CONTENT[start : start + 46]
 
         held = sum(path.stat().st_size for path in directory.iterdir())
-        assert held == chunks.state().held_bytes <= budget_bytes
+        assert held == chunks.held_bytes <= budget_bytes
     inner.reads.clear()
     for start in list(dict.fromkeys(reversed(asked)))[: budget_bytes // 50]:
         storage.read_range("a", span(start, start + 46))
@@ -204,6 +216,6 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
 
     chunks = opened(directory, clock, budget_bytes=100)
 
-    assert chunks.state().held_bytes == 100
+    assert chunks.held_bytes == 100
     assert len(list(directory.iterdir())) == 2
     assert chunks.get("a", span(3, 49)) == CONTENT[3:49]
