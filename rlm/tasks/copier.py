@@ -92,6 +92,7 @@ class Copier:
         end_offset = order.segment.offsets.end_offset
         if end_offset > min(offsets.high_watermark, offsets.last_stable_offset):
             raise RetriableError("segment reaches above the last stable offset", end=end_offset)
+        order = _with_known_epochs(order, offsets.log_start_offset)
         with self._source.open_segment(
             tip, order.segment, order.lineage, offsets.last_stable_offset
         ) as opened:
@@ -191,3 +192,17 @@ class Copier:
                 reason=result.refusal,
             )
         return result.append_time_ms
+
+
+def _with_known_epochs(order: CopyOrder, log_start_offset: int) -> CopyOrder:
+    """Leave out the epochs below a log start inside the segment, where they are but a guess.
+
+    A broker rewrites its first entry to the log start. If nobody had claimed that epoch before, it
+    is not known where below it began, and what the file still holds from there is no corruption.
+    """
+    entries, offsets = order.lineage.entries, order.segment.offsets
+    is_guess = any(entry.start_offset == log_start_offset for entry in entries)
+    if not is_guess or not offsets.start_offset < log_start_offset < offsets.end_offset:
+        return order
+    known = tuple(entry for entry in entries if entry.start_offset >= log_start_offset)
+    return replace(order, lineage=Lineage(entries=known))

@@ -359,3 +359,22 @@ def test_copy_when_files_are_deleted_meanwhile_then_it_ends_well() -> None:
     content = world.objects.read_range(name, whole)
     assert world.stored() == [(0, 10)]
     assert [header.base_offset for _, header in scan_batches(memoryview(content))] == [0, 5]
+
+
+def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_made() -> None:
+    """R5: the broker's first entry tells the log start then, not where the epoch began."""
+    world = World()
+    world.produce(5)
+    world.roll()
+    world.start()
+    world.cycle()
+    world.elect(1)
+    world.segments(2)
+    world.leader().move_start(8)
+    world.request_log_start(8)
+
+    world.settle()
+
+    assert world.stored()[-2:] == [(5, 15), (15, 25)]
+    assert world.state().log_start_offset == 8
+    assert violations(world) == []
