@@ -218,7 +218,7 @@ MUTANTS = (
     Mutant(process_type=WithHolesCounting),
     Mutant(process_type=WithAnyLineage, favoured={cut_off: 10, elect_unclean: 10}),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
-    Mutant(process_type=WithoutFencing, favoured={cut_off: 10, elect_unclean: 10, elect_clean: 5}),
+    Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
     Mutant(process_type=WithoutExpectedState, favoured={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutDeadline, favoured={pass_time: 40, work: 40, elect_clean: 5}),
     Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),

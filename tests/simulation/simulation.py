@@ -101,8 +101,8 @@ class Simulation:
         self._weights = [w * self.random.choice((0, 1, 1, 3)) for _, w in ACTIONS]
         self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing goes without these
         self._expires = self.random.random() < 0.6
-        # What an unclean leader takes below the log start would count as expired: the log start
-        # has no epoch. So no seed has both.
+        # A log start tells no epoch: what an unclean leader takes below it counts as expired too,
+        # and is trimmed. So no seed has both.
         for action in (elect_unclean,) if self._expires else (delete_records,):
             self._weights[self._actions.index(action)] = 0
         self._fault_rate = self.random.choice((0.0, 0.02, 0.1))
@@ -113,6 +113,7 @@ class Simulation:
     def _favour(self, favoured: Mapping[Action, float]) -> None:
         if elect_unclean in favoured:
             self._expires = False
+            self._weights[self._actions.index(delete_records)] = 0
         for action, weight in favoured.items():
             self._weights[self._actions.index(action)] = weight
         self._nesting_rate = 0.2
@@ -173,7 +174,7 @@ class Simulation:
         self._checked = moment
         if self.world.has_conflict():
             return
-        found = violations(self.world)
+        found = [*violations(self.world), *self.world.hidden()]
         if (difference := self._reader.difference()) is not None:
             found.append(difference)
         if found:

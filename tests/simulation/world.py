@@ -15,7 +15,7 @@ from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.invariants import allowed_log_start
 from tests.twins.process import Process, ProcessSettings
-from tests.twins.replica import Replica
+from tests.twins.replica import Replica, batch_header
 from tests.twins.world import TIP, World
 
 MINUTE_MS = 60_000
@@ -38,6 +38,7 @@ class SimulatedWorld(World):
         self.topic_away = False
         self.has_late_writers = True
         self.metadata.end_offset = lambda: self.topic.end_offset(0)
+        self._expirable: set[bytes] = set()
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
 
     def note_allowed_start(self) -> None:
@@ -49,6 +50,24 @@ class SimulatedWorld(World):
             return
         allowed = allowed_log_start(self, TIP)
         self.allowed_before[TIP] = max(self.allowed_before.get(TIP, 0), allowed)
+        self._expirable.update(self._batches_below(allowed))
+
+    def hidden(self) -> list[str]:
+        """Records below the log start that neither retention nor a client ever gave up."""
+        start_offset = self.state().log_start_offset or 0
+        return [
+            f"{batch_header(batch).base_offset} never expired and is below {start_offset}"
+            for batch in self._batches_below(start_offset)
+            if batch not in self._expirable
+        ]
+
+    def _batches_below(self, offset: int) -> list[bytes]:
+        return [
+            batch
+            for file in self.leader().files
+            for batch in file.batches
+            if batch_header(batch).next_offset <= offset
+        ]
 
     def lose_cache(self, node_id: int) -> None:
         """A host loses its managers with all that they keep there."""

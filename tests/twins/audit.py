@@ -13,6 +13,7 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
 from tests.twins.invariants import first_unreadable
+from tests.twins.metadata import FreshMetadata
 
 if TYPE_CHECKING:
     from tests.twins.process import Process
@@ -53,7 +54,9 @@ class Audit:
 
     def _owner_known_to(self, process: Process, tip: TopicIdPartition) -> Process | None:
         """The process that made the newest claim, as far as another one can know that."""
-        owner = process.ports.metadata.partition_state(tip).owner
+        known = process.ports.metadata
+        assert isinstance(known, FreshMetadata)
+        owner = known.known_owner(tip)
         return None if owner is None else self._claimed_by.get(owner)
 
     def _check_event(self, event: SegmentEvent) -> None:

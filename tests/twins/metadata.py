@@ -13,7 +13,7 @@ from rlmm.events import TopicPolicy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import SegmentState, Writer
 
 _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
@@ -40,6 +40,11 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         self.refresh()
         return super().partition_state(topic_id_partition)
+
+    def known_owner(self, topic_id_partition: TopicIdPartition) -> Writer | None:
+        """Whose claim is the newest that this process can know of, whatever a variant shows."""
+        self.refresh()
+        return super().partition_state(topic_id_partition).owner
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
         self.refresh()
