@@ -293,7 +293,10 @@ def test_entries_when_objects_were_cut_anywhere_then_corrupt() -> None:
 
 @given(data=st.data())
 def test_entries_when_bits_were_flipped_then_corrupt_or_other_data(data: st.DataObject) -> None:
-    """The format has no checksum: what is not structure is an entry's data, and comes as it is."""
+    """The format has no checksum: what is not structure is an entry's data, and comes as it is.
+
+    A block's last entry may seem to be longer by whole words of the padding behind it.
+    """
     sizes = (100, 0, 350, 20, 700, 9)
     store = offloaded(*sizes)
     name = data.draw(st.sampled_from([info.name for info in store.list("")]))
@@ -311,7 +314,8 @@ def test_entries_when_bits_were_flipped_then_corrupt_or_other_data(data: st.Data
     if isinstance(found, CorruptError):
         assert {"object", "position", "expected", "found"} <= found.context.keys()
     else:
-        assert found == list(sizes)
+        grown = [length - size for length, size in zip(found, sizes, strict=True)]
+        assert all(each >= 0 and each % 4 == 0 for each in grown)
 
 
 @given(index=st.binary(max_size=200), data=st.binary(max_size=200))
