@@ -7,8 +7,11 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from tests.services.waiting import wait_until
 
 Place = tuple[str, int]  # topic and partition
 
@@ -77,9 +80,9 @@ class LogReader:
         return {(each.topic, each.partition): each.offset for each in found}
 
     def end_offsets(self) -> Mapping[Place, int]:
-        """The high watermarks as of now. KafkaException."""
+        """The high watermarks as of now; all partitions must have records."""
         return {
-            place: self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=10.0)[1]
+            place: wait_until(partial(self._end_offset, place), describe=f"{place}")
             for place in self.logs
         }
 
@@ -92,6 +95,13 @@ class LogReader:
 
     def close(self) -> None:
         self._consumer.close()
+
+    def _end_offset(self, place: Place) -> int:
+        """0 while its leader moves."""
+        try:
+            return self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=10.0)[1]
+        except KafkaException:
+            return 0
 
     def _begin_again(self, place: Place) -> None:
         """Go on where the log begins now; what is between was not seen."""
