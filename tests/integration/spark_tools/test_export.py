@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from spark_tools.export.command import command_parser, export
@@ -36,3 +40,53 @@ def test_export_when_run_again_and_further_then_each_record_once(
         row["offset"] for row in stored.select("offset").collect()
     )
     assert exported.select("topic", "partition").distinct().collect() == [("every", 0)]
+
+
+def test_export_when_executors_are_processes_of_their_own_then_the_same(
+    twins: TwinTopics, tmp_path: Path
+) -> None:
+    """As a user starts it: the master comes from outside, never from the program."""
+    conf = "--conf spark.ui.enabled=false --conf spark.executor.memory=512m"
+    submit = f"--master local-cluster[2,1,512] {conf} pyspark-shell"
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": submit,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    program = str(Path(sys.executable).with_name("rlm-export"))
+    options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
+
+    done = subprocess.run(
+        [program, *options, "every", str(tmp_path / "out")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200.0,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    stored = twins["every"].log.local_start_offset
+    assert done.stdout.startswith("every-0 [0, ")
+    files = parquet.read_table(tmp_path / "out" / "data").column("offset").to_pylist()
+    assert len(files) == len(set(files))
+    assert max(files) < stored + 20
+
+
+def test_export_when_the_user_is_wrong_then_one_line_and_exit_2(
+    twins: TwinTopics, tmp_path: Path
+) -> None:
+    program = str(Path(sys.executable).with_name("rlm-export"))
+    options = ("--config", str(twins.host.config_path), "--option", "colums=offset")
+
+    done = subprocess.run(
+        [program, *options, "every", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "rlm-export: unknown option (option=colums, nearest=columns)\n"
