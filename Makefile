@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz sim chaos demo bench bench-gateway bench-metadata bench-storage \
+.PHONY: help setup check test test-long fuzz sim chaos demo bench bench-gateway bench-metadata bench-spark bench-storage \
 	proto docs lock clean static downloads s3-server-if-possible azurite-if-possible \
 	reader-if-possible
 
@@ -66,6 +66,9 @@ bench-metadata: setup ## Measure the metadata side (SEGMENTS="10000 …" OUT=FIL
 
 bench-storage: setup $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
 	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
+
+bench-spark: setup $(STAMPS)/versitygw ## Measure the Spark jobs (OUT=FILE, SHORT=1)
+	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)

@@ -1,0 +1,72 @@
+"""The data source over the store beside Spark's Kafka source over the broker: the same records."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.measurement import Measurement, of_runs
+from spark_tools.data_source import register
+
+_COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTopics:
+    """A topic as the store has it, and one with the same records as the broker has them."""
+
+    servers: str
+    configuration: Path
+    stored: str
+    local: str
+    record_bytes: int
+
+
+def measure_reading(
+    spark: SparkSession, topics: ReadTopics, *, runs: int, cores: int
+) -> list[Measurement]:
+    """Read all that is stored, from either side in turn; the first time of each is not counted."""
+    register(spark)
+    stored = (
+        spark.read.format("rlm")
+        .option("config", str(topics.configuration))
+        .option("subscribe", topics.stored)
+        .option("columns", _COLUMNS)
+    )
+    end_offset = stored.load().agg({"offset": "max"}).collect()[0][0] + 1
+    local = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", topics.servers)
+        .option("subscribe", topics.local)
+        .option("endingOffsets", json.dumps({topics.local: {"0": end_offset}}))
+        .option("minPartitions", str(cores))
+    )
+    _seconds(local.load())
+    ours, theirs = [], []
+    for _ in range(runs):
+        ours.append(end_offset / _seconds(stored.load()))
+        theirs.append(end_offset / _seconds(local.load()))
+    ratios = [ours[n] / theirs[n] for n in range(runs)]
+    mib = topics.record_bytes / (1 << 20) / cores
+    name = f"{cores} core{'s' if cores > 1 else ''}"
+    return [
+        of_runs(
+            f"data source ÷ Kafka source, {name}",
+            ratios,
+            unit="ratio",
+            peer="Spark's Kafka source reading the same records from the broker",
+            goal="≥ 1.0",
+        ),
+        of_runs(f"data source, {name}", [each / 1000 for each in ours], unit="1000 rows/s"),
+        of_runs(f"data source per core, {name}", [each * mib for each in ours], unit="MiB/s"),
+    ]
+
+
+def _seconds(frame: DataFrame) -> float:
+    start = time.monotonic()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.monotonic() - start

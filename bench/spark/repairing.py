@@ -1,0 +1,179 @@
+"""The repair job beside a plain loop of DeleteObjects over as many keys, in the same bucket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import boto3
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from bench.measurement import Measurement, of_runs
+from rlmm.codec import encode
+from rlmm.dead_letter import DeadLetter
+from rlmm.dead_letter import encode as encode_letter
+from rlmm.events import Event, LeadershipClaimed, SegmentEvent
+from rlmm.partitioner import event_partition
+from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.ranges import OffsetRange
+from spark_tools.connection import Connection
+from spark_tools.kafka_connector import connector_options
+from spark_tools.repair.job import RepairJob, RepairSettings
+from spark_tools.snapshot import open_snapshot
+from tests.services.kafka import KafkaCluster
+from tests.services.s3 import S3Server
+
+_BUCKET = "letters"
+_METADATA_PARTITIONS = 4
+_KEYS_PER_REQUEST = 1000
+_WRITER = Writer(broker_id=1, leader_epoch=0, incarnation=uuid4())
+
+
+def measure_repairing(
+    spark: SparkSession, cluster: KafkaCluster, server: S3Server, scratch: Path, *, letters: int
+) -> list[Measurement]:
+    """Repair that many letters, after one that warms up, and delete as many objects plainly."""
+    server.create_bucket(_BUCKET)
+    loop_rate = letters / _delete_plainly(server, letters)
+    _repair(spark, cluster, server, scratch / "warm", 1)
+    rate = letters / _repair(spark, cluster, server, scratch / "measured", letters)
+    return [
+        of_runs(
+            f"repair ÷ plain loop, {letters} letters",
+            [rate / loop_rate],
+            unit="ratio",
+            peer="DeleteObjects of 1000 keys a time over as many objects",
+            goal="≥ 0.9",
+        ),
+        of_runs(f"repair, {letters} letters", [rate], unit="letters/s"),
+    ]
+
+
+def _delete_plainly(server: S3Server, letters: int) -> float:
+    keys = _put_objects(server, "plain", letters)
+    client = boto3.client("s3", endpoint_url=server.url, region_name="us-east-1")
+    start = time.monotonic()
+    for first in range(0, len(keys), _KEYS_PER_REQUEST):
+        named = [{"Key": key} for key in keys[first : first + _KEYS_PER_REQUEST]]
+        client.delete_objects(Bucket=_BUCKET, Delete={"Objects": named, "Quiet": True})
+    return time.monotonic() - start
+
+
+def _put_objects(server: S3Server, prefix: str, letters: int) -> list[str]:
+    """Two objects for each letter, as files of the server's."""
+    directory = server.bucket_directory(_BUCKET) / prefix
+    directory.mkdir()
+    keys = [f"{prefix}/{number:08}.{kind}" for number in range(letters) for kind in ("log", "meta")]
+    for key in keys:
+        (server.bucket_directory(_BUCKET) / key).write_bytes(b"x")
+    return keys
+
+
+def _repair(
+    spark: SparkSession, cluster: KafkaCluster, server: S3Server, scratch: Path, letters: int
+) -> float:
+    name = f"repair-{letters}"
+    keys = _put_objects(server, name, letters)
+    cluster.create_topic(name)
+    cluster.create_topic(f"{name}.parked")
+    connection = Connection.of(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "rlmm.config.remote.log.metadata.topic.name": f"{name}-metadata",
+            "rsm.config.storage.backend": "s3",
+            "rsm.config.storage.s3.bucket.name": _BUCKET,
+            "rsm.config.storage.s3.endpoint.url": server.url,
+            "rsm.config.storage.s3.region": "us-east-1",
+            "rsm.config.storage.s3.path.style.access.enabled": "true",
+        }
+    )
+    _write_records(connection, name, keys)
+    settings = RepairSettings(
+        letter_topic=name,
+        parking_topic=f"{name}.parked",
+        checkpoint=str(scratch),
+        interval_s=None,
+        batch_letters_count=10_000,
+        max_attempts=10,
+        report=None,
+    )
+    kafka = connector_options(connection.client, {})
+    with open_snapshot(connection, timeout_ms=60_000) as metadata:
+        job = RepairJob(spark, connection, settings, kafka, metadata)
+        start = time.monotonic()
+        job.run()
+        seconds = time.monotonic() - start
+    if job.outcomes != {"repaired": letters}:
+        raise RuntimeError(f"not all was repaired: {job.outcomes}")
+    return seconds
+
+
+def _write_records(connection: Connection, letter_topic: str, keys: list[str]) -> None:
+    """The claim, the two steps of each segment, and its letter."""
+    shape = TopicSettings(
+        name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
+    )
+    topic = KafkaTopic(connection.client, shape)
+    topic.ensure(create=True)
+    topic.close()
+    producer = Producer(
+        {**connection.client, "linger.ms": 20, "queue.buffering.max.messages": 10**6}
+    )
+    partition = TopicIdPartition(topic_id=uuid4(), topic=letter_topic, partition=0)
+    claim = LeadershipClaimed(
+        event_id=uuid4(),
+        topic_id_partition=partition,
+        writer=_WRITER,
+        lineage=Lineage.of((0, 0)),
+    )
+    _write_event(producer, connection.metadata_topic, claim)
+    for segment in _segments(partition, keys):
+        for event in _steps(segment):
+            _write_event(producer, connection.metadata_topic, event)
+        letter = DeadLetter(
+            metadata=segment, reason="bench", attempts=5, first_attempt_ms=1, last_attempt_ms=2
+        )
+        record = encode_letter(letter)
+        producer.produce(letter_topic, key=record.key, value=record.value)
+    if producer.flush(60.0):
+        raise RuntimeError("the broker did not acknowledge all records in time")
+
+
+def _write_event(producer: Producer, topic: str, event: Event) -> None:
+    record = encode(event)
+    partition = event_partition(event, _METADATA_PARTITIONS)
+    producer.produce(topic, key=record.key, value=record.value, partition=partition)
+
+
+def _segments(partition: TopicIdPartition, keys: list[str]) -> Iterator[RemoteLogSegmentMetadata]:
+    for number in range(0, len(keys), 2):
+        yield RemoteLogSegmentMetadata(
+            segment_id=RemoteLogSegmentId(topic_id_partition=partition, id=uuid4()),
+            offsets=OffsetRange(start_offset=number, end_offset=number + 2),
+            max_timestamp_ms=1,
+            segment_size_bytes=1,
+            segment_leader_epochs=Lineage.of((0, number)),
+            state=SegmentState.COPY_SEGMENT_STARTED,
+            writer=_WRITER,
+            event_timestamp_ms=1,
+            layout="raw",
+            objects=tuple(StoredObject(key=key) for key in keys[number : number + 2]),
+        )
+
+
+def _steps(segment: RemoteLogSegmentMetadata) -> Iterator[SegmentEvent]:
+    yield SegmentEvent(event_id=uuid4(), metadata=segment, copy_timeout_ms=3_600_000)
+    deleting = replace(segment, state=SegmentState.DELETE_SEGMENT_STARTED)
+    yield SegmentEvent(
+        event_id=uuid4(),
+        metadata=deleting,
+        expected_state=SegmentState.COPY_SEGMENT_STARTED,
+    )
