@@ -15,6 +15,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.follower import Follower
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
+from rlmm.positions import TopicIdentity
 from rlmm.spi import (
     ChangedPartitions,
     NewerRecord,
@@ -41,6 +42,10 @@ class CachedAnswers(RemoteLogMetadataManager):
 
     def readiness(self) -> Readiness:
         return self._follower.readiness
+
+    @property
+    def identity(self) -> TopicIdentity | None:
+        return self._follower.identity
 
     def changed_partitions(self, since_count: int) -> ChangedPartitions:
         return self._cache.changes.since(since_count)

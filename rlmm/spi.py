@@ -22,6 +22,7 @@ from rlmm.events import (
     RemotePartitionDeleteState,
     TopicPolicy,
 )
+from rlmm.positions import TopicIdentity
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -183,6 +184,11 @@ class RemoteLogMetadataManager(ABC):
         Of a process that follows what it hosts, this is about the cluster, and about what its cache
         held at the start; partitions that were added later are ready each by itself.
         """
+
+    @property
+    @abstractmethod
+    def identity(self) -> TopicIdentity | None:
+        """The metadata topic that positions are of; None before one was followed."""
 
     @abstractmethod
     def on_partition_leadership_changes(

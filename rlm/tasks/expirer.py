@@ -151,7 +151,7 @@ class Expirer:
     def _bury(
         self, metadata: RemoteLogSegmentMetadata, failures: Failures, error: TieredStorageError
     ) -> None:
-        record = self._metadata.segment(metadata.segment_id)
+        record, topic = self._metadata.segment(metadata.segment_id), self._metadata.identity
         self._dead_letters.publish(
             DeadLetter(
                 metadata=metadata,
@@ -160,6 +160,7 @@ class Expirer:
                 first_attempt_ms=failures.first_ms,
                 last_attempt_ms=self._clock.wall_ms(),
                 delete_started=None if record is None else record.changed_at,
+                metadata_topic_id="" if topic is None else topic.topic_id,
             )
         )
         self._metadata.publish(

@@ -216,6 +216,7 @@ def test_deletion_when_it_keeps_failing_then_becomes_a_letter_and_others_go_on()
     assert "store refuses" in letters[0].reason
     assert [key[-4:] for key in letters[0].object_keys] == [".log", "meta"]
     assert letters[0].delete_started is not None
+    assert letters[0].metadata_topic_id == "topic-1"
     assert SegmentState.DELETE_SEGMENT_FINISHED in states
     assert violations(world) + leftovers(world) == []
 
