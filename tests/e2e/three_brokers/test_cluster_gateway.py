@@ -58,14 +58,13 @@ def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but
 ) -> None:
     """R15, R16: the brokers' own gateways go on leading to each other."""
     with hosts.any_host.metadata() as metadata:
-        registered = [
-            each.process
-            for each in metadata.registrations()
-            if each.process.role is ProcessRole.GATEWAY and each.process.broker_id == NO_BROKER
-        ]
+        registered = {
+            each.process.gateway_address: each.process for each in metadata.registrations()
+        }
 
-    assert [each.gateway_address for each in registered] == [gateway.bootstrap_servers]
-    assert registered[0].applied
+    own = registered[gateway.bootstrap_servers]
+    assert (own.role, own.broker_id) == (ProcessRole.GATEWAY, NO_BROKER)
+    assert own.applied
     for broker in hosts.cluster.brokers:
         hosts.wait_led_to(
             {each.node_id: hosts.gateway(each.node_id) for each in hosts.cluster.brokers},
