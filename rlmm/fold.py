@@ -21,6 +21,9 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, pause, registration | always: the last writer wins |
 
+A claim whose lineage has a later epoch begin below the log start moves that down to there: an
+unclean election has cut off what it was decided of, and what is written there since is new.
+
 Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
 that is known of the partition and all else about it is refused, for ever: those records stay.
 

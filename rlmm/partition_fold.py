@@ -22,6 +22,7 @@ from rlmm.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
 from rlmm.spi import PartitionState, ReadLease
+from rsm.segment.epochs import Lineage
 
 _DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
@@ -35,7 +36,7 @@ def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusa
     before = state.partition_state(subject)
     if before.owner and step.writer.leader_epoch < before.owner.leader_epoch:
         return Refusal.STALE_EPOCH
-    state.put_partition(subject, replace(before, owner=step.writer, lineage=step.lineage))
+    state.put_partition(subject, _with_lineage(replace(before, owner=step.writer), step.lineage))
     return None
 
 
@@ -47,11 +48,13 @@ def fold_fenced(
     before = state.partition_state(subject)
     if isinstance(step, LocalLogTrimmed):
         kind, current = RecordKind.TRIM, before.trimmed_offset
-        after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
+        after = _with_lineage(replace(before, trimmed_offset=step.offset), step.lineage)
     else:
         kind, current = RecordKind.LOG_START, before.log_start_offset
         gaps = _above(before.gaps, step.offset)
-        after = _without_met_request(replace(before, log_start_offset=step.offset, gaps=gaps))
+        epoch = step.writer.leader_epoch
+        moved = replace(before, log_start_offset=step.offset, log_start_epoch=epoch, gaps=gaps)
+        after = _without_met_request(moved)
     _remember(state, kind, subject, step.event_id, offset)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
@@ -156,6 +159,18 @@ def _remember(
     state: FoldState, kind: RecordKind, subject: bytes, event_id: UUID, offset: int
 ) -> None:
     state.put_record_key(RecordKey(kind=kind, subject=subject, event_id=event_id.bytes), offset)
+
+
+def _with_lineage(state: PartitionState, lineage: Lineage) -> PartitionState:
+    """The log start moves down to where a later epoch has begun below it.
+
+    An unclean election has cut off what it was decided of; what was written there since is new.
+    """
+    start_offset = state.log_start_offset
+    if start_offset is not None:
+        later = (e.start_offset for e in lineage.entries if e.epoch > state.log_start_epoch)
+        start_offset = min([start_offset, *later])
+    return replace(state, lineage=lineage, log_start_offset=start_offset)
 
 
 def _without_met_request(state: PartitionState) -> PartitionState:

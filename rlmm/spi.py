@@ -94,12 +94,12 @@ class PartitionState:
     """What the metadata says of one partition as a whole.
 
     `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
-    `log_start_offset`: nothing below is readable; None until one was recorded. `trimmed_offset`:
-    up to where the local log was, or is about to be, trimmed by us; None if never.
-    `log_start_requested_offset`: a client wants the log to start there; None once it does.
-    `read_leases` ascend by id. `gaps` ascend, and end above the log start.
-    `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as lost
-    (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
+    `log_start_offset`: nothing below is readable; None until one was recorded. `log_start_epoch`:
+    of the leader that recorded it. `trimmed_offset`: up to where the local log was, or is about to
+    be, trimmed by us; None if never. `log_start_requested_offset`: a client wants the log to start
+    there; None once it does. `read_leases` ascend by id. `gaps` ascend, and end above the log
+    start. `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
+    lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
     `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
     that has finished nothing else is known of the partition.
     """
@@ -107,6 +107,7 @@ class PartitionState:
     owner: Writer | None = None
     lineage: Lineage = field(default_factory=Lineage)
     log_start_offset: int | None = None
+    log_start_epoch: int = -1
     trimmed_offset: int | None = None
     log_start_requested_offset: int | None = None
     read_leases: tuple[ReadLease, ...] = ()

@@ -40,7 +40,7 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
@@ -107,6 +107,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         offload_requested_offset=state.offload_requested_offset,
         accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
         accepted_start_offset=_unless(state.accepted_start_offset, 0),
+        log_start_epoch=_unless(state.log_start_epoch, -1),
     ).SerializeToString()
 
 
@@ -150,6 +151,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
         ),
         accepted_start_offset=message.accepted_start_offset,
+        log_start_epoch=message.log_start_epoch if message.HasField("log_start_epoch") else -1,
     )
 
 

@@ -37,7 +37,7 @@ class ReadLease(_message.Message):
     def __init__(self, lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., expires_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset")
+    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "log_start_epoch")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,7 @@ class PartitionState(_message.Message):
     OFFLOAD_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_LOSS_EPOCH_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_EPOCH_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_start_offset: int
@@ -58,4 +59,5 @@ class PartitionState(_message.Message):
     offload_requested_offset: int
     accepted_loss_epoch: int
     accepted_start_offset: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ...) -> None: ...
+    log_start_epoch: int
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., log_start_epoch: _Optional[int] = ...) -> None: ...

@@ -101,10 +101,6 @@ class Simulation:
         self._weights = [w * self.random.choice((0, 1, 1, 3)) for _, w in ACTIONS]
         self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing goes without these
         self._expires = self.random.random() < 0.6
-        # A log start tells no epoch: what an unclean leader takes below it counts as expired too,
-        # and is trimmed. So no seed has both.
-        for action in (elect_unclean,) if self._expires else (delete_records,):
-            self._weights[self._actions.index(action)] = 0
         self._fault_rate = self.random.choice((0.0, 0.02, 0.1))
         self._nesting_rate = self.random.choice((0.0, 0.05, 0.2))
         self._lag_rate = self.random.choice((0.0, 0.3, 0.9))

@@ -53,8 +53,14 @@ class SimulatedWorld(World):
         self._expirable.update(self._batches_below(allowed))
 
     def hidden(self) -> list[str]:
-        """Records below the log start that neither retention nor a client ever gave up."""
-        start_offset = self.state().log_start_offset or 0
+        """Records below the log start that neither retention nor a client ever gave up.
+
+        What an unclean leader takes is below it until that leader has claimed the partition.
+        """
+        state, leader_epoch = self.state(), self.leader().leader_epoch
+        if leader_epoch is None or state.owner is None or state.owner.leader_epoch < leader_epoch:
+            return []
+        start_offset = state.log_start_offset or 0
         return [
             f"{batch_header(batch).base_offset} never expired and is below {start_offset}"
             for batch in self._batches_below(start_offset)

@@ -231,6 +231,16 @@ def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_me
     assert folded(met).partition_state(ORDERS).log_start_requested_offset is None
 
 
+def test_log_start_when_a_later_epoch_begins_below_it_then_moves_down_to_where_that_does() -> None:
+    """An unclean election: what the new leader takes there is not what was expired."""
+    cut = Lineage.of((0, 0), (1, 30))
+    lost = log_of(claim(), log_start(50), claim(writer(1), lineage=cut))
+    kept = log_of(claim(), claim(writer(1), lineage=cut), log_start(50, by=writer(1)))
+
+    assert folded(lost).partition_state(ORDERS).log_start_offset == 30
+    assert folded(kept).partition_state(ORDERS).log_start_offset == 50
+
+
 def test_log_start_when_below_the_request_then_the_request_stays() -> None:
     log = log_of(claim(), log_start_request(50), log_start(40))
 
