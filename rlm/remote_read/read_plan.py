@@ -56,15 +56,15 @@ class ReadPlans:
     ) -> ReadPlan:
         """One read of as much as is asked for, and up to `reach_position`, unless that is far.
 
-        Of the chunks there, if somebody else reads them.
+        Of the chunks there, if somebody else reads them and nobody has read just this.
         """
         reach_position = min(reach_position, position + self._most_bytes)
-        chunk_key = self._parts.known_chunk_key(metadata, position)
-        if chunk_key is not None and self._holds(chunk_key):
-            return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
         asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), self._most_asked_bytes)
         end_position = max(reach_position, position + asked_bytes)
         span = self._parts.span(metadata, position, end_position)
+        chunk_key = self._parts.known_chunk_key(metadata, position)
+        if chunk_key is not None and self._holds(chunk_key) and not self._holds(span.key):
+            return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
         return ReadPlan(requests=self._with_indexes(fetch, metadata, [span]))
 
     def chunks(

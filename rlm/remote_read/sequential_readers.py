@@ -91,7 +91,7 @@ class SequentialReaders:
         self._lock = threading.Lock()
 
     def asks(self, reader: PartitionReader, offset: int) -> bool:
-        """A fetch begins; says whether its reader reads on.
+        """A fetch begins; says whether its reader reads on, which who asks again does not.
 
         A reader that jumps gives up what was read ahead for it.
         """
@@ -100,8 +100,7 @@ class SequentialReaders:
             return False
         if not place.reads_on(offset):
             self._cache.leave(reader)
-            return False
-        return True
+        return offset == place.next_offset
 
     def begin(self, reader: PartitionReader, stored: StoredRange, offset: int) -> Begin | None:
         """Where to look for the batch of `offset`; None if an index must tell."""

@@ -43,12 +43,14 @@ class FileNaming:
             raise InvalidConfigError(
                 "the name is kept for another chunk's attributes", name=name, chunk=owner.name
             )
+        # A chunk gets its name before its attributes do: whoever sees them first sees it too.
+        sidecar = sidecar_path(path)
+        is_sidecar_there = sidecar.exists()
         if path.is_dir():
             raise IsADirectoryError
         if path.is_symlink() or path.exists():
             raise AlreadyExistsError("the chunk is there already", name=name)
-        sidecar = sidecar_path(path)
-        if sidecar.exists():
+        if is_sidecar_there:
             raise InvalidConfigError(
                 "another chunk has the name of this one's attributes", name=name, chunk=sidecar.name
             )

