@@ -29,7 +29,7 @@ from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
-from rsm.storage.observed import ObservedChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
 from tests.e2e.composition import run_changed_manager
 
 
@@ -84,9 +84,9 @@ class CrashingTopic(EventTopic):
         self._inner.close()
 
 
-class CrashingStorage(ObservedChunkStorage):
+class CrashingStorage(ChunkStorageWrapper):
     def __init__(self, inner: ChunkStorage, effects: Effects) -> None:
-        super().__init__(inner, lambda _operation, _result: None)
+        super().__init__(inner)
         self._effects = effects
 
     def create_with_content(

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
-from rsm.storage.observed import ObservedChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
 from tests.e2e.composition import run_changed_manager
 
 REASON = "this object is locked"
 
 
-class RefusingStorage(ObservedChunkStorage):
+class RefusingStorage(ChunkStorageWrapper):
     def __init__(self, inner: ChunkStorage, refused: str) -> None:
-        super().__init__(inner, lambda _operation, _result: None)
+        super().__init__(inner)
         self._refused = refused
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
