@@ -19,13 +19,13 @@ from rsm.layout.keys import LedgerPart, ledger_name
 from rsm.layout.ledger_attributes import Role, check_attributes, ledger_attributes
 from rsm.layout.ledger_walk import READ_BUFFER_BYTES, DataObject
 from rsm.layout.offloaded_ledger import OffloadedLedger
-from rsm.layout.segment_layout import BytesSource
 from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
     RetriableError,
     TieredStorageError,
 )
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
 from rsm.spooled_ledger import Ledger, SpooledLedger, spooled
 from rsm.storage.chunk_storage import ChunkStorage

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from rsm.layout.segment_layout import BytesSource
+from rsm.segment.local_segment import BytesSource
 from rsm.storage.chunk_storage import ChunkStorage
 
 DIRECTORY = Path(__file__).parent / "golden" / "pulsar"

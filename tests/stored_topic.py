@@ -10,11 +10,10 @@ from rlmm.events import LeadershipClaimed, SegmentEvent
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
-from rsm.layout.segment_layout import BytesSource
 from rsm.manager import SegmentStorageManager
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
+from rsm.segment.local_segment import BytesSource, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.spi import CopyAttempt
 from rsm.storage.filesystem import FilesystemChunkStorage

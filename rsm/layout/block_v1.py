@@ -24,7 +24,6 @@ from rsm.layout.ledger_attributes import Role, ledger_attributes
 from rsm.layout.ledger_metadata import LedgerMetadata
 from rsm.layout.log_points import CUSTOM_KEY, LogPoint
 from rsm.layout.segment_layout import (
-    BytesSource,
     LocatedBytes,
     ObjectContent,
     ObjectRange,
@@ -34,7 +33,7 @@ from rsm.layout.segment_layout import (
 )
 from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import BytesSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 

@@ -10,7 +10,6 @@ from collections.abc import Generator, Sequence
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.segment_layout import (
-    BytesSource,
     LocatedBytes,
     ObjectContent,
     ObjectRange,
@@ -20,7 +19,7 @@ from rsm.layout.segment_layout import (
 )
 from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import BytesSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 

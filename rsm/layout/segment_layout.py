@@ -8,7 +8,7 @@ objects are stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
@@ -20,21 +20,6 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytesSource:
-    """Content that is in memory whole: a ContentSource of one piece."""
-
-    content: bytes
-
-    @property
-    def length_bytes(self) -> int:
-        return len(self.content)
-
-    def chunks(self) -> Iterator[memoryview]:
-        if self.content:
-            yield memoryview(self.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

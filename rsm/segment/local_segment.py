@@ -1,7 +1,7 @@
 """A log segment on its way to the store: its bytes, and what travels beside them.
 
-Owns the two shapes that a log source hands to a remote storage manager (KIP-405's LogSegmentData).
-Must not know where the bytes come from.
+Owns what a log source hands to a remote storage manager (KIP-405's LogSegmentData) and the content
+that a store takes. Must not know where the bytes come from.
 """
 
 from __future__ import annotations
@@ -41,6 +41,21 @@ class PartedSource(ContentSource, Protocol):
 def part_lengths_of(source: ContentSource) -> Sequence[int] | None:
     """The parts that a source's content has to be uploaded in, if it matters."""
     return source.part_lengths_bytes if isinstance(source, PartedSource) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesSource:
+    """Content that is in memory whole: a ContentSource of one piece."""
+
+    content: bytes
+
+    @property
+    def length_bytes(self) -> int:
+        return len(self.content)
+
+    def chunks(self) -> Iterator[memoryview]:
+        if self.content:
+            yield memoryview(self.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

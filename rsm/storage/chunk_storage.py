@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 
@@ -109,12 +109,21 @@ class ChunkStorage(ABC):
     def delete(self, name: str) -> None:
         """Remove a chunk and its attributes. Not idempotent: NotFoundError."""
 
-    @abstractmethod
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         """Remove chunks, one outcome per name in order; absent ones are done.
 
-        Never raises for single names.
+        Never raises for single names. One after the other, unless the binding knows better.
         """
+        return tuple(self._deletion(name) for name in names)
+
+    def _deletion(self, name: str) -> DeleteOutcome:
+        try:
+            self.delete(name)
+        except NotFoundError:
+            return DeleteOutcome(name=name)
+        except TieredStorageError as error:
+            return DeleteOutcome(name=name, error=error)
+        return DeleteOutcome(name=name)
 
     @abstractmethod
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:

@@ -15,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rsm.segment.errors import AlreadyExistsError, InvalidConfigError, RetriableError
+from rsm.storage.attribute_text import attributes_to_json
 from rsm.storage.incoming import Incoming, IncomingFile
-from rsm.storage.sidecar import encode_attributes, owner_path, sidecar_path
+from rsm.storage.sidecar import owner_path, sidecar_path
 from rsm.storage.store_root import StoreRoot
 
 # Each lost attempt is another caller that removed the emptied directory in between.
@@ -61,7 +62,7 @@ class FileNaming:
         # An older file of the same number may have left its own here.
         pending.unlink(missing_ok=True)
         with pending.open("xb") as stream:
-            stream.write(encode_attributes(attributes))
+            stream.write(attributes_to_json(attributes))
             stream.flush()
             os.fsync(stream.fileno())
         self._incoming.sync()

@@ -26,11 +26,10 @@ from rsm.segment.errors import (
     InvalidConfigError,
     NotFoundError,
     RetriableError,
-    TieredStorageError,
 )
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.file_listing import ordered_files
 from rsm.storage.file_naming import FileNaming
 from rsm.storage.incoming import Incoming, IncomingFile
@@ -150,9 +149,6 @@ class FilesystemChunkStorage(ChunkStorage):
             self._root.sync_parents(path)
             self._root.remove_empty_parents(path)
 
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return tuple(self._outcome(name) for name in names)
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         self._root.verify()
         try:
@@ -238,15 +234,6 @@ class FilesystemChunkStorage(ChunkStorage):
             return None if is_sidecar(path) else _info(name, path.lstat(), {})
         except (FileNotFoundError, NotADirectoryError):
             return None
-
-    def _outcome(self, name: str) -> DeleteOutcome:
-        try:
-            self.delete(name)
-        except NotFoundError:
-            return DeleteOutcome(name=name)
-        except TieredStorageError as error:
-            return DeleteOutcome(name=name, error=error)
-        return DeleteOutcome(name=name)
 
 
 def _info(name: str, status: os.stat_result, attributes: Mapping[str, str]) -> ChunkInfo:

@@ -19,11 +19,10 @@ from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
     NotFoundError,
-    TieredStorageError,
 )
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.names import check_name, sort_key
 
 _CAPABILITIES = Capabilities(
@@ -129,9 +128,6 @@ class MemoryChunkStorage(ChunkStorage):
             self._get(name)
             del self._chunks[name]
 
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return tuple(self._outcome(name) for name in names)
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         with self._lock:
             found = [
@@ -175,15 +171,6 @@ class MemoryChunkStorage(ChunkStorage):
             crc32c=crc32c(content),
             last_modified_ms=self._wall_ms(),
         )
-
-    def _outcome(self, name: str) -> DeleteOutcome:
-        try:
-            self.delete(name)
-        except NotFoundError:
-            return DeleteOutcome(name=name)
-        except TieredStorageError as error:
-            return DeleteOutcome(name=name, error=error)
-        return DeleteOutcome(name=name)
 
 
 def _info(name: str, chunk: _Chunk) -> ChunkInfo:

@@ -22,6 +22,15 @@ def check_name(name: str) -> None:
         raise InvalidConfigError("not a chunk name: control characters", name=repr(name))
 
 
+def is_name(name: str) -> bool:
+    """Whether `name` may name a chunk. In a shared store other tools leave what may not."""
+    try:
+        check_name(name)
+    except InvalidConfigError:
+        return False
+    return True
+
+
 def sort_key(name: str) -> bytes:
     """What names are sorted by: their UTF-8 bytes, as object stores sort."""
     return name.encode("utf-8", "surrogatepass")

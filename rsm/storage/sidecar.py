@@ -15,11 +15,10 @@ kept apart; threads of one are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from rsm.segment.errors import CorruptError
+from rsm.storage.attribute_text import attributes_from_json
 
 SUFFIX = ".meta"
 
@@ -41,11 +40,6 @@ def is_sidecar(path: Path) -> bool:
     return owner is not None and owner.is_file() and not owner.is_symlink()
 
 
-def encode_attributes(attributes: Mapping[str, str]) -> bytes:
-    """Spell attributes as one JSON object, sorted, in UTF-8."""
-    return json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True).encode()
-
-
 def read_attributes(*candidates: Path) -> Mapping[str, str]:
     """The attributes in the first of the files that is there; none if none is.
 
@@ -56,17 +50,5 @@ def read_attributes(*candidates: Path) -> Mapping[str, str]:
             content = path.read_bytes()
         except FileNotFoundError:
             continue
-        return _decode(content, path)
+        return attributes_from_json(content, path=path)
     return {}
-
-
-def _decode(content: bytes, path: Path) -> Mapping[str, str]:
-    try:
-        attributes = json.loads(content)
-    except ValueError as error:
-        raise CorruptError("attributes are not JSON", path=path) from error
-    if not isinstance(attributes, dict) or not all(
-        isinstance(value, str) for value in attributes.values()
-    ):
-        raise CorruptError("attributes are not an object of strings", path=path)
-    return attributes

@@ -15,11 +15,10 @@ from rlmm.events import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.clock import Clock
-from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from tests.twins.effects import Effects
 
 
@@ -178,9 +177,6 @@ class SeamChunkStorage(ChunkStorage):
     def delete(self, name: str) -> None:
         self._effects.perform(f"delete {_suffix(name)}", name, lambda: self._inner.delete(name))
 
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return tuple(self._delete_one(name) for name in names)
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         return self._inner.list(prefix, after=after)
 
@@ -189,15 +185,6 @@ class SeamChunkStorage(ChunkStorage):
 
     def close(self) -> None:
         self._inner.close()
-
-    def _delete_one(self, name: str) -> DeleteOutcome:
-        try:
-            self.delete(name)
-        except NotFoundError:
-            return DeleteOutcome(name=name)
-        except TieredStorageError as error:
-            return DeleteOutcome(name=name, error=error)
-        return DeleteOutcome(name=name)
 
 
 def _suffix(name: str) -> str:

@@ -11,8 +11,6 @@ Memory: that of rsm.storage.part_senders, the range that is read, a page of a li
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
@@ -22,18 +20,18 @@ from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, ExponentialRetry
 
 from rsm.segment.errors import (
-    CorruptError,
     InvalidConfigError,
     NotFoundError,
     TieredStorageError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
-from rsm.storage.names import check_name, sort_key
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
 
@@ -101,7 +99,7 @@ class AzureChunkStorage(ChunkStorage):
         return reader.checksum
 
     def create(self, name: str) -> None:
-        self.create_with_content(name, _Empty())
+        self.create_with_content(name, BytesSource(content=b""))
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         raise _unsupported(name)
@@ -145,14 +143,11 @@ class AzureChunkStorage(ChunkStorage):
         with self._errors_of(name):
             self._container.delete_blob(name, delete_snapshots="include")
 
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return tuple(self._outcome(name) for name in names)
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         after_key = sort_key(after)
         with self._errors_of(prefix):
             for found in self._container.list_blobs(name_starts_with=prefix or None):
-                if sort_key(found.name) > after_key and _is_chunk(found.name):
+                if sort_key(found.name) > after_key and is_name(found.name):
                     yield _info(found, attributes={})
 
     def check_access(self) -> None:
@@ -211,15 +206,6 @@ class AzureChunkStorage(ChunkStorage):
         with self._errors_of(name):
             return self._container.get_blob_client(name).get_blob_properties()
 
-    def _outcome(self, name: str) -> DeleteOutcome:
-        try:
-            self.delete(name)
-        except NotFoundError:
-            return DeleteOutcome(name=name)
-        except TieredStorageError as error:
-            return DeleteOutcome(name=name, error=error)
-        return DeleteOutcome(name=name)
-
     @contextmanager
     def _errors_of(self, name: str) -> Iterator[None]:
         """Spell the SDK's errors as ours."""
@@ -228,15 +214,6 @@ class AzureChunkStorage(ChunkStorage):
         except AzureError as error:
             container = self._container.container_name
             raise store_error(error, name=name, container=container) from error
-
-
-class _Empty:
-    """No bytes."""
-
-    length_bytes = 0
-
-    def chunks(self) -> Iterator[memoryview]:
-        return iter(())
 
 
 def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
@@ -251,38 +228,19 @@ def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
 def _encode_metadata(attributes: Mapping[str, str], creation: str) -> dict[str, str]:
     metadata = {_CREATION: creation}
     if attributes:
-        text = json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True)
-        metadata[_ATTRIBUTES] = base64.b64encode(text.encode()).decode()
+        metadata[_ATTRIBUTES] = attributes_to_base64(attributes)
     return metadata
 
 
 def _decode_attributes(metadata: Mapping[str, str], name: str) -> Mapping[str, str]:
     encoded = metadata.get(_ATTRIBUTES)
-    if encoded is None:
-        return {}
-    try:
-        attributes = json.loads(base64.b64decode(encoded, validate=True))
-    except ValueError as error:
-        raise CorruptError("attributes are not JSON in base64", name=name) from error
-    if not isinstance(attributes, dict) or not all(
-        isinstance(text, str) for text in attributes.values()
-    ):
-        raise CorruptError("attributes are not an object of strings", name=name)
-    return attributes
+    return {} if encoded is None else attributes_from_base64(encoded, name=name)
 
 
 def _check_blob_name(name: str) -> None:
     check_name(name)
     if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # which Azure makes a slash of
         raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
-
-
-def _is_chunk(name: str) -> bool:
-    try:
-        check_name(name)
-    except InvalidConfigError:
-        return False
-    return True
 
 
 def _unsupported(name: str) -> UnsupportedError:

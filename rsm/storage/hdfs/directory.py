@@ -5,19 +5,17 @@ The root is never made. What is absent is believed to be so only while the root 
 
 from __future__ import annotations
 
-import base64
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from rsm.segment.errors import (
-    CorruptError,
     InvalidConfigError,
     NotFoundError,
     RetriableError,
 )
+from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 from rsm.storage.hdfs.errors import ABSENT, store_error
 from rsm.storage.hdfs.listing import Entry
 from rsm.storage.hdfs.settings import HdfsSettings
@@ -92,8 +90,7 @@ class HdfsDirectory:
 
     def set_attributes(self, path: str, attributes: Mapping[str, str]) -> None:
         """Attach attributes to a file, whatever it had. RemoteError."""
-        text = json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True)
-        value = "0s" + base64.b64encode(text.encode()).decode()
+        value = "0s" + attributes_to_base64(attributes)
         parameters = {"xattr.name": _ATTRIBUTES, "xattr.value": value, "flag": "CREATE"}
         self.web.ask("PUT", path, "SETXATTR", **parameters)
 
@@ -103,7 +100,8 @@ class HdfsDirectory:
             found = self.web.ask("GET", self.path(name), "GETXATTRS", encoding="base64")
         for attribute in found.get("XAttrs", ()):
             if attribute["name"] == _ATTRIBUTES:
-                return _decode_attributes(str(attribute.get("value", "")), name)
+                text = str(attribute.get("value", "")).removeprefix("0s")
+                return attributes_from_base64(text, name=name)
         return {}
 
     def entries(self, directory: str) -> Iterator[Entry]:
@@ -171,15 +169,3 @@ def _entry(status: Mapping[str, Any]) -> Entry:
         length_bytes=status["length"],
         last_modified_ms=status["modificationTime"],
     )
-
-
-def _decode_attributes(value: str, name: str) -> Mapping[str, str]:
-    try:
-        attributes = json.loads(base64.b64decode(value.removeprefix("0s"), validate=True))
-    except ValueError as error:
-        raise CorruptError("attributes are not JSON in base64", name=name) from error
-    if not isinstance(attributes, dict) or not all(
-        isinstance(text, str) for text in attributes.values()
-    ):
-        raise CorruptError("attributes are not an object of strings", name=name)
-    return attributes

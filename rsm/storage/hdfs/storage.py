@@ -26,9 +26,9 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
 from rsm.storage.hdfs.listing import ordered_files
@@ -84,7 +84,7 @@ class HdfsChunkStorage(ChunkStorage):
         return content.checksum
 
     def create(self, name: str) -> None:
-        self.create_with_content(name, _Empty())
+        self.create_with_content(name, BytesSource(content=b""))
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         length_bytes = self._directory.status(name)["length"]
@@ -162,9 +162,6 @@ class HdfsChunkStorage(ChunkStorage):
             raise NotFoundError("no such chunk", name=name)
         self._directory.remove_empty_parents(name)
 
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return tuple(self._outcome(name) for name in names)
-
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         for name, entry in ordered_files(self._directory.entries, prefix=prefix, after=after):
             yield ChunkInfo(
@@ -205,15 +202,6 @@ class HdfsChunkStorage(ChunkStorage):
         for position in range(0, source_bytes, _COPY_BYTES):
             positions = ByteRange(start_position=position, end_position=position + _COPY_BYTES)
             self.append(target, target_bytes + position, self.read_range(source, positions))
-
-    def _outcome(self, name: str) -> DeleteOutcome:
-        try:
-            self.delete(name)
-        except NotFoundError:
-            return DeleteOutcome(name=name)
-        except TieredStorageError as error:
-            return DeleteOutcome(name=name, error=error)
-        return DeleteOutcome(name=name)
 
     def _sweep(self, written: str) -> None:
         """Remove what is too old to be under way, at most once in that time, by HDFS's clock."""
@@ -256,12 +244,3 @@ class _CheckedContent:
             name=self._name,
             announced_bytes=self.length_bytes,
         )
-
-
-class _Empty:
-    """No bytes."""
-
-    length_bytes = 0
-
-    def chunks(self) -> Iterator[memoryview]:
-        return iter(())

@@ -7,12 +7,10 @@ ASCII, values that are empty, not ASCII or padded with blanks, is one JSON objec
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Mapping
 
-from rsm.segment.errors import CorruptError
+from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 
 _CREATION = "rlm-creation"
 _OTHERS = "rlm-attributes"
@@ -31,8 +29,7 @@ def encode_metadata(attributes: Mapping[str, str], *, creation: str) -> dict[str
         else:
             others[name] = value
     if others:
-        text = json.dumps(others, ensure_ascii=False, sort_keys=True)
-        metadata[_OTHERS] = base64.b64encode(text.encode()).decode()
+        metadata[_OTHERS] = attributes_to_base64(others)
     return metadata
 
 
@@ -43,13 +40,7 @@ def decode_attributes(metadata: Mapping[str, str], *, name: str) -> dict[str, st
     encoded = attributes.pop(_OTHERS, None)
     if encoded is None:
         return attributes
-    try:
-        others = json.loads(base64.b64decode(encoded, validate=True))
-    except ValueError as error:
-        raise CorruptError("attributes are not JSON in base64", name=name) from error
-    if not isinstance(others, dict) or not all(isinstance(v, str) for v in others.values()):
-        raise CorruptError("attributes are not an object of strings", name=name)
-    return attributes | others
+    return attributes | attributes_from_base64(encoded, name=name)
 
 
 def creation_of(metadata: Mapping[str, str]) -> str | None:

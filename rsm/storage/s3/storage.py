@@ -24,10 +24,10 @@ from rsm.segment.errors import (
     TieredStorageError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
-from rsm.storage.names import check_name
+from rsm.storage.names import check_name, is_name
 from rsm.storage.s3.attributes import decode_attributes
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.checksums import parse_crc32c
@@ -72,7 +72,7 @@ class S3ChunkStorage(ChunkStorage):
 
     def create(self, name: str) -> None:
         _check_key(name)
-        self._uploads.create(name, _Empty(), {})
+        self._uploads.create(name, BytesSource(content=b""), {})
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         raise _unchangeable(name)
@@ -149,7 +149,7 @@ class S3ChunkStorage(ChunkStorage):
         while True:
             answer = self._bucket.ask("list_objects_v2", **page)
             for found in answer.get("Contents", ()):
-                if _is_chunk(found["Key"]):
+                if is_name(found["Key"]):
                     yield ChunkInfo(
                         name=found["Key"],
                         length_bytes=found["Size"],
@@ -227,28 +227,10 @@ class S3ChunkStorage(ChunkStorage):
         return store_error(error, name=name, bucket=self._bucket.settings.bucket)
 
 
-class _Empty:
-    """No bytes."""
-
-    length_bytes = 0
-
-    def chunks(self) -> Iterator[memoryview]:
-        return iter(())
-
-
 def _check_key(name: str) -> None:
     check_name(name)
     if len(name.encode()) > _MAX_NAME_BYTES:
         raise InvalidConfigError("a name is too long for the store", name=name)
-
-
-def _is_chunk(key: str) -> bool:
-    """Whether the key may be a chunk's: other tools leave names that end in a slash."""
-    try:
-        check_name(key)
-    except InvalidConfigError:
-        return False
-    return True
 
 
 def _unchangeable(name: str) -> UnsupportedError:

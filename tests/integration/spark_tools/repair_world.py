@@ -13,9 +13,9 @@ from crc32c import crc32c
 from rlmm.dead_letter import DeadLetter, encode
 from rlmm.events import LeadershipClaimed
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.layout.segment_layout import BytesSource
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rsm.layout.keys import ObjectKey, ObjectKeys
-from rsm.layout.segment_layout import BytesSource
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import BytesSource
 from spark_tools.audit.command import audit, command_parser
 from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
 from spark_tools.connection import Connection

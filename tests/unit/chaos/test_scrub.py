@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rsm.layout.segment_layout import BytesSource
+from rsm.segment.local_segment import BytesSource
 from tests.chaos.scrub import Scrubbed, scrub
 from tests.twins.world import TIP, World
 

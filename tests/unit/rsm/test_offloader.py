@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rsm.layout.block_format import MIN_BLOCK_BYTES
 from rsm.layout.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
-from rsm.layout.segment_layout import BytesSource
 from rsm.offloader import LedgerOffloader
 from rsm.segment.errors import (
     AlreadyExistsError,
@@ -18,6 +17,7 @@ from rsm.segment.errors import (
     InvalidConfigError,
     NotFoundError,
 )
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
 from rsm.spooled_ledger import Ledger
 from rsm.storage.memory import MemoryChunkStorage

@@ -24,12 +24,16 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
-from rsm.layout.segment_layout import BytesSource
 from rsm.manager import SegmentStorageManager
 from rsm.segment.batch import scan_batches
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
+from rsm.segment.local_segment import (
+    AbortedTransaction,
+    BytesSource,
+    LogSegmentData,
+    SegmentCompanions,
+)
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.segment.segment_cursor import StoredBatches

@@ -14,8 +14,8 @@ from rlmm.codec import decode as decode_event
 from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
 from rlmm.record_keys import segment_subject
-from rsm.layout.segment_layout import BytesSource
 from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome

@@ -1,0 +1,43 @@
+"""Attributes of chunks as text: one JSON object of strings, or that in base64. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+
+from rsm.segment.errors import CorruptError
+
+
+def attributes_to_json(attributes: Mapping[str, str]) -> bytes:
+    """Spell attributes as JSON, in UTF-8."""
+    return json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True).encode()
+
+
+def attributes_from_json(content: bytes, **context: object) -> dict[str, str]:
+    """Read what `attributes_to_json` wrote. CorruptError, which names `context`."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise CorruptError("attributes are not JSON", **context) from error
+    return _strings(found, context)
+
+
+def attributes_to_base64(attributes: Mapping[str, str]) -> str:
+    """Spell attributes as JSON in base64."""
+    return base64.b64encode(attributes_to_json(attributes)).decode()
+
+
+def attributes_from_base64(text: str, **context: object) -> dict[str, str]:
+    """Read what `attributes_to_base64` wrote. CorruptError, which names `context`."""
+    try:
+        found = json.loads(base64.b64decode(text, validate=True))
+    except ValueError as error:
+        raise CorruptError("attributes are not JSON in base64", **context) from error
+    return _strings(found, context)
+
+
+def _strings(found: object, context: Mapping[str, object]) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise CorruptError("attributes are not an object of strings", **context)
+    return found
