@@ -7,14 +7,14 @@ first byte, and entries come from an iterator that says nothing of those behind.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from rsm.layout.block_index import BlockIndex
-from rsm.layout.block_plan import BlockBuilder, PlannedBlock, indexed
+from rsm.layout.block_plan import BlockBuilder, BlockedSource, indexed
 from rsm.layout.ledger_metadata import LedgerMetadata, LedgerState
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
@@ -35,21 +35,11 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpooledLedger:
+class SpooledLedger(BlockedSource):
     """The data object as a PartedSource, and the index object that goes with it."""
 
     file: BinaryIO
-    blocks: Sequence[PlannedBlock]
     metadata: LedgerMetadata
-
-    @property
-    def length_bytes(self) -> int:
-        last = self.blocks[-1]
-        return last.position + last.block_bytes
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int]:
-        return tuple(block.block_bytes for block in self.blocks)
 
     def chunks(self) -> Iterator[memoryview]:
         descriptor, position = self.file.fileno(), 0

@@ -9,13 +9,13 @@ Memory: what the source yields at once; reading back, one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource, part_lengths_of
+from rsm.segment.local_segment import ContentSource, WrappedSource
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -30,19 +30,10 @@ class ReadBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSource:
+class AttemptSource(WrappedSource):
     """A source that ends with its attempt: the attempt is asked before each piece."""
 
-    source: ContentSource
     attempt: CopyAttempt
-
-    @property
-    def length_bytes(self) -> int:
-        return self.source.length_bytes
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int] | None:
-        return part_lengths_of(self.source)
 
     def chunks(self) -> Iterator[memoryview]:
         self.attempt.check()

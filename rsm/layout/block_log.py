@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rsm.layout.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES, HEADER_BYTES, padding
-from rsm.layout.block_plan import PlannedBlock
+from rsm.layout.block_plan import BlockedSource, PlannedBlock
 from rsm.segment.batch import LOG_OVERHEAD_BYTES
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource
@@ -25,23 +25,13 @@ _BATCH_LENGTH = struct.Struct(">8xi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockedLog:
+class BlockedLog(BlockedSource):
     """A PartedSource over `log`, whose batches are divided into `blocks`.
 
     A pass raises what the log's raises, and RetriableError if the log has other batches.
     """
 
     log: ContentSource
-    blocks: Sequence[PlannedBlock]
-
-    @property
-    def length_bytes(self) -> int:
-        last = self.blocks[-1]
-        return last.position + last.block_bytes
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int]:
-        return tuple(block.block_bytes for block in self.blocks)
 
     def chunks(self) -> Iterator[memoryview]:
         passing = _Pass(self.blocks)

@@ -8,7 +8,8 @@ Source: Pulsar's BlockAwareSegmentInputStreamImpl.calculateBlockSize.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rsm.layout.block_format import (
@@ -141,6 +142,26 @@ class BlockBuilder:
         content = b"".join((block.header(), self._entries, padding(block.padding_bytes)))
         self._entries = bytearray()
         return content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedSource(ABC):
+    """A data object as a PartedSource, each of whose `blocks` is a part. There is at least one."""
+
+    blocks: Sequence[PlannedBlock]
+
+    @property
+    def length_bytes(self) -> int:
+        last = self.blocks[-1]
+        return last.position + last.block_bytes
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        return tuple(block.block_bytes for block in self.blocks)
+
+    @abstractmethod
+    def chunks(self) -> Iterator[memoryview]:
+        """One pass over the blocks' bytes."""
 
 
 def indexed(blocks: Iterable[PlannedBlock]) -> tuple[IndexedBlock, ...]:

@@ -6,6 +6,7 @@ that a store takes. Must not know where the bytes come from.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -41,6 +42,25 @@ class PartedSource(ContentSource, Protocol):
 def part_lengths_of(source: ContentSource) -> Sequence[int] | None:
     """The parts that a source's content has to be uploaded in, if it matters."""
     return source.part_lengths_bytes if isinstance(source, PartedSource) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrappedSource(ABC):
+    """A PartedSource with the bytes and the parts of another source, and its own `chunks`."""
+
+    source: ContentSource
+
+    @property
+    def length_bytes(self) -> int:
+        return self.source.length_bytes
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int] | None:
+        return part_lengths_of(self.source)
+
+    @abstractmethod
+    def chunks(self) -> Iterator[memoryview]:
+        """One pass over the source's chunks, each as it comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

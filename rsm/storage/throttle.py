@@ -7,12 +7,12 @@ longer time; a pause is made up for within one second at most.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rsm.segment.clock import Clock
-from rsm.segment.local_segment import ContentSource, part_lengths_of
+from rsm.segment.local_segment import ContentSource, WrappedSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.wrapper import ChunkStorageWrapper
@@ -89,17 +89,8 @@ class ThrottledChunkStorage(ChunkStorageWrapper):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _GatedSource:
-    source: ContentSource
+class _GatedSource(WrappedSource):
     gate: RateGate
-
-    @property
-    def length_bytes(self) -> int:
-        return self.source.length_bytes
-
-    @property
-    def part_lengths_bytes(self) -> Sequence[int] | None:
-        return part_lengths_of(self.source)
 
     def chunks(self) -> Iterator[memoryview]:
         for view in self.source.chunks():
