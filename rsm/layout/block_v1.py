@@ -19,7 +19,7 @@ from rsm.layout.block_log import BlockedLog
 from rsm.layout.block_plan import indexed
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.divided_log import DividedLog, divide_log
-from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKeys
+from rsm.layout.keys import LedgerKey, LedgerPart
 from rsm.layout.ledger_attributes import Role, ledger_attributes
 from rsm.layout.ledger_metadata import LedgerMetadata
 from rsm.layout.log_points import CUSTOM_KEY, LogPoint
@@ -31,7 +31,7 @@ from rsm.layout.segment_layout import (
     SegmentObjects,
     record_stored,
 )
-from rsm.segment.errors import CorruptError, InvalidConfigError
+from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -50,17 +50,13 @@ class BlockV1Layout(SegmentLayout):
     def name(self) -> str:
         return NAME
 
-    def plan(
-        self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[StoredObject, ...]:
-        try:
-            planned = [
-                LedgerKey(segment_id=segment_id, base_offset=base_offset, part=part)
-                for part in (LedgerPart.DATA, LedgerPart.INDEX, LedgerPart.COMPANION)
-            ]
-        except ValueError as error:
-            raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
-        return tuple(StoredObject(key=keys.build(key)) for key in planned)
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[LedgerKey, ...]:
+        return tuple(
+            LedgerKey(segment_id=segment_id, base_offset=base_offset, part=part)
+            for part in (LedgerPart.DATA, LedgerPart.INDEX, LedgerPart.COMPANION)
+        )
 
     def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData

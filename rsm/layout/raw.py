@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from rsm.layout.companion import Companion, decode_companion, encode_companion
-from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.layout.keys import ObjectKey
 from rsm.layout.segment_layout import (
     LocatedBytes,
     ObjectContent,
@@ -17,7 +17,7 @@ from rsm.layout.segment_layout import (
     SegmentObjects,
     record_stored,
 )
-from rsm.segment.errors import CorruptError, InvalidConfigError
+from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -35,17 +35,13 @@ class RawLayout(SegmentLayout):
     def name(self) -> str:
         return NAME
 
-    def plan(
-        self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[StoredObject, ...]:
-        try:
-            planned = [
-                ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix=suffix)
-                for suffix in (LOG_SUFFIX, COMPANION_SUFFIX)
-            ]
-        except ValueError as error:
-            raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
-        return tuple(StoredObject(key=keys.build(key)) for key in planned)
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[ObjectKey, ...]:
+        return tuple(
+            ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix=suffix)
+            for suffix in (LOG_SUFFIX, COMPANION_SUFFIX)
+        )
 
     def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData

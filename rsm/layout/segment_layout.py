@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from rsm.layout.companion import Companion
-from rsm.layout.keys import ObjectKeys
+from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import ContentSource, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -76,6 +77,14 @@ class SegmentLayout(ABC):
         """What segment metadata records of segments in this layout."""
 
     @abstractmethod
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[ObjectKey | LedgerKey, ...]:
+        """Of each object, in the order of their writing; the last one holds the companions.
+
+        Raises what the keys raise.
+        """
+
     def plan(
         self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[StoredObject, ...]:
@@ -83,6 +92,11 @@ class SegmentLayout(ABC):
 
         Raises InvalidConfigError for a topic whose name no key can hold.
         """
+        try:
+            planned = self.object_keys(segment_id, base_offset)
+        except ValueError as error:
+            raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
+        return tuple(StoredObject(key=keys.build(key)) for key in planned)
 
     @abstractmethod
     def contents(
