@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from confluent_kafka import Producer
 
 from rlm.source.logdir import LogDirSource
-from rlm.system_clock import SystemClock
 from rsm.segment.ids import TopicIdPartition
+from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 
 TOPIC = "bench"

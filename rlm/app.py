@@ -38,7 +38,6 @@ from rlm.policy.view import PolicyLimits
 from rlm.process.state_id import state_id
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
-from rlm.system_clock import SystemClock
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.copy_throttle import CopyThrottle
@@ -59,6 +58,7 @@ from rlm.tasks.trimmer import Trimmer
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.storage.observed import ObservedChunkStorage
+from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from rlm.broker.host_acls import count_host_acls
 from rlm.config.load import Config
 from rlm.gateway.tls_setup import security_warnings, tls_towards_brokers, tls_towards_clients
 from rlm.metrics import Metrics
-from rlm.system_clock import SystemClock
 from rlm.wire.security import SecuritySettings, security_of
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
+from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
 

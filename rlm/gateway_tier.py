@@ -17,7 +17,6 @@ from rlm.remote_read.cached_segments import CachedSegments
 from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.system_clock import SystemClock
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
@@ -27,6 +26,7 @@ from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.observed import ObservedChunkStorage
+from rsm.system_clock import SystemClock
 
 _REWRITES_AT_ONCE = 32
 

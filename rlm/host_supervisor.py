@@ -31,8 +31,8 @@ from rlm.process.supervisor import ProcessEvent, Supervisor
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
-from rlm.system_clock import SystemClock
 from rsm.segment.clock import Clock
+from rsm.system_clock import SystemClock
 
 _TICK_MS = 200
 _ANY_LOOPBACK_PORT = HostPort(host="127.0.0.1", port=0)

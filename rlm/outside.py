@@ -23,7 +23,6 @@ from rlm.process.host_check import check_host
 from rlm.source.log_source import LogSource
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
-from rlm.system_clock import SystemClock
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rlmm.cache.metadata_cache import MetadataCache
@@ -41,6 +40,7 @@ from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.rehearsal import rehearsed
+from rsm.system_clock import SystemClock
 from rsm.transfer import ReadBack
 
 _CONNECT_TIMEOUT_MS = 10_000

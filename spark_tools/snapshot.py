@@ -24,9 +24,9 @@ from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
+from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
 from spark_tools.stored_partition import StoredPartition
-from spark_tools.system_clock import SystemClock
 
 _LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
 

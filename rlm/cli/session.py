@@ -19,7 +19,6 @@ from rlm.cli.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.log_lines import configure_command_logging
 from rlm.outside import open_bootstrap, open_metadata_topic
-from rlm.system_clock import SystemClock
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -28,6 +27,7 @@ from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.system_clock import SystemClock
 
 _RETRY_PAUSE_MS = 200
 

@@ -16,8 +16,8 @@ from rlm.cli.output import printing
 from rlm.config.load import load_command_config
 from rlm.fresh_id import fresh_id
 from rlm.outside import open_chunk_storage
-from rlm.system_clock import SystemClock
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
+from rsm.system_clock import SystemClock
 
 _WIDE = 160  # of a table that goes into a file or a pipe
 

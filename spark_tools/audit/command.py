@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
 from spark_tools.audit.page import report_page
@@ -16,7 +17,6 @@ from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.snapshot import open_snapshot
-from spark_tools.system_clock import SystemClock
 
 _NAME = "rlm-audit"
 _INCOMPLETE = 3

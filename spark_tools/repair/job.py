@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rlmm.dead_letter import DeadLetter
 from rlmm.dead_letter import decode as decode_letter
+from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
 from spark_tools.repair.judging import judge_letters
 from spark_tools.repair.letter_rows import (
@@ -31,7 +32,6 @@ from spark_tools.repair.letter_rows import (
     letter_heads,
 )
 from spark_tools.snapshot import MetadataSnapshot
-from spark_tools.system_clock import SystemClock
 
 _LETTER_COLUMNS = ("partition", "offset", "key", "value")
 _RECORD_COLUMNS = ("topic", "partition", "key", "value", "headers")

@@ -17,11 +17,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rlm.config.load import Config, load_config
 from rlm.outside import open_metadata_topic
-from rlm.system_clock import SystemClock
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaBroker, KafkaCluster
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess

@@ -14,7 +14,7 @@ from rlm.log_lines import configure_logging
 from rlm.manager_process import run_manager
 from rlm.metrics import Metrics
 from rlm.outside import Outside, open_outside
-from rlm.system_clock import SystemClock
+from rsm.system_clock import SystemClock
 
 
 def run_changed_manager(config_path: Path, change: Callable[[Outside], Outside]) -> None:

@@ -20,7 +20,7 @@ from rlm.process.parent_watch import watch_parent
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, signal_inbox
 from rlm.process.supervisor import Supervisor
-from rlm.system_clock import SystemClock
+from rsm.system_clock import SystemClock
 
 _FOREVER_MS = 3_600_000
 

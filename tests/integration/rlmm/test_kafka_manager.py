@@ -12,7 +12,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
-from rlm.system_clock import SystemClock
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.follower import FollowerSettings
@@ -21,6 +20,7 @@ from rlmm.spi import NotReady
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.system_clock import SystemClock
 from tests.contract.event_topic_contract import OpenTopic
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import SMALL

@@ -13,11 +13,11 @@ from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource
+from rsm.system_clock import SystemClock
 from spark_tools.audit.command import audit, command_parser
 from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
 from spark_tools.connection import Connection
 from spark_tools.snapshot import MetadataSnapshot, open_snapshot
-from spark_tools.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import FINISHED, segment_id

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway_worker import GatewayWork, GatewayWorker
-from rlm.system_clock import SystemClock
 from rlmm.spi import Readiness
+from rsm.system_clock import SystemClock
 from tests.services.waiting import wait_until
 
 FAST_MS = 1

@@ -19,7 +19,6 @@ from rlm.broker.topic_configs import (
     read_on_replicas,
     read_topic_configs,
 )
-from rlm.system_clock import SystemClock
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import SecuritySettings
 from rsm.segment.errors import (
@@ -30,6 +29,7 @@ from rsm.segment.errors import (
     UnsupportedError,
 )
 from rsm.segment.ids import TopicIdPartition
+from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 from tests.services.waiting import wait_until
 

@@ -33,12 +33,12 @@ from rlm.remote_read.cached_segments import CachedSegments
 from rlm.remote_read.fetcher import RemoteFetcher
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.system_clock import SystemClock
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaBroker
 

@@ -9,10 +9,10 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
 from rlm.source.logdir import LogDirSource
-from rlm.system_clock import SystemClock
 from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
+from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until

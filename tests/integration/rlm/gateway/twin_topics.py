@@ -12,10 +12,10 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from rlm.source.logdir import LogDirSource
-from rlm.system_clock import SystemClock
 from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
+from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.crafted_logs import CraftedLog
 from tests.integration.rlm.gateway.raw_requests import list_offsets

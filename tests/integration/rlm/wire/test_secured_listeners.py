@@ -15,10 +15,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 
 from rlm.broker.cluster import fetch_cluster_view
-from rlm.system_clock import SystemClock
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rsm.segment.errors import CorruptError, RetriableError
+from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 from tests.services.waiting import wait_until

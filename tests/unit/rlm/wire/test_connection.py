@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from rlm.system_clock import SystemClock
 from rlm.wire.api.api_versions import ApiVersion, ApiVersionsResponse
 from rlm.wire.api.list_offsets import LIST_OFFSETS, ListOffsetsRequest
 from rlm.wire.codec import encode
@@ -18,6 +17,7 @@ from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.frames import ResponseHeader
 from rlm.wire.security import SecuritySettings, TlsSettings
 from rsm.segment.errors import CorruptError, InvalidConfigError, RetriableError
+from rsm.system_clock import SystemClock
 
 _TIMEOUT_MS = 400
 _Peer = Callable[[socket.socket, threading.Event], None]

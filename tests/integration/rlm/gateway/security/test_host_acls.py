@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from rlm.gateway_security import note_host_acls
 from rlm.metrics import Metrics
 from rlm.outside import open_bootstrap
-from rlm.system_clock import SystemClock
+from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.security.secured_broker import SecuredBroker, acl
 

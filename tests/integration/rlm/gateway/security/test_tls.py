@@ -16,8 +16,8 @@ from rlm.gateway.server import ServerLimits
 from rlm.gateway.server_names import ServerNames
 from rlm.gateway.tls_setup import tls_towards_brokers, tls_towards_clients
 from rlm.gateway_security import GatewayTls
-from rlm.system_clock import SystemClock
 from rlm.wire.security import SecuritySettings, TlsSettings
+from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.running_gateway import RunningGateway, running_gateway

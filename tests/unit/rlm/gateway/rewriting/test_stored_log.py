@@ -9,12 +9,12 @@ from threading import Barrier, Event
 
 from rlm.gateway.context import Answering, GatewayContext
 from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
-from rlm.system_clock import SystemClock
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
+from rsm.system_clock import SystemClock
 from tests.log_dir_builder import ManualClock
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 from tests.unit.rlm.remote_read.remote_world import TIP, InlineExecutor

@@ -1,4 +1,4 @@
-"""The operating system's clock."""
+"""The operating system's clock, for who starts a program: all else is given a clock."""
 
 from __future__ import annotations
 
