@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.metadata import version
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
-from rlm.config.storage import StorageConfig
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.gateway.live_facts import LiveFacts
@@ -29,7 +27,6 @@ from rlm.metrics import Metrics
 from rlm.outside import open_bootstrap, open_chunk_storage
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlmm.events import ProcessRole
-from rsm.storage.chunk_storage import ChunkStorage
 
 _END_CONNECTIONS_MS = 6_000
 
@@ -41,7 +38,6 @@ def build_gateway(
     metrics: Metrics,
     *,
     worker: int = 1,
-    open_store: Callable[[StorageConfig], ChunkStorage] = open_chunk_storage,
 ) -> GatewayWorker:
     """The gateway of the broker whose log dirs the configuration names; of all, if it names none.
 
@@ -49,7 +45,7 @@ def build_gateway(
     files show at once. Nothing has been asked of the cluster.
     """
     identity = identity_of_host(config)
-    tier = open_tier(config, metrics, open_store(config.storage), worker)
+    tier = open_tier(config, metrics, open_chunk_storage(config.storage), worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     stand = take_stand(

@@ -9,11 +9,11 @@ random place, for the middle is where one chunk ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from random import Random
 
-from bench.gateway.delayed_gateway import delayed, running_delayed_gateway
+from bench.gateway.delayed_gateway import running_delayed_gateway
 from bench.gateway.kafka_tiering import KafkaTiering
 from bench.gateway.stage import TIERED, Stage
 from bench.gateway.throughput import Readers
@@ -32,28 +32,21 @@ _MS = 1000
 
 def measure_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
     """From the directory, by the gateway of `rlm run`: it must not have read anything before."""
-    return _measure(stage, stage.gateway_address, "", lambda storage: storage)
+    return _measure(stage, stage.gateway_address, stage.rlm.configuration, "")
 
 
 def measure_delayed_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
     """From the store that takes its time."""
-    delay_ms = stage.sizes.delay_ms
+    which = f", {stage.sizes.delay_ms} ms store"
     with running_delayed_gateway(stage) as gateway:
-        return _measure(
-            stage,
-            gateway.address,
-            f", {delay_ms} ms store",
-            lambda storage: delayed(storage, delay_ms),
-        )
+        return _measure(stage, gateway.address, gateway.configuration, which)
 
 
-def _measure(
-    stage: Stage, address: str, which: str, wrap: Callable[[ChunkStorage], ChunkStorage]
-) -> list[Measurement]:
-    config = load_command_config(stage.rlm.configuration)
+def _measure(stage: Stage, address: str, configuration: Path, which: str) -> list[Measurement]:
+    config = load_command_config(configuration)
     topic_id = stage.dataset.partition(TIERED).topic_id
     with (
-        closing(wrap(open_chunk_storage(config.required_storage()))) as storage,
+        closing(open_chunk_storage(config.required_storage())) as storage,
         WireClient(address) as client,
     ):
         client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local: the connection is warm
