@@ -11,8 +11,8 @@ Of the client no further request is begun (`reads_client`) while
    answered before anything else the client asked,
  - the broker owes `pipelined_count` answers.
 
-Of the broker no further answer is begun (`reads_broker`) while one waits for the store or a
-rewrite: so no answer overtakes another, and no more than one is held.
+Of the broker no further answer is begun while one waits for the store or a rewrite: so no answer
+overtakes another, and no more than one is held.
 
 What comes all the same is held. The owner pauses its reading of a side once something is
 (`holds_client`, `holds_broker`): mostly nothing comes, and to pause costs more than to look. Pure;
@@ -51,11 +51,6 @@ class Session:
     def reads_client(self) -> bool:
         """Whether more of the client's bytes are wanted."""
         return not self._requests.stream.stopped
-
-    @property
-    def reads_broker(self) -> bool:
-        """Whether more of the broker's bytes are wanted."""
-        return not self._answers.stream.stopped
 
     @property
     def holds_client(self) -> bool:
