@@ -10,6 +10,7 @@ from uuid import UUID
 
 from rlmm.consumer import TopicReader
 from rlmm.dead_letter import DeadLetter, decode
+from rlmm.orphan_letter import KEY_PREFIX as ORPHAN_KEY_PREFIX
 from rlmm.positions import ReadPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, UnsupportedError
@@ -46,6 +47,8 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError("the dead letters can't be read to their end in time")
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
+            if record.key.startswith(ORPHAN_KEY_PREFIX):
+                continue  # of no segment that the metadata knows
             try:
                 letter = decode(record.value or b"")
                 newest[letter.metadata.segment_id.id] = letter

@@ -16,6 +16,9 @@ from tests.twins.clock import FakeClock
 from tests.unit.rlm.policy.views import remote
 
 
+ORPHAN = b"a letter about an orphan"
+
+
 class Letters:
     """A topic of two partitions; `missing`: there is none; `silent`: it gives nothing."""
 
@@ -51,7 +54,7 @@ class Letters:
                     offset=offset,
                     leader_epoch=0,
                     append_time_ms=0,
-                    key=b"key",
+                    key=b"orphan:name" if value == ORPHAN else b"key",
                     value=value,
                 )
             )
@@ -108,3 +111,12 @@ def test_letters_when_the_end_is_not_reached_in_time_then_an_error() -> None:
 
     with pytest.raises(RetriableError):
         read_dead_letters(topic, topic.clock, timeout_ms=2_000)
+
+
+def test_read_when_letters_are_about_orphans_then_they_are_left_to_who_knows_them() -> None:
+    """R22: letters of their own kind."""
+    topic = Letters((0, encode(FIRST).value), (0, ORPHAN))
+
+    found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
+
+    assert (len(found.letters), found.unreadable_count) == (1, 0)
