@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from azure.storage.blob import ContainerClient
 
-from tests.services.ports import free_ports
+from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
@@ -54,7 +53,7 @@ class AzureServer:
             log_path=self._directory / "azurite.log",
             directory=self._directory,
         )
-        wait_until(self._listens, 60.0, self._process.log_tail)
+        wait_until(lambda: is_listening(self._port), 60.0, self._process.log_tail)
         return self
 
     def __exit__(
@@ -65,7 +64,3 @@ class AzureServer:
     ) -> None:
         if self._process is not None:
             self._process.kill(children=True)
-
-    def _listens(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self._port)) == 0

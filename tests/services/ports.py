@@ -1,4 +1,4 @@
-"""Free ports for the services of a test."""
+"""Ports of this machine for the services of a test."""
 
 from __future__ import annotations
 
@@ -41,3 +41,9 @@ def free_port_range(count: int) -> int:
                 continue
             return first
     raise RuntimeError(f"no {count} free ports in a row")
+
+
+def is_listening(port: int) -> bool:
+    """Whether something takes connections at that port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import boto3
 
-from tests.services.ports import free_ports
+from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
@@ -52,7 +51,7 @@ class S3Server:
             log_path=self._directory / "versitygw.log",
             environment={"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
         )
-        wait_until(self._listens, 20.0, self._process.log_tail)
+        wait_until(lambda: is_listening(self._port), 20.0, self._process.log_tail)
 
     def stop(self) -> None:
         """End it, with nothing lost."""
@@ -82,10 +81,6 @@ class S3Server:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
-
-    def _listens(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self._port)) == 0
 
 
 def credentials_environment() -> dict[str, str]:
