@@ -26,7 +26,8 @@ RUN make build/stamps/jars build/stamps/hadoop && rm -rf ~/.m2
 RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
 
 COPY --chown=rlm:rlm tests/clients/go tests/clients/go/
-RUN make build/stamps/reader-go build/stamps/versitygw build/stamps/azurite && go clean -cache -modcache
+RUN make build/stamps/reader-go build/stamps/versitygw build/stamps/azurite \
+        build/stamps/fake-gcs && go clean -cache -modcache
 
 COPY --chown=rlm:rlm . .
 RUN make setup

@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long fuzz sim chaos demo bench bench-gateway bench-metadata bench-spark bench-storage \
 	proto docs lock clean static downloads s3-server-if-possible azurite-if-possible \
-	reader-if-possible
+	gcs-server-if-possible reader-if-possible
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,6 +15,7 @@ KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
 AZURITE_VERSION = 3.35.0
+FAKE_GCS_VERSION = v1.56.1
 VERSITYGW_VERSION = v1.8.0
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
@@ -34,7 +35,7 @@ setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients
 check: setup static ## Format, lint, types, layers, and the tests without services
 	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
 
-test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw hadoop azurite) static ## The static checks and every test
+test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw hadoop azurite fake-gcs) static ## The static checks and every test
 	$(PYTEST) -q tests
 
 test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
@@ -154,6 +155,14 @@ $(STAMPS)/azurite:
 	@npm install --silent --no-audit --no-fund --prefix build/azurite azurite@$(AZURITE_VERSION)
 	@mkdir -p $(@D) && touch $@
 
+# A stand-in for Google Cloud Storage, for the tests of that store.
+$(STAMPS)/fake-gcs:
+	@command -v go >/dev/null || { echo "Go 1.26 or newer is needed for all tests: no go" >&2; exit 1; }
+	@echo "Building fake-gcs-server, a stand-in for Google Cloud Storage"
+	@GOBIN=$(CURDIR)/build/fake-gcs go install \
+		github.com/fsouza/fake-gcs-server@$(FAKE_GCS_VERSION)
+	@mkdir -p $(@D) && touch $@
+
 # A peer of the gateway: Kafka's own tiering with the store that Kafka's tests use.
 $(STAMPS)/kafka-tiering: tests/services/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
@@ -165,14 +174,18 @@ $(STAMPS)/kafka-tiering: tests/services/pom.xml
 
 # Downloads from several registries: side by side they take as long as the slowest one.
 downloads:
-	@$(MAKE) --no-print-directory -j6 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/spark-jars \
-		$(STAMPS)/hadoop reader-if-possible s3-server-if-possible azurite-if-possible
+	@$(MAKE) --no-print-directory -j7 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/spark-jars \
+		$(STAMPS)/hadoop reader-if-possible s3-server-if-possible azurite-if-possible \
+		gcs-server-if-possible
 
 reader-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/reader-go || echo "Only the full test run needs that."
 
 azurite-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/azurite || echo "Only the full test run needs that."
+
+gcs-server-if-possible:
+	@$(MAKE) --no-print-directory $(STAMPS)/fake-gcs || echo "Only the full test run needs that."
 
 s3-server-if-possible:
 	@$(MAKE) --no-print-directory $(STAMPS)/versitygw || echo "Only the full test run needs that."

@@ -2,139 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationInfo, field_validator
 
-from rlm.config.section import Section
+from rlm.config.cloud_stores import AzureKeys, GcsKeys, S3Keys
+from rlm.config.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
 from rlm.config.values import (
     Backend,
     CopyVerification,
     Count,
-    Directory,
     DurationMs,
     File,
-    HttpAddress,
     HttpAddresses,
     IntervalMs,
     KeyPrefix,
     Layout,
-    SizeBytes,
 )
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
-from rsm.storage.azure.settings import MAX_PART_BYTES as AZURE_MAX_PART_BYTES
-from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from rsm.storage.faulty import FaultPlan
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
-from rsm.storage.s3.settings import (
-    MAX_PART_BYTES,
-    MIN_PART_BYTES,
-    S3Settings,
-    ServerSideEncryption,
-)
-
-T = TypeVar("T")
+from rsm.storage.s3.settings import MIN_PART_BYTES
 
 _AbsolutePath = Annotated[str, Field(pattern=r"^/")]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
-BACKEND_KEY = "rsm.config.storage.backend"
-FILESYSTEM_ROOT_KEY = "rsm.config.storage.filesystem.root"
-AZURE_CONNECTION_KEY = "rsm.config.storage.azure.connection.string"
-AZURE_CONTAINER_KEY = "rsm.config.storage.azure.container.name"
 HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
 HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
-S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
 
 # One of these stands in every configuration that has a store.
 STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
 
 
-class StorageConfig(Section):
+class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     """The store."""
 
-    backend: Backend = Field(
-        default=Backend.FILESYSTEM,
-        validation_alias=BACKEND_KEY,
-        description="Kind of store.",
-    )
-    filesystem_root: Directory | None = Field(
-        default=None,
-        validate_default=True,
-        validation_alias=FILESYSTEM_ROOT_KEY,
-        description="Directory that objects are stored under; required for `filesystem`. It must "
-        "exist: a mount that vanished is not made anew.",
-    )
-    s3_bucket: str | None = Field(
-        default=None,
-        min_length=1,
-        validate_default=True,
-        validation_alias=S3_BUCKET_KEY,
-        description="Name of the bucket; required for `s3`. Credentials are those of the SDK's "
-        "default chain: environment, shared files, role of the container or of the machine.",
-    )
-    s3_endpoint_url: HttpAddress | None = Field(
-        default=None,
-        validation_alias="rsm.config.storage.s3.endpoint.url",
-        description="Where the store answers, if it is not Amazon's.",
-    )
-    s3_region: str | None = Field(
-        default=None,
-        min_length=1,
-        validation_alias="rsm.config.storage.s3.region",
-        description="The bucket's region; by default what the SDK finds in its environment.",
-    )
-    s3_path_style: bool = Field(
-        default=False,
-        validation_alias="rsm.config.storage.s3.path.style.access.enabled",
-        description="Name the bucket in the path, not in the host name.",
-    )
-    s3_storage_class: str | None = Field(
-        default=None,
-        min_length=1,
-        validation_alias="rsm.config.storage.s3.storage.class",
-        description="Storage class of new objects; by default the bucket's. One that has to be "
-        "restored before it is read makes segments unreadable.",
-    )
-    s3_encryption: ServerSideEncryption | None = Field(
-        default=None,
-        validation_alias="rsm.config.storage.s3.server.side.encryption",
-        description="How the store encrypts new objects; by default as the bucket says. "
-        "`AES256` (SSE-S3) or `aws:kms` (SSE-KMS).",
-    )
-    s3_kms_key_id: str | None = Field(
-        default=None,
-        min_length=1,
-        validate_default=True,
-        validation_alias="rsm.config.storage.s3.kms.key.id",
-        description="Key of SSE-KMS, if not the account's default one.",
-    )
-    s3_part_bytes: int = Field(
-        default=16 << 20,
-        ge=MIN_PART_BYTES,
-        le=MAX_PART_BYTES,
-        validation_alias="rsm.config.storage.s3.multipart.upload.part.size",
-        description="Larger objects go up in parts of so many bytes; others are one request.",
-    )
-    s3_upload_memory_bytes: SizeBytes = Field(
-        default=128 << 20,
-        validation_alias="rsm.config.storage.s3.upload.memory.bytes",
-        description="Memory for parts on their way, of all copies of a process together; at least "
-        "one part's. It decides how many parts are sent at once.",
-    )
-    s3_attempt_timeout_ms: IntervalMs = Field(
-        default=30_000,
-        validation_alias="rsm.config.storage.s3.api.call.attempt.timeout",
-        description="How long one attempt may wait to connect, to send, and for an answer.",
-    )
-    s3_max_attempts: Count = Field(
-        default=3,
-        validation_alias="rsm.config.storage.s3.max.attempts",
-        description="Attempts of one request, with growing, jittered pauses between them.",
-    )
     hdfs_namenode_urls: HttpAddresses = Field(
         default=(),
         validate_default=True,
@@ -159,38 +63,6 @@ class StorageConfig(Section):
         default=30_000,
         validation_alias="rsm.config.storage.hdfs.timeout.ms",
         description="How long a request may wait to connect, to send, and for an answer.",
-    )
-    azure_container: str | None = Field(
-        default=None,
-        min_length=1,
-        validate_default=True,
-        validation_alias=AZURE_CONTAINER_KEY,
-        description="Name of the container; required for `azure`.",
-    )
-    azure_connection_string: SecretStr | None = Field(
-        default=None,
-        min_length=1,
-        validate_default=True,
-        validation_alias=AZURE_CONNECTION_KEY,
-        description="Connection string of the account, with its key or a shared access "
-        "signature; required for `azure`. Never shown.",
-    )
-    azure_block_bytes: int = Field(
-        default=16 << 20,
-        ge=1 << 20,
-        le=AZURE_MAX_PART_BYTES,
-        validation_alias="rsm.config.storage.azure.upload.block.size",
-        description="Larger objects go up in blocks of so many bytes; others are one request.",
-    )
-    azure_upload_memory_bytes: SizeBytes = Field(
-        default=128 << 20,
-        validation_alias="rsm.config.storage.azure.upload.memory.bytes",
-        description="Memory for blocks on their way, of all copies of a process together.",
-    )
-    azure_timeout_ms: IntervalMs = Field(
-        default=30_000,
-        validation_alias="rsm.config.storage.azure.timeout.ms",
-        description="How long one attempt may wait to connect, and for each answer.",
     )
     key_prefix: KeyPrefix = Field(
         default="",
@@ -269,11 +141,13 @@ class StorageConfig(Section):
         """What the binding is opened with."""
         match self.backend:
             case Backend.AZURE:
-                return self._azure()
+                return self.azure_settings()
+            case Backend.GCS:
+                return self.gcs_settings()
             case Backend.HDFS:
                 return self._hdfs()
             case Backend.S3:
-                return self._s3()
+                return self.s3_settings()
             case Backend.FILESYSTEM:
                 assert self.filesystem_root is not None  # checked below, as what others need
                 return FilesystemSettings(root=self.filesystem_root)
@@ -293,17 +167,6 @@ class StorageConfig(Section):
             read_only=self.read_only,
         )
 
-    def _azure(self) -> AzureSettings:
-        assert self.azure_container is not None
-        assert self.azure_connection_string is not None
-        return AzureSettings(
-            connection_string=self.azure_connection_string.get_secret_value(),
-            container=self.azure_container,
-            part_bytes=self.azure_block_bytes,
-            upload_memory_bytes=self.azure_upload_memory_bytes,
-            attempt_timeout_ms=self.azure_timeout_ms,
-        )
-
     def _hdfs(self) -> HdfsSettings:
         assert self.hdfs_root is not None
         return HdfsSettings(
@@ -313,46 +176,15 @@ class StorageConfig(Section):
             timeout_ms=self.hdfs_timeout_ms,
         )
 
-    def _s3(self) -> S3Settings:
-        assert self.s3_bucket is not None
-        return S3Settings(
-            bucket=self.s3_bucket,
-            endpoint_url=self.s3_endpoint_url,
-            region=self.s3_region,
-            path_style=self.s3_path_style,
-            storage_class=self.s3_storage_class,
-            encryption=self.s3_encryption,
-            kms_key_id=self.s3_kms_key_id,
-            part_bytes=self.s3_part_bytes,
-            upload_memory_bytes=self.s3_upload_memory_bytes,
-            attempt_timeout_ms=self.s3_attempt_timeout_ms,
-            max_attempts=self.s3_max_attempts,
-        )
-
-    @field_validator("filesystem_root")
-    @classmethod
-    def _require_root(cls, value: Directory | None, info: ValidationInfo) -> Directory | None:
-        return _required(value, Backend.FILESYSTEM, info)
-
-    @field_validator("azure_container", "azure_connection_string")
-    @classmethod
-    def _require_azure(cls, value: T | None, info: ValidationInfo) -> T | None:
-        return _required(value, Backend.AZURE, info)
-
     @field_validator("hdfs_namenode_urls")
     @classmethod
     def _require_namenodes(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return _required(value or None, Backend.HDFS, info) or ()
+        return required(value or None, Backend.HDFS, info) or ()
 
     @field_validator("hdfs_root")
     @classmethod
     def _require_hdfs_root(cls, value: str | None, info: ValidationInfo) -> str | None:
-        return _required(value, Backend.HDFS, info)
-
-    @field_validator("s3_bucket")
-    @classmethod
-    def _require_bucket(cls, value: str | None, info: ValidationInfo) -> str | None:
-        return _required(value, Backend.S3, info)
+        return required(value, Backend.HDFS, info)
 
     @field_validator("block_bytes")
     @classmethod
@@ -360,17 +192,3 @@ class StorageConfig(Section):
         if value < MIN_PART_BYTES and info.data.get("backend") is Backend.S3:
             raise ValueError(f"at least {MIN_PART_BYTES} for s3, which takes no smaller part")
         return value
-
-    @field_validator("s3_kms_key_id")
-    @classmethod
-    def _check_kms_key(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value and info.data.get("s3_encryption") is not ServerSideEncryption.SSE_KMS:
-            raise ValueError("rsm.config.storage.s3.server.side.encryption=aws:kms beside it")
-        return value
-
-
-def _required(value: T | None, backend: Backend, info: ValidationInfo) -> T | None:
-    """`value`, which a configuration of `backend` must have."""
-    if value is None and info.data.get("backend") is backend:
-        raise PydanticCustomError("missing", "a value for this backend")
-    return value

@@ -41,6 +41,7 @@ class Backend(Enum):
     S3 = "s3"
     HDFS = "hdfs"
     AZURE = "azure"
+    GCS = "gcs"
 
 
 class Layout(Enum):

@@ -8,6 +8,7 @@ from pathlib import Path
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
 
@@ -20,7 +21,7 @@ class FilesystemSettings:
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
-StoreSettings = FilesystemSettings | AzureSettings | HdfsSettings | S3Settings
+StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
 """What tells a store and how to reach it."""
 
 
@@ -35,6 +36,8 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
             return _open_filesystem(settings)
         case AzureSettings():
             return _open_azure(settings)
+        case GcsSettings():
+            return _open_gcs(settings)
         case HdfsSettings():
             return _open_hdfs(settings)
         case S3Settings():
@@ -56,6 +59,14 @@ def _open_azure(settings: AzureSettings) -> ChunkStorage:
     except ImportError as error:
         raise _not_installed("azure") from error
     return AzureChunkStorage(settings)
+
+
+def _open_gcs(settings: GcsSettings) -> ChunkStorage:
+    try:
+        from rsm.storage.gcs.storage import GcsChunkStorage  # noqa: PLC0415
+    except ImportError as error:
+        raise _not_installed("gcs") from error
+    return GcsChunkStorage(settings)
 
 
 def _open_hdfs(settings: HdfsSettings) -> ChunkStorage:

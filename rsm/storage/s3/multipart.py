@@ -16,8 +16,8 @@ from crc32c import crc32c
 
 from rsm.segment.errors import NotFoundError, TieredStorageError, UnsupportedError
 from rsm.segment.ranges import ByteRange
+from rsm.storage.checksum_text import spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
-from rsm.storage.s3.checksums import spell_crc32c
 
 _MAX_PARTS = 10_000
 _CHECKSUM = "ChecksumCRC32C"

@@ -26,11 +26,11 @@ from rsm.segment.errors import (
 )
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
 from rsm.storage.names import check_name, is_name
-from rsm.storage.s3.attributes import decode_attributes
+from rsm.storage.object_metadata import decode_attributes
 from rsm.storage.s3.bucket import S3Bucket
-from rsm.storage.s3.checksums import parse_crc32c
 from rsm.storage.s3.concat import JoinedObject, send_joined
 from rsm.storage.s3.errors import code_of, store_error
 from rsm.storage.s3.multipart import multipart_upload

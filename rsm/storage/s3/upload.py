@@ -23,11 +23,11 @@ from botocore.exceptions import ClientError
 
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.local_segment import ContentSource
+from rsm.storage.checksum_text import spell_crc32c
+from rsm.storage.object_metadata import creation_of, encode_metadata
 from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
-from rsm.storage.s3.attributes import creation_of, encode_metadata
 from rsm.storage.s3.bucket import S3Bucket
-from rsm.storage.s3.checksums import spell_crc32c
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
 from rsm.storage.s3.multipart import multipart_upload
 

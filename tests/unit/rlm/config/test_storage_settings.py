@@ -12,6 +12,7 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.faulty import FaultPlan
+from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
@@ -21,6 +22,7 @@ AZURE = {
     "azure.container.name": "segments",
     "azure.connection.string": "AccountName=a;AccountKey=hush-hush",
 }
+GCS = {"backend": "gcs", "gcs.bucket.name": "segments"}
 HDFS = {"backend": "hdfs", "hdfs.namenode.urls": "http://a:9870, http://b:9870/"}
 S3 = {"backend": "s3", "s3.bucket.name": "segments"}
 
@@ -64,6 +66,33 @@ def test_store_when_it_is_azure_then_it_is_handed_on_and_its_key_is_not_shown(
     )
     assert "hush" not in repr(config)
     assert "hush" not in repr(settings)
+
+
+def test_store_when_it_is_gcs_then_only_the_bucket_is_required(tmp_path: Path) -> None:
+    assert load(tmp_path, **GCS).store() == GcsSettings(bucket="segments")
+
+
+def test_store_when_all_of_gcs_is_given_then_it_is_handed_on(tmp_path: Path) -> None:
+    config = load(
+        tmp_path,
+        **GCS,
+        **{
+            "gcs.endpoint.url": "http://127.0.0.1:4443",
+            "gcs.credentials.default": "false",
+            "gcs.resumable.upload.chunk.size": "524288",
+            "gcs.timeout.ms": "1000",
+            "gcs.retry.timeout.ms": "2000",
+        },
+    )
+
+    assert config.store() == GcsSettings(
+        bucket="segments",
+        endpoint_url="http://127.0.0.1:4443",
+        anonymous=True,
+        part_bytes=524_288,
+        attempt_timeout_ms=1_000,
+        retry_timeout_ms=2_000,
+    )
 
 
 def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> None:
@@ -112,6 +141,11 @@ def test_store_when_all_of_s3_is_given_then_it_is_handed_on(tmp_path: Path) -> N
         ("s3.server.side.encryption", {**S3, "s3.server.side.encryption": "rot13"}),
         ("azure.container.name", {**AZURE, "azure.container.name": ""}),
         ("azure.connection.string", {"backend": "azure", "azure.container.name": "c"}),
+        ("gcs.bucket.name", {"backend": "gcs"}),
+        (
+            "gcs.resumable.upload.chunk.size",
+            {**GCS, "gcs.resumable.upload.chunk.size": "300000"},
+        ),
         ("hdfs.root", HDFS),
         ("hdfs.root", {**HDFS, "hdfs.root": "kafka"}),
         ("hdfs.namenode.urls", {"backend": "hdfs", "hdfs.root": "/kafka"}),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.storage.s3.checksums import parse_crc32c, spell_crc32c
+from rsm.storage.checksum_text import parse_crc32c, spell_crc32c
 
 
 @given(checksum=st.integers(0, 2**32 - 1))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.segment.errors import CorruptError
-from rsm.storage.s3.attributes import creation_of, decode_attributes, encode_metadata
+from rsm.storage.object_metadata import creation_of, decode_attributes, encode_metadata
 
 
 @given(attributes=st.dictionaries(st.text(), st.text(), max_size=5))

@@ -1,4 +1,4 @@
-"""How S3 spells a CRC32C. Pure."""
+"""How S3 and Google Cloud Storage spell a CRC32C. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 
 
 def spell_crc32c(checksum: int) -> str:
-    """As S3 spells it: four bytes, the highest first, in base64."""
+    """As they spell it: four bytes, the highest first, in base64."""
     return base64.b64encode(checksum.to_bytes(4, "big")).decode()
 
 

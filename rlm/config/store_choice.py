@@ -1,0 +1,45 @@
+"""Which store it is. Every backend's section stands on this, so that it knows whether it counts."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from rlm.config.section import Section
+from rlm.config.values import Backend, Directory
+
+T = TypeVar("T")
+
+BACKEND_KEY = "rsm.config.storage.backend"
+FILESYSTEM_ROOT_KEY = "rsm.config.storage.filesystem.root"
+
+
+class StoreChoice(Section):
+    """The kind of store, and the directory that it is by default."""
+
+    backend: Backend = Field(
+        default=Backend.FILESYSTEM,
+        validation_alias=BACKEND_KEY,
+        description="Kind of store.",
+    )
+    filesystem_root: Directory | None = Field(
+        default=None,
+        validate_default=True,
+        validation_alias=FILESYSTEM_ROOT_KEY,
+        description="Directory that objects are stored under; required for `filesystem`. It must "
+        "exist: a mount that vanished is not made anew.",
+    )
+
+    @field_validator("filesystem_root")
+    @classmethod
+    def _require_root(cls, value: Directory | None, info: ValidationInfo) -> Directory | None:
+        return required(value, Backend.FILESYSTEM, info)
+
+
+def required(value: T | None, backend: Backend, info: ValidationInfo) -> T | None:
+    """`value`, which a configuration of `backend` must have."""
+    if value is None and info.data.get("backend") is backend:
+        raise PydanticCustomError("missing", "a value for this backend")
+    return value

@@ -1,0 +1,1 @@
+"""ChunkStorage in a bucket of Google Cloud Storage."""

@@ -1,0 +1,129 @@
+"""Access to one bucket: the SDK's client, its errors spelt as ours, its credentials kept fresh.
+
+The SDK repeats requests, with growing, jittered pauses, and nothing above it does. Credentials are
+looked for at the first request, and again when the store no longer takes them, so that a key that
+was put in its place or a mended role needs no restart.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import google.auth
+from google.api_core.exceptions import NotFound
+from google.auth.credentials import AnonymousCredentials, Credentials
+from google.auth.transport.requests import AuthorizedSession
+from google.cloud.storage import Blob, Client
+from google.cloud.storage.retry import DEFAULT_RETRY
+from google.oauth2.service_account import Credentials as ServiceAccount
+from requests.adapters import HTTPAdapter
+
+from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.storage.gcs.errors import SDK_ERRORS, cause_of, is_about_credentials, store_error
+from rsm.storage.gcs.settings import GcsSettings
+
+_CONNECTIONS = 64
+_RENEWAL_INTERVAL_S = 1.0
+_SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
+
+
+class GcsBucket:
+    """Thread-safe. Opening asks nothing."""
+
+    def __init__(self, settings: GcsSettings) -> None:
+        self.settings = settings
+        timeout_s = settings.attempt_timeout_ms / 1000
+        retry = DEFAULT_RETRY.with_timeout(settings.retry_timeout_ms / 1000)
+        self.bounds: Mapping[str, Any] = {
+            "timeout": (timeout_s, timeout_s),
+            "retry": retry if settings.retry_timeout_ms else None,
+        }
+        """How long and how often a request is tried: arguments of the SDK's methods."""
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._renewed_at_s = 0.0
+
+    def blob(self, name: str) -> Blob:
+        """The object of that name, of which nothing is known yet. Raises SDK_ERRORS."""
+        return self._opened().bucket(self.settings.bucket).blob(name)
+
+    def blobs(self, **which: object) -> Iterator[Blob]:
+        """Objects as the store lists them. Raises SDK_ERRORS, also as they are taken."""
+        return iter(self._opened().list_blobs(self.settings.bucket, **which, **self.bounds))
+
+    def check_access(self) -> None:
+        """See ChunkStorage.check_access."""
+        with self._spelling({}):
+            next(self.blobs(max_results=1), None)
+
+    @contextmanager
+    def errors(self, name: str) -> Iterator[None]:
+        """Spell the SDK's errors as ours, by what `name` names."""
+        with self._spelling({"name": name}):
+            try:
+                yield
+            except NotFound as error:
+                self.check_access()  # the answer is the same where there is no such bucket
+                raise NotFoundError("no such chunk", name=name) from error
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+
+    @contextmanager
+    def _spelling(self, context: Mapping[str, object]) -> Iterator[None]:
+        client = self._client
+        try:
+            yield
+        except SDK_ERRORS as error:
+            if is_about_credentials(error):
+                self._forget(client)
+            raise store_error(error, bucket=self.settings.bucket, **context) from cause_of(error)
+
+    def _forget(self, stale: Client | None) -> None:
+        """Look for credentials again, now and then, unless another thread has."""
+        with self._lock:
+            now_s = time.monotonic()
+            if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
+                # The old client is not closed: requests of other threads may be under way in it.
+                self._client = None
+                self._renewed_at_s = now_s
+
+    def _opened(self) -> Client:
+        with self._lock:
+            if self._client is None:
+                self._client = self._new_client()
+            return self._client
+
+    def _new_client(self) -> Client:
+        credentials = self._credentials()
+        session = AuthorizedSession(credentials)
+        session.mount("https://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
+        session.mount("http://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
+        endpoint = self.settings.endpoint_url
+        return Client(
+            project="none",  # requests to a bucket need none
+            credentials=credentials,
+            _http=session,
+            client_options=None if endpoint is None else {"api_endpoint": endpoint},
+        )
+
+    def _credentials(self) -> Credentials:
+        if self.settings.anonymous:
+            return AnonymousCredentials()
+        path = self.settings.credentials_file
+        if path is None:
+            found, _project = google.auth.default(scopes=_SCOPES)
+            return found
+        try:
+            key: Credentials = ServiceAccount.from_service_account_file(str(path), scopes=_SCOPES)
+        except (OSError, ValueError) as error:
+            raise RetriableError(
+                "the credentials cannot be read", path=path, reason=error
+            ) from error
+        return key

@@ -1,0 +1,227 @@
+"""ChunkStorage in a bucket: a chunk is an object, its name the object's.
+
+The source is read once. What fits one part is a single request; more goes up part by part in one
+resumable upload, which the store forgets after a week if it did not end. The store compares the
+CRC32C of the whole, and makes the object only if no other has its name. The SDK repeats requests,
+and nothing above it does; so that an object whose answer was lost is not taken for somebody
+else's, each creation leaves its own mark.
+
+A range that breaks off is read on from there by the SDK, of the same generation of the object.
+
+Memory: twice a part for each upload under way, the range that is read twice, a page of a listing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from uuid import uuid4
+
+from google.api_core.exceptions import RequestRangeNotSatisfiable
+from google.cloud.storage import Blob
+
+from rsm.segment.errors import (
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.checksum_text import parse_crc32c
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.gcs.bucket import GcsBucket
+from rsm.storage.gcs.errors import SDK_ERRORS, is_taken
+from rsm.storage.gcs.settings import GcsSettings
+from rsm.storage.names import check_name, is_name, sort_key
+from rsm.storage.object_metadata import creation_of, decode_attributes, encode_metadata
+from rsm.storage.parts import PartReader
+
+_CAPABILITIES = Capabilities(
+    append=False, truncate=False, concat=True, native_attributes=True, stored_checksum=True
+)
+_MAX_NAME_BYTES = 1024
+_MAX_COMPOSED = 32  # objects that one request joins
+
+
+class GcsChunkStorage(ChunkStorage):
+    """Chunks in the bucket of `settings`, which is not asked anything yet."""
+
+    def __init__(self, settings: GcsSettings) -> None:
+        self._bucket = GcsBucket(settings)
+        self._part_bytes = settings.part_bytes
+        self._read_timeout_s = settings.attempt_timeout_ms / 1000
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        _check_object_name(name)
+        reader = PartReader(source, name)
+        creation = uuid4().hex
+        with self._bucket.errors(name):
+            blob = self._bucket.blob(name)
+            blob.metadata = encode_metadata(attributes or {}, creation=creation)
+            blob.chunk_size = self._part_bytes
+            try:
+                blob.upload_from_file(
+                    _ReaderAsFile(reader),
+                    size=reader.left_bytes,
+                    if_generation_match=0,  # there is none
+                    checksum="crc32c",
+                    **self._bucket.bounds,
+                )
+            except SDK_ERRORS as error:
+                if not is_taken(error) or not self._is_ours(name, creation):
+                    raise
+        return reader.checksum
+
+    def create(self, name: str) -> None:
+        self.create_with_content(name, BytesSource(content=b""))
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        raise _unchangeable(name)
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        raise _unchangeable(name)
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        if target in sources or len(set(sources)) != len(sources):
+            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        joined, *others = (self._found(name) for name in (target, *sources))
+        with self._bucket.errors(target):
+            for first in range(0, len(others), _MAX_COMPOSED - 1):
+                group = [joined, *others[first : first + _MAX_COMPOSED - 1]]
+                joined.compose(
+                    group,
+                    if_generation_match=joined.generation,
+                    if_source_generation_match=[each.generation for each in group],
+                    **self._bucket.bounds,
+                )
+        for outcome in self.delete_many(sources):
+            if outcome.error is not None:
+                raise outcome.error
+
+    def exists(self, name: str) -> bool:
+        try:
+            self._found(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def info(self, name: str) -> ChunkInfo:
+        found = self._found(name)
+        return _info(found, attributes=decode_attributes(found.metadata or {}, name=name))
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        if not len(positions):
+            self._found(name)
+            return b""
+        _check_object_name(name)
+        content = _BoundedSink(name, len(positions), time.monotonic() + self._read_timeout_s)
+        with self._bucket.errors(name):
+            try:
+                self._bucket.blob(name).download_to_file(
+                    content,
+                    start=positions.start_position,
+                    end=positions.end_position - 1,
+                    raw_download=True,
+                    checksum=None,
+                    **self._bucket.bounds,
+                )
+            except RequestRangeNotSatisfiable:
+                return b""
+        return b"".join(content.pieces)
+
+    def delete(self, name: str) -> None:
+        _check_object_name(name)
+        with self._bucket.errors(name):
+            self._bucket.blob(name).delete(**self._bucket.bounds)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        after_key = sort_key(after)
+        with self._bucket.errors(prefix):
+            for found in self._bucket.blobs(prefix=prefix or None, start_offset=after or None):
+                if sort_key(found.name) > after_key and is_name(found.name):
+                    yield _info(found, attributes={})
+
+    def check_access(self) -> None:
+        self._bucket.check_access()
+
+    def close(self) -> None:
+        self._bucket.close()
+
+    def _is_ours(self, name: str, creation: str) -> bool:
+        """Whether what is there was made by an earlier sending of the same request."""
+        try:
+            return creation_of(self._found(name).metadata or {}) == creation
+        except TieredStorageError:
+            return False
+
+    def _found(self, name: str) -> Blob:
+        _check_object_name(name)
+        with self._bucket.errors(name):
+            blob = self._bucket.blob(name)
+            blob.reload(**self._bucket.bounds)
+            return blob
+
+
+class _ReaderAsFile:
+    """What the SDK wants to read from: the content as a file that cannot be rewound."""
+
+    def __init__(self, reader: PartReader) -> None:
+        self._reader = reader
+        self._length_bytes = reader.left_bytes
+
+    def read(self, length_bytes: int) -> bytes:
+        return bytes(self._reader.read(min(length_bytes, self._reader.left_bytes)))
+
+    def tell(self) -> int:
+        return self._length_bytes - self._reader.left_bytes
+
+
+class _BoundedSink:
+    """What the SDK writes an answer to: no longer, and for no longer, than was asked for."""
+
+    def __init__(self, name: str, most_bytes: int, deadline_s: float) -> None:
+        self.pieces: list[bytes] = []
+        self._name = name
+        self._left_bytes = most_bytes
+        self._deadline_s = deadline_s
+
+    def write(self, piece: bytes) -> None:
+        self._left_bytes -= len(piece)
+        if self._left_bytes < 0:
+            raise RetriableError("the store answered more than it was asked for", name=self._name)
+        if time.monotonic() > self._deadline_s:
+            raise RetriableError("the store answers too slowly", name=self._name)
+        self.pieces.append(piece)
+
+
+def _info(found: Blob, *, attributes: Mapping[str, str]) -> ChunkInfo:
+    return ChunkInfo(
+        name=found.name,
+        length_bytes=found.size,
+        last_modified_ms=int(found.updated.timestamp() * 1000),
+        crc32c=parse_crc32c(found.crc32c or ""),
+        attributes=attributes,
+    )
+
+
+def _check_object_name(name: str) -> None:
+    check_name(name)
+    if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
+        raise InvalidConfigError("the store cannot have an object of this name", name=name)
+
+
+def _unchangeable(name: str) -> UnsupportedError:
+    _check_object_name(name)
+    return UnsupportedError("objects cannot be changed in place", name=name)

@@ -1,0 +1,182 @@
+"""The binding for Google's store on fake-gcs-server: the contracts, faults, wrong settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rsm.segment.errors import RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.gcs.settings import GcsSettings
+from rsm.storage.gcs.storage import GcsChunkStorage
+from rsm.storage.probe import ProbeResult, probe
+from tests.contract.chunk_change_contract import ChunkChangeContract
+from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.sources import source_of
+from tests.services.gcs import GcsServer
+from tests.services.http_faults import Fault, FaultyProxy
+
+BUCKET = "segments"
+MIB = 1 << 20
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GcsServer]:
+    with GcsServer(tmp_path_factory.mktemp("gcs")) as server:
+        server.create_bucket(BUCKET)
+        yield server
+
+
+@pytest.fixture
+def gcs_settings(server: GcsServer) -> GcsSettings:
+    return GcsSettings(
+        bucket=BUCKET,
+        endpoint_url=server.url,
+        anonymous=True,
+        part_bytes=4 * MIB,
+        attempt_timeout_ms=10_000,
+    )
+
+
+@pytest.fixture
+def storage(gcs_settings: GcsSettings) -> Iterator[GcsChunkStorage]:
+    """An empty bucket; what a test leaves is removed."""
+    storage = GcsChunkStorage(gcs_settings)
+    yield storage
+    storage.delete_many([info.name for info in storage.list("")])
+    storage.close()
+
+
+@pytest.fixture
+def proxy(server: GcsServer) -> Iterator[FaultyProxy]:
+    with FaultyProxy(server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def spoilt(gcs_settings: GcsSettings, proxy: FaultyProxy) -> Iterator[GcsChunkStorage]:
+    """The bucket, through `proxy`."""
+    spoilt = GcsChunkStorage(replace(gcs_settings, endpoint_url=proxy.url))
+    yield spoilt
+    proxy.expect()
+    spoilt.delete_many([info.name for info in spoilt.list("")])
+    spoilt.close()
+
+
+class TestGcsChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestGcsChunkChange(ChunkChangeContract):
+    pass
+
+
+def test_probe_when_the_bucket_is_there_then_what_is_needed_works(storage: GcsChunkStorage) -> None:
+    steps = probe(storage, "probe", lambda: 0)
+
+    assert [step for step in steps if step.result is ProbeResult.FAILED] == []
+    assert not list(storage.list(""))
+
+
+@pytest.mark.parametrize("length_bytes", [8 * MIB, 8 * MIB + 1, 11 * MIB])
+def test_creation_when_it_is_in_parts_then_one_whole(
+    storage: GcsChunkStorage, length_bytes: int
+) -> None:
+    content = (bytes(range(251)) * (length_bytes // 251 + 1))[:length_bytes]
+
+    checksum = storage.create_with_content("a", source_of(content), attributes={"k": "v"})
+
+    assert storage.read_range("a", WHOLE) == content
+    assert storage.info("a").crc32c == checksum
+    assert storage.info("a").attributes == {"k": "v"}
+
+
+def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(
+    spoilt: GcsChunkStorage, proxy: FaultyProxy
+) -> None:
+    proxy.expect(Fault(method="POST", path="upload", lost=True))
+
+    spoilt.create_with_content("a", source_of(b"abc"))
+
+    assert proxy.unused() == 0
+    assert spoilt.read_range("a", WHOLE) == b"abc"
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_creation_when_the_store_is_busy_then_it_is_repeated(
+    spoilt: GcsChunkStorage, proxy: FaultyProxy, status: int
+) -> None:
+    """Scenario 94."""
+    proxy.expect(Fault(method="POST", path="upload", status=status, body="{}"))
+
+    spoilt.create_with_content("a", source_of(b"abc"))
+
+    assert proxy.requests.count("POST") == 2
+
+
+def test_read_when_the_answer_is_cut_then_it_is_read_on_from_there(
+    spoilt: GcsChunkStorage, proxy: FaultyProxy
+) -> None:
+    """Scenario 94."""
+    content = bytes(range(256)) * 4096 * 3
+    spoilt.create_with_content("a", source_of(content))
+    proxy.expect(Fault(method="GET", path="/o/a", cut_bytes=2 * MIB - 7))
+
+    assert spoilt.read_range("a", WHOLE) == content
+    assert proxy.unused() == 0
+
+
+def test_any_request_when_the_bucket_is_not_there_then_never_not_found(
+    gcs_settings: GcsSettings,
+) -> None:
+    """Scenario 116: nothing may be taken for deleted because the bucket is wrong."""
+    storage = GcsChunkStorage(replace(gcs_settings, bucket="of-nobody"))
+
+    for ask in (
+        storage.check_access,
+        lambda: storage.exists("a"),
+        lambda: storage.read_range("a", ByteRange(start_position=0, end_position=1)),
+        lambda: storage.delete("a"),
+        lambda: storage.create("a"),
+    ):
+        with pytest.raises(RetriableError, match="no such bucket"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "credentials"), (403, "a permission is missing")]
+)
+def test_check_access_when_the_store_refuses_then_one_clear_error_and_it_heals_without_restart(
+    spoilt: GcsChunkStorage, proxy: FaultyProxy, status: int, message: str
+) -> None:
+    """Scenario 97."""
+    proxy.expect(Fault(method="GET", path="/o?", status=status, body="{}"))
+
+    with pytest.raises(RetriableError, match=message):
+        spoilt.check_access()
+    spoilt.check_access()
+
+
+def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
+    gcs_settings: GcsSettings, proxy: FaultyProxy
+) -> None:
+    proxy.expect(Fault(method="GET", path="/o/a", hold=True))
+    hasty = replace(
+        gcs_settings, endpoint_url=proxy.url, attempt_timeout_ms=200, retry_timeout_ms=0
+    )
+
+    with pytest.raises(RetriableError, match="not reached"):
+        GcsChunkStorage(hasty).read_range("a", WHOLE)
+
+
+def test_check_access_when_the_key_file_is_not_there_then_it_says_so(
+    gcs_settings: GcsSettings, tmp_path: Path
+) -> None:
+    keyed = replace(gcs_settings, anonymous=False, credentials_file=tmp_path / "key.json")
+
+    with pytest.raises(RetriableError, match="credentials cannot be read"):
+        GcsChunkStorage(keyed).check_access()
