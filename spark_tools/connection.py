@@ -28,6 +28,9 @@ _BOOTSTRAP = "bootstrap.servers"
 _CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _KEY_PREFIX = "rsm.config.key.prefix"
+_ORPHAN_GRACE = "remote.orphan.grace.ms"
+_DEFAULT_ORPHAN_GRACE_MS = 86_400_000
+_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = ("client.", "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
@@ -68,6 +71,21 @@ class Connection:
     metadata_topic: str
     store: StoreConnection
     values: Mapping[str, str] = field(repr=False)
+
+    @property
+    def letter_topic(self) -> str:
+        """Where letters about what is to be deleted are."""
+        return self.values.get(_LETTER_TOPIC, "__remote_segments_to_be_deleted")
+
+    @property
+    def orphan_grace_ms(self) -> int:
+        """What is younger may yet be told of by the metadata. InvalidConfigError."""
+        text = self.values.get(_ORPHAN_GRACE, str(_DEFAULT_ORPHAN_GRACE_MS))
+        if not text.isdecimal():
+            raise InvalidConfigError(
+                "not a value of this option", option=_ORPHAN_GRACE, found=text, expected="ms"
+            )
+        return int(text)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Connection:

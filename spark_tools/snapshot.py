@@ -6,15 +6,19 @@ segments are listed: what is listed then stays in the store until the leases exp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from uuid import UUID, uuid4, uuid5
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import OrderedStore
 from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import NewerRecord, PartitionState, SegmentRecord
 from rlmm.topic.kafka import KafkaTopic
@@ -26,6 +30,7 @@ from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
+from spark_tools.orphan_proof import PartitionKnowledge
 from spark_tools.stored_partition import StoredPartition
 
 _LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
@@ -54,23 +59,33 @@ class MetadataSnapshot:
         self,
         manager: TopicBasedRemoteLogMetadataManager,
         cache: MetadataCache,
-        identity: TopicIdentity,
+        find_topic: Callable[[], TopicIdentity],
     ) -> None:
         self._manager = manager
         self._cache = cache
-        self.identity = identity
+        self._find_topic = find_topic
+        self.identity = find_topic()
 
     def positions(self) -> Mapping[int, int]:
         """The next offset of each metadata partition: what the answers are consistent with."""
         return self._manager.metrics().positions
 
     def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:
-        """Read on to the end of now of what concerns these. RetriableError if not in time."""
+        """Read on to the end of now of what concerns these.
+
+        RetriableError if not in time, or if the topic was replaced by another meanwhile.
+        """
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
             raise RetriableError(
                 "the metadata topic can't be read to its end", missing=min(missing)
             )
+        if self._find_topic() != self.identity:
+            raise RetriableError("the metadata topic was replaced", was=self.identity)
+
+    def catch_up_all(self) -> None:
+        """The same for whatever it says, of partitions that nobody knows yet too."""
+        self.catch_up(_one_for_each(self.identity.partition_count))
 
     def every_segment(self) -> Iterator[SegmentRecord]:
         """All segments in any state, ascending by topic id and partition; one point in time."""
@@ -90,6 +105,11 @@ class MetadataSnapshot:
         """The state of one segment, None if nothing is known of it."""
         record = self._manager.segment(segment_id)
         return None if record is None else record.metadata.state
+
+    def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
+        """All that it says of a partition. Memory and work: the partition's segments."""
+        every = self._manager.list_remote_log_segments(partition, states=tuple(SegmentState))
+        return PartitionKnowledge.of(self.partition_state(partition), every)
 
     def newer_record(self, partition: TopicIdPartition) -> NewerRecord | None:
         """What only newer rules can fold of a partition: then nothing may be deleted."""
@@ -135,13 +155,16 @@ class MetadataSnapshot:
 
 
 @contextmanager
-def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[MetadataSnapshot]:
+def open_snapshot(
+    connection: Connection, *, timeout_ms: int, store: OrderedStore | None = None
+) -> Iterator[MetadataSnapshot]:
     """Read the metadata topic up to its end of now.
 
+    Into `store`, which is closed in the end: what it holds of this topic already is not read again.
     InvalidConfigError if there is no such topic or the cluster can't be reached in time.
     """
     topic = _found_topic(connection, timeout_ms)
-    cache = MetadataCache(MemoryStore())
+    cache = MetadataCache(store or MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(
         topic,
         cache,
@@ -149,7 +172,7 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
         ManagerSettings(consume_wait_ms=timeout_ms),
     )
     try:
-        identity = topic.ensure(create=False)
+        snapshot = MetadataSnapshot(manager, cache, partial(topic.ensure, create=False))
         manager.start()
         readiness = manager.wait_ready(timeout_ms)
         if not readiness.ready:
@@ -159,9 +182,20 @@ def open_snapshot(connection: Connection, *, timeout_ms: int) -> Iterator[Metada
                 timeout_ms=timeout_ms,
                 reason=readiness.reason,
             )
-        yield MetadataSnapshot(manager, cache, identity)
+        yield snapshot
     finally:
         manager.close()
+
+
+def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
+    """A partition, of no topic, for each metadata partition that might tell of it."""
+    found: dict[int, TopicIdPartition] = {}
+    for number in count():
+        stand_in = TopicIdPartition(topic_id=UUID(int=0), topic="-", partition=number)
+        found.setdefault(metadata_partition(stand_in, partition_count), stand_in)
+        if len(found) == partition_count:
+            break
+    return list(found.values())
 
 
 def _found_topic(connection: Connection, timeout_ms: int) -> KafkaTopic:

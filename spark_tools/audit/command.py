@@ -1,4 +1,7 @@
-"""`rlm-audit`: compare the store with the metadata and say what differs. Deletes nothing."""
+"""`rlm-audit`: compare the store with the metadata and say what differs.
+
+It deletes nothing: of orphans it can tell `rlm-repair`, which looks at each again.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,22 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from rlmm.orphan_letter import OrphanTreatment, encode
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
+from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
+from spark_tools.cluster_topics import ensure_topic
 from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable
+from spark_tools.letter_log import write_letters
 from spark_tools.snapshot import open_snapshot
 
 _NAME = "rlm-audit"
 _INCOMPLETE = 3
+_LETTER_PARTITIONS = 10
 
 
 def main() -> None:
@@ -31,10 +39,8 @@ def audit(arguments: argparse.Namespace) -> int:
     """Run the audit as the command line says and print what was found; the exit code."""
     connection = Connection.of(given_options(arguments))
     grace_ms = arguments.grace_ms
-    if grace_ms is None:
-        grace_ms = int(connection.values.get("remote.orphan.grace.ms", "86400000"))
     settings = AuditSettings(
-        grace_ms=grace_ms,
+        grace_ms=connection.orphan_grace_ms if grace_ms is None else grace_ms,
         objects_per_range=arguments.objects_per_task,
         verify_checksums=arguments.verify_checksums,
     )
@@ -43,28 +49,48 @@ def audit(arguments: argparse.Namespace) -> int:
         pass  # a wrong address is told before Spark starts
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
-        job = Audit(spark, connection.store, open_metadata, settings)
+        job = Audit(spark, connection.store, open_metadata, settings, SystemClock())
         try:
-            result = job.run(SystemClock().wall_ms())
+            result = job.run()
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())[:2000]}\n")
             return _INCOMPLETE
         if arguments.output is not None:
-            rows = finding_rows(result.findings).to_pylist()
+            rows = finding_rows(result.settled.findings).to_pylist()
             frame = spark.createDataFrame(rows, FINDINGS_DDL)
             frame.coalesce(1).write.mode("overwrite").parquet(f"{arguments.output}/findings")
     if arguments.page is not None:
         Path(arguments.page).write_text(_page(result, arguments.price), encoding="utf-8")
-    for kind, count in sorted(Counter(each.kind for each in result.findings).items()):
+    for kind, count in sorted(Counter(each.kind for each in result.settled.findings).items()):
         sys.stdout.write(f"{kind} {count}\n")
+    if arguments.treatment is not None:
+        _treat(result, connection, arguments)
     return 0
+
+
+def _treat(result: AuditResult, connection: Connection, arguments: argparse.Namespace) -> None:
+    """Write the letters that repair acts on, or only say how many that would be."""
+    treatment = OrphanTreatment(arguments.treatment)
+    letters = orphan_letters(result.settled.orphans, treatment, result.seen)
+    kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
+    size_bytes = sum(each.length_bytes for each in letters)
+    about = f"{treatment.value} {len(letters)} objects, {size_bytes} bytes; kept {kept_count}\n"
+    if not arguments.yes:
+        sys.stdout.write(f"would {about}")
+        return
+    topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
+    ensure_topic(
+        connection.client, topic, partition_count=_LETTER_PARTITIONS, timeout_ms=timeout_ms
+    )
+    write_letters(connection.client, topic, map(encode, letters), timeout_ms=timeout_ms)
+    sys.stdout.write(f"rlm-repair is to {about}")
 
 
 def _page(result: AuditResult, price: float | None) -> str:
     return report_page(
-        totals=result.totals,
-        findings=result.findings,
-        positions=result.positions,
+        totals=result.settled.totals,
+        findings=result.settled.findings,
+        positions=result.seen.positions,
         price_per_gib_month=price,
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
     )
@@ -72,7 +98,7 @@ def _page(result: AuditResult, price: float | None) -> str:
 
 def command_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = shared_arguments(_NAME, "Compare the store with the metadata; nothing is changed.")
+    parser = shared_arguments(_NAME, "Compare the store with the metadata; nothing is deleted.")
     parser.add_argument("--output", metavar="DIR", help="write the findings there as Parquet")
     parser.add_argument("--page", metavar="FILE", help="write a page of HTML about it all")
     parser.add_argument(
@@ -89,5 +115,20 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--objects-per-task", metavar="COUNT", type=int, default=20_000, help="listed by one task"
+    )
+    treatments = parser.add_mutually_exclusive_group()
+    for treatment, what in (
+        (OrphanTreatment.QUARANTINE, "move orphans out of the way"),
+        (OrphanTreatment.DELETE, "delete orphans, and what is in quarantine for long"),
+    ):
+        treatments.add_argument(
+            f"--{treatment.value}",
+            action="store_const",
+            const=treatment.value,
+            dest="treatment",
+            help=f"have rlm-repair {what}; without --yes only say how much that is",
+        )
+    parser.add_argument(
+        "--yes", action="store_true", help="write the letters that rlm-repair acts on"
     )
     return parser

@@ -15,6 +15,7 @@ class FindingKind(Enum):
     """The value is its name in reports; what people do about each is in docs/spark.md."""
 
     ORPHAN = "orphan"
+    QUARANTINED = "quarantined"
     FOREIGN = "foreign"
     MISSING = "missing"
     SIZE = "size"
@@ -25,18 +26,6 @@ class FindingKind(Enum):
     BELOW_LOG_START = "below_log_start"
     DANGLING_COPY = "dangling_copy"
     DANGLING_DELETE = "dangling_delete"
-
-
-OF_OBJECTS = frozenset(
-    {
-        FindingKind.ORPHAN,
-        FindingKind.FOREIGN,
-        FindingKind.MISSING,
-        FindingKind.SIZE,
-        FindingKind.CHECKSUM,
-    }
-)
-"""Those that a listing shows, which is no snapshot: they count once they are seen again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

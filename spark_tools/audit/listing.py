@@ -19,22 +19,11 @@ from spark_tools.audit.key_ranges import ExpectedObject, KeyRange
 from spark_tools.audit.objects import Age, compare
 from spark_tools.connection import StoreConnection
 
-_EXPECTED = pa.struct(
-    [
-        pa.field("key", pa.string()),
-        pa.field("length_bytes", pa.int64()),
-        pa.field("crc32c", pa.int64()),
-        pa.field("must_exist", pa.bool_()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("segment_id", pa.string()),
-    ]
-)
 RANGES = pa.schema(
     [
         pa.field("after", pa.string()),
         pa.field("until", pa.string()),
-        pa.field("expected", pa.list_(pa.field("element", _EXPECTED))),
+        pa.field("expected", pa.binary()),  # a stream of Arrow's: Spark need not look into it
     ]
 )
 SIGHTINGS = pa.schema(
@@ -54,14 +43,7 @@ _READ_BYTES = 8 << 20
 def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
     """Ranges as rows."""
     rows = [
-        {
-            "after": each.after,
-            "until": each.until,
-            "expected": [
-                {name: getattr(expected, name) for name in _EXPECTED.names}
-                for expected in each.expected
-            ],
-        }
+        {"after": each.after, "until": each.until, "expected": _packed(each.expected)}
         for each in ranges
     ]
     return pa.Table.from_pylist(rows, schema=RANGES)
@@ -76,12 +58,21 @@ def list_and_compare(
     try:
         for batch in batches:
             for row in batch.to_pylist():
-                expected = tuple(ExpectedObject(**each) for each in row["expected"])
-                names = KeyRange(after=row["after"], until=row["until"], expected=expected)
+                table = pa.ipc.open_stream(row["expected"]).read_all()
+                names = KeyRange(after=row["after"], until=row["until"], expected=table)
+                expected = [ExpectedObject(**each) for each in table.to_pylist()]
                 listed = _listed(storage, prefix, names)
                 yield finding_rows(compare(listed, expected, store.keys, age))
     finally:
         storage.close()
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def look_again(

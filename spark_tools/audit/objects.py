@@ -10,9 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rsm.layout.keys import ObjectKeys
+from rsm.layout.originals import OriginalsKeys
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding, FindingKind
 from spark_tools.audit.key_ranges import ExpectedObject
+from spark_tools.quarantine import original_name, parse_either
+
+_OF_UNKNOWN_OBJECTS = frozenset(
+    each.value for each in (FindingKind.ORPHAN, FindingKind.QUARANTINED, FindingKind.FOREIGN)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +50,7 @@ def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
     """What is left of a suspicion, by a second look at the object and at newer metadata."""
-    if suspicion.kind in (FindingKind.ORPHAN.value, FindingKind.FOREIGN.value):
+    if suspicion.kind in _OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
     if known is None or not known.must_exist:
@@ -73,7 +79,9 @@ def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
 def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
     if not age.is_old(found):
         return None
-    key = keys.parse(found.name)
+    key = parse_either(keys, found.name)
+    if key is None and OriginalsKeys(prefix=keys.prefix).parse(found.name) is not None:
+        return None  # of a topic, not of a segment; the managers keep them
     if key is None:
         return Finding(
             kind=FindingKind.FOREIGN.value,
@@ -82,15 +90,17 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
             detail="not a name of ours",
         )
     tip = key.segment_id.topic_id_partition
+    in_quarantine = original_name(keys, found.name) is not None
+    kind = FindingKind.QUARANTINED if in_quarantine else FindingKind.ORPHAN
     return Finding(
-        kind=FindingKind.ORPHAN.value,
+        kind=kind.value,
         topic=tip.topic,
         partition=tip.partition,
         segment_id=str(key.segment_id),
         object_key=found.name,
         start_offset=key.base_offset,
         length_bytes=found.length_bytes,
-        detail="the metadata knows no such segment",
+        detail="no segment that the metadata has names it",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -21,29 +21,34 @@ class TopicTotals:
     findings_count: int
 
 
-def topic_totals(
-    segments: Iterable[RemoteLogSegmentMetadata], findings: Sequence[Finding]
-) -> tuple[TopicTotals, ...]:
-    """By topic, the largest first."""
-    partitions: defaultdict[str, set[object]] = defaultdict(set)
-    counts: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    for metadata in segments:
+class TotalsByTopic:
+    """Adds segments up, one at a time. Memory: the partitions' names."""
+
+    def __init__(self) -> None:
+        self._partitions: defaultdict[str, set[object]] = defaultdict(set)
+        self._counts: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
+
+    def add(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Count a segment if it is finished."""
         if metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            continue
+            return
         topic = metadata.topic_id_partition.topic
-        partitions[topic].add(metadata.topic_id_partition)
-        counts[topic] += 1
-        sizes[topic] += sum(stored.length_bytes or 0 for stored in metadata.objects)
-    found = Counter(each.topic for each in findings if each.topic)
-    totals = [
-        TopicTotals(
-            topic=topic,
-            partitions_count=len(partitions[topic]),
-            segments_count=counts[topic],
-            stored_bytes=sizes[topic],
-            findings_count=found[topic],
-        )
-        for topic in {*partitions, *found}
-    ]
-    return tuple(sorted(totals, key=lambda each: (-each.stored_bytes, each.topic)))
+        self._partitions[topic].add(metadata.topic_id_partition)
+        self._counts[topic] += 1
+        self._sizes[topic] += sum(stored.length_bytes or 0 for stored in metadata.objects)
+
+    def totals(self, findings: Sequence[Finding]) -> tuple[TopicTotals, ...]:
+        """By topic, the largest first."""
+        found = Counter(each.topic for each in findings if each.topic)
+        totals = [
+            TopicTotals(
+                topic=topic,
+                partitions_count=len(self._partitions[topic]),
+                segments_count=self._counts[topic],
+                stored_bytes=self._sizes[topic],
+                findings_count=found[topic],
+            )
+            for topic in {*self._partitions, *found}
+        ]
+        return tuple(sorted(totals, key=lambda each: (-each.stored_bytes, each.topic)))

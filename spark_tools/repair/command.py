@@ -16,8 +16,6 @@ from spark_tools.repair.job import RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
 
 _NAME = "rlm-repair"
-_LETTER_TOPIC = "remote.delete.dead.letter.topic"
-_DEFAULT_LETTER_TOPIC = "__remote_segments_to_be_deleted"
 
 
 def main() -> None:
@@ -32,7 +30,7 @@ def repair(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run and arguments.checkpoint is None:
         raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
     timeout_ms = arguments.timeout * 1000
-    letter_topic = connection.values.get(_LETTER_TOPIC, _DEFAULT_LETTER_TOPIC)
+    letter_topic = connection.letter_topic
     found = find_partitions(connection.client, [letter_topic], timeout_ms=timeout_ms)
     settings = RepairSettings(
         letter_topic=letter_topic,
@@ -41,6 +39,7 @@ def repair(arguments: argparse.Namespace) -> int:
         interval_s=arguments.interval,
         batch_letters_count=arguments.batch,
         max_attempts=arguments.max_attempts,
+        orphan_grace_ms=connection.orphan_grace_ms,
         report=arguments.report,
     )
     passed = {key: v for key, v in connection.values.items() if key.startswith(PREFIX)}

@@ -18,8 +18,6 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rlmm.dead_letter import DeadLetter
-from rlmm.dead_letter import decode as decode_letter
 from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
 from spark_tools.repair.judging import judge_letters
@@ -31,6 +29,9 @@ from spark_tools.repair.letter_rows import (
     carry_out,
     letter_heads,
 )
+from spark_tools.repair.letters import Letter, read_letter
+from spark_tools.repair.orphan_judging import OrphanTerms
+from spark_tools.repair.proof import Judgement
 from spark_tools.snapshot import MetadataSnapshot
 
 _LETTER_COLUMNS = ("partition", "offset", "key", "value")
@@ -47,6 +48,7 @@ class RepairSettings:
     interval_s: int | None
     batch_letters_count: int
     max_attempts: int
+    orphan_grace_ms: int
     report: str | None
 
 
@@ -63,6 +65,7 @@ class RepairJob:
     ) -> None:
         self._spark = spark
         self._settings = settings
+        self._keys = connection.store.keys
         self._kafka = kafka
         self._metadata = metadata
         self._terms = RepairTerms(
@@ -103,7 +106,7 @@ class RepairJob:
             .load()
         )
         readable, unreadable_count = self._received(letters.select(*_LETTER_COLUMNS))
-        judgements = judge_letters(readable, self._metadata)
+        judgements = self._judged(readable)
         self.outcomes.update(each.verdict.value for each in judgements.values())
         if unreadable_count:
             self.outcomes["unreadable"] += unreadable_count
@@ -113,7 +116,7 @@ class RepairJob:
         readable, unreadable_count = self._received(letters)
         if not readable and not unreadable_count:
             return
-        judgements = judge_letters(readable, self._metadata)
+        judgements = self._judged(readable)
         act = partial(carry_out, terms=self._terms, judgements=judgements, clock=SystemClock())
         # Kept, so that what is counted, reported and written is one and the same carrying out.
         outcomes = letters.mapInArrow(act, OUTCOMES_DDL).persist()
@@ -130,9 +133,14 @@ class RepairJob:
         finally:
             outcomes.unpersist()
 
-    def _received(self, letters: DataFrame) -> tuple[dict[LetterPlace, DeadLetter], int]:
+    def _judged(self, letters: Mapping[LetterPlace, Letter]) -> dict[LetterPlace, Judgement]:
+        cut_off_ms = SystemClock().wall_ms() - self._settings.orphan_grace_ms
+        orphans = OrphanTerms(keys=self._keys, cut_off_ms=cut_off_ms)
+        return judge_letters(letters, self._metadata, orphans)
+
+    def _received(self, letters: DataFrame) -> tuple[dict[LetterPlace, Letter], int]:
         """The letters that can be read, by their places, and how many can't be."""
-        readable: dict[LetterPlace, DeadLetter] = {}
+        readable: dict[LetterPlace, Letter] = {}
         unreadable_count = 0
         heads = letters.mapInArrow(letter_heads, HEADS_DDL).select("partition", "offset", "letter")
         # As columns: rows would take longer than all the deleting.
@@ -141,5 +149,5 @@ class RepairJob:
             if value is None:
                 unreadable_count += 1
             else:
-                readable[partition, offset] = decode_letter(value)
+                readable[partition, offset] = read_letter(value)
         return readable, unreadable_count

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rlmm.dead_letter import DeadLetter
+from rlmm.orphan_letter import OrphanLetter
+from rsm.segment.ids import TopicIdPartition
 from spark_tools.repair.letter_rows import LetterPlace
+from spark_tools.repair.letters import Letter, subject_of
+from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
 from spark_tools.snapshot import MetadataSnapshot
 
@@ -13,24 +17,41 @@ _SUPERSEDED = Judgement(verdict=Verdict.SUPERSEDED)
 
 
 def judge_letters(
-    letters: Mapping[LetterPlace, DeadLetter], metadata: MetadataSnapshot
+    letters: Mapping[LetterPlace, Letter], metadata: MetadataSnapshot, orphans: OrphanTerms
 ) -> dict[LetterPlace, Judgement]:
     """A judgement of each. RetriableError if the metadata can't be read to its end in time."""
-    metadata.catch_up({letter.metadata.topic_id_partition for letter in letters.values()})
+    partitions = (_partition(letter, orphans) for letter in letters.values())
+    metadata.catch_up({partition for partition in partitions if partition is not None})
     source = MetadataSource(topic_id=metadata.identity.topic_id, positions=metadata.positions())
+    judge_orphan = OrphanJudge(metadata, source, orphans).judge
     latest = _latest(letters)
-    return {
-        place: _judged(letter, metadata, source) if place in latest else _SUPERSEDED
-        for place, letter in letters.items()
-    }
-
-
-def _latest(letters: Mapping[LetterPlace, DeadLetter]) -> frozenset[LetterPlace]:
-    """Of each segment's letters the one of the most attempts: deleted once, and back once."""
-    found: dict[object, tuple[int, LetterPlace]] = {}
+    judgements: dict[LetterPlace, Judgement] = {}
     for place, letter in letters.items():
-        segment_id = letter.metadata.segment_id.id
-        found[segment_id] = max(found.get(segment_id, (-1, place)), (letter.attempts, place))
+        if place not in latest:
+            judgements[place] = _SUPERSEDED
+        elif isinstance(letter, OrphanLetter):
+            judgements[place] = judge_orphan(letter)
+        else:
+            judgements[place] = _judged(letter, metadata, source)
+    return judgements
+
+
+def _partition(letter: Letter, orphans: OrphanTerms) -> TopicIdPartition | None:
+    if isinstance(letter, OrphanLetter):
+        return orphans.partition_of(letter)
+    return letter.metadata.topic_id_partition
+
+
+def _latest(letters: Mapping[LetterPlace, Letter]) -> frozenset[LetterPlace]:
+    """Of each subject's letters one: it is deleted once, and goes back once.
+
+    A segment's is that of the most attempts; an orphan's the last, which tells of it as it is.
+    """
+    found: dict[str, tuple[int, LetterPlace]] = {}
+    for place, letter in letters.items():
+        subject = subject_of(letter)
+        rank = 0 if isinstance(letter, OrphanLetter) else letter.attempts
+        found[subject] = max(found.get(subject, (-1, place)), (rank, place))
     return frozenset(place for _, place in found.values())
 
 
@@ -45,8 +66,3 @@ def _judged(letter: DeadLetter, metadata: MetadataSnapshot, source: MetadataSour
         metadata_topic_id=letter.metadata_topic_id,
         source=source,
     )
-
-
-def counted(outcomes: Sequence[str]) -> dict[str, int]:
-    """How many there are of each."""
-    return {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}

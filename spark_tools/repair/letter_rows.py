@@ -13,15 +13,18 @@ import pyarrow as pa
 
 from rlmm.codec import encode as encode_event
 from rlmm.dead_letter import DeadLetter
-from rlmm.dead_letter import decode as decode_letter
-from rlmm.dead_letter import encode as encode_letter
 from rlmm.events import SegmentEvent
+from rlmm.orphan_letter import OrphanLetter
 from rlmm.partitioner import event_partition
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata import SegmentState
+from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.repair.deletion import delete_segments
+from spark_tools.repair.letters import Letter, read_letter, subject_of, write_letter
+from spark_tools.repair.orphan_removal import Removal, remove_orphans
 from spark_tools.repair.proof import Judgement, Verdict
 
 HEADS = pa.schema(
@@ -76,7 +79,7 @@ class _Received:
     place: LetterPlace
     key: bytes | None
     value: bytes
-    letter: DeadLetter | None
+    letter: Letter | None
     problem: str
 
 
@@ -108,16 +111,32 @@ def carry_out(
         for batch in batches:
             received = list(_received(batch))
             doomed = [each for each in received if _may_delete(judgements.get(each.place))]
-            letters = [each.letter for each in doomed if each.letter is not None]
-            results = delete_segments(storage, [letter.metadata for letter in letters])
-            failures = dict(zip((each.place for each in doomed), results, strict=True))
+            removals = _remove(storage, doomed, terms.store.keys)
             rows = [
-                _outcome(each, judgements.get(each.place), failures, terms, clock.wall_ms())
+                _outcome(each, judgements.get(each.place), removals, terms, clock.wall_ms())
                 for each in received
             ]
             yield pa.RecordBatch.from_pylist(rows, schema=OUTCOMES)
     finally:
         storage.close()
+
+
+def _remove(
+    storage: ChunkStorage, doomed: Iterable[_Received], keys: ObjectKeys
+) -> dict[LetterPlace, Removal]:
+    segments: dict[LetterPlace, DeadLetter] = {}
+    orphans: dict[LetterPlace, OrphanLetter] = {}
+    for each in doomed:
+        if isinstance(each.letter, OrphanLetter):
+            orphans[each.place] = each.letter
+        elif each.letter is not None:
+            segments[each.place] = each.letter
+    failures = delete_segments(storage, [letter.metadata for letter in segments.values()])
+    removed = remove_orphans(storage, list(orphans.values()), keys)
+    found = {
+        place: Removal(failure=failure) for place, failure in zip(segments, failures, strict=True)
+    }
+    return found | dict(zip(orphans, removed, strict=True))
 
 
 def _received(batch: pa.RecordBatch) -> Iterator[_Received]:
@@ -127,7 +146,7 @@ def _received(batch: pa.RecordBatch) -> Iterator[_Received]:
             continue
         letter, problem = None, ""
         try:
-            letter = decode_letter(value)
+            letter = read_letter(value)
         except (CorruptError, UnsupportedError, ValueError) as error:
             problem = f"can't be read: {error}"
         place = (row["partition"], row["offset"])
@@ -141,7 +160,7 @@ def _may_delete(judgement: Judgement | None) -> bool:
 def _outcome(
     received: _Received,
     judgement: Judgement | None,
-    failures: Mapping[LetterPlace, str],
+    removals: Mapping[LetterPlace, Removal],
     terms: RepairTerms,
     now_ms: int,
 ) -> dict[str, object]:
@@ -152,11 +171,13 @@ def _outcome(
         return _parked(received, "refused", judgement.reason if judgement else "not judged", terms)
     if judgement.verdict is Verdict.SUPERSEDED:
         return _row(letter, "superseded")
-    failure = failures[received.place]
-    if failure:
-        return _failed(received, letter, failure, terms, now_ms)
+    removal = removals[received.place]
+    if removal.refusal:
+        return _parked(received, "refused", removal.refusal, terms)
+    if removal.failure:
+        return _failed(received, letter, removal.failure, terms, now_ms)
     row = _row(letter, "repaired")
-    if judgement.verdict is Verdict.DELETE:
+    if judgement.verdict is Verdict.DELETE and isinstance(letter, DeadLetter):
         state = SegmentState.DELETE_SEGMENT_FINISHED
         event = SegmentEvent(
             event_id=uuid4(), metadata=letter.metadata.in_state(state, event_timestamp_ms=now_ms)
@@ -169,14 +190,14 @@ def _outcome(
 
 
 def _failed(
-    received: _Received, letter: DeadLetter, failure: str, terms: RepairTerms, now_ms: int
+    received: _Received, letter: Letter, failure: str, terms: RepairTerms, now_ms: int
 ) -> dict[str, object]:
     """Back to the letters with one attempt more, or parked after too many."""
     again = replace(letter, attempts=letter.attempts + 1, reason=failure, last_attempt_ms=now_ms)
     if again.attempts >= terms.max_attempts:
         reason = f"failed {again.attempts} times: {failure}"
         return _parked(received, "given_up", reason, terms)
-    record = encode_letter(again)
+    record = write_letter(again)
     row = {"topic": terms.letter_topic, "key": record.key, "value": record.value}
     return {**_row(letter, "failed", failure), **row}
 
@@ -196,6 +217,6 @@ def _parked(
     }
 
 
-def _row(letter: DeadLetter | None, outcome: str, reason: str = "") -> dict[str, object]:
-    segment = None if letter is None else str(letter.metadata.segment_id)
-    return {"outcome": outcome, "segment": segment, "reason": reason or None}
+def _row(letter: Letter | None, outcome: str, reason: str = "") -> dict[str, object]:
+    subject = None if letter is None else subject_of(letter)
+    return {"outcome": outcome, "segment": subject, "reason": reason or None}

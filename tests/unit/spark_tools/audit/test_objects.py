@@ -10,8 +10,14 @@ from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import StoredObject
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding
-from spark_tools.audit.key_ranges import ExpectedObject, expected_objects, key_ranges
+from spark_tools.audit.key_ranges import (
+    ExpectedObject,
+    expected_objects,
+    expected_table,
+    key_ranges,
+)
 from spark_tools.audit.objects import Age, compare, confirmed
+from spark_tools.quarantine import quarantined_name
 from tests.metadata_builder import DELETE_STARTED, FINISHED, STARTED, segment_id, segment_metadata
 
 AGE = Age(cut_off_ms=1_000)
@@ -72,7 +78,18 @@ def test_compare_when_nothing_names_an_object_then_an_orphan_only_once_it_is_old
     assert kinds(found(OURS, age_ms=1_000), found("cold/readme", age_ms=1_000)) == []
 
 
-@pytest.mark.parametrize("kind", ["orphan", "foreign"])
+def test_compare_when_in_quarantine_then_found_by_the_age_it_has_there() -> None:
+    """Scenario 84."""
+    there = quarantined_name(KEYS, OURS)
+
+    assert kinds(found(there, age_ms=999)) == [("quarantined", there)]
+    assert kinds(found(there, age_ms=1_000)) == []
+    assert kinds(found("cold/quarantine/readme", age_ms=999)) == [
+        ("foreign", "cold/quarantine/readme")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["orphan", "quarantined", "foreign"])
 def test_confirmed_when_an_orphan_was_told_of_or_is_gone_then_none(kind: str) -> None:
     """Two sightings, and metadata that was read between them."""
     suspicion = Finding(kind=kind, object_key=OURS)
@@ -116,11 +133,29 @@ def test_expected_when_of_segments_then_only_finished_ones_must_exist() -> None:
 def test_ranges_when_cut_anyhow_then_each_name_is_in_one(
     names: set[str], others: list[str], size: int
 ) -> None:
-    ranges = key_ranges([expected(name) for name in names], objects_per_range=size)
+    segments = [
+        replace(segment_metadata(state=FINISHED), objects=(StoredObject(key=name, crc32c=7),))
+        for name in names
+    ]
 
+    ranges = list(key_ranges(expected_table(segments), objects_per_range=size))
+
+    assert sum(each.expected.num_rows for each in ranges) == len(names)
     for name in (*names, *others):
         holding = [
             each for each in ranges if each.after.encode() < name.encode() and each.holds(name)
         ]
         assert len(holding) == 1
-        assert (name in names) == (name in {e.key for e in holding[0].expected})
+        assert (name in names) == (name in holding[0].expected["key"].to_pylist())
+
+
+def test_expected_when_in_columns_then_sorted_and_as_one_by_one() -> None:
+    objects = (StoredObject(key="b", length_bytes=5, crc32c=7), StoredObject(key="a"))
+    segments = [replace(segment_metadata(state=FINISHED), objects=objects)]
+
+    rows = expected_table(segments).to_pylist()
+
+    assert [ExpectedObject(**row) for row in rows] == [
+        replace(each, topic="", partition=-1, segment_id="")
+        for each in sorted(expected_objects(segments), key=lambda each: each.key)
+    ]

@@ -10,7 +10,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.audit.segments import PartitionRecords, examine
-from spark_tools.audit.totals import topic_totals
+from spark_tools.audit.totals import TotalsByTopic
 from tests.metadata_builder import DELETE_STARTED, FINISHED, ORDERS, STARTED, segment_metadata
 
 CUT_OFF_MS = 10_000
@@ -93,6 +93,9 @@ def test_totals_when_of_several_topics_then_the_largest_first() -> None:
     objects = tuple(replace(each, length_bytes=50) for each in small.objects)
     large = replace(small, objects=objects)
 
-    (totals,) = topic_totals([large, replace(large, state=STARTED)], [])
+    sums = TotalsByTopic()
+    for each in (large, replace(large, state=STARTED)):
+        sums.add(each)
 
+    (totals,) = sums.totals([])
     assert (totals.topic, totals.segments_count, totals.stored_bytes) == ("orders", 1, 100)

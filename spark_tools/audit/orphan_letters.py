@@ -1,0 +1,69 @@
+"""Orphans that an audit has found, and the letters by which repair is told of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.partitioner import metadata_partition
+from rlmm.positions import TopicIdentity
+from rlmm.spi import MetadataPosition
+from rsm.segment.ids import TopicIdPartition
+from rsm.storage.chunk_storage import ChunkInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """An object that no metadata names, as it was seen the second time.
+
+    `why_kept`: what speaks against removing it; empty if it is dead.
+    """
+
+    found: ChunkInfo
+    topic_id_partition: TopicIdPartition
+    is_quarantined: bool
+    why_kept: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    """When orphans were seen, by the wall clock, and what of the metadata was read meanwhile."""
+
+    first_ms: int
+    last_ms: int
+    topic: TopicIdentity
+    positions: Mapping[int, int]
+
+
+def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list[Orphan]:
+    """Those that are dead and not treated so already."""
+    return [
+        each
+        for each in orphans
+        if not each.why_kept
+        and not (each.is_quarantined and treatment is OrphanTreatment.QUARANTINE)
+    ]
+
+
+def orphan_letters(
+    orphans: Iterable[Orphan], treatment: OrphanTreatment, seen: Sightings
+) -> list[OrphanLetter]:
+    """A letter for each that is to be treated."""
+    letters = []
+    for each in to_be_treated(orphans, treatment):
+        partition = metadata_partition(each.topic_id_partition, seen.topic.partition_count)
+        read_to = MetadataPosition(partition=partition, offset=seen.positions.get(partition, 0))
+        letters.append(
+            OrphanLetter(
+                object_key=each.found.name,
+                length_bytes=each.found.length_bytes,
+                last_modified_ms=each.found.last_modified_ms,
+                first_seen_ms=seen.first_ms,
+                last_seen_ms=max(seen.last_ms, seen.first_ms + 1),
+                treatment=treatment,
+                read_to=read_to,
+                metadata_topic_id=seen.topic.topic_id,
+            )
+        )
+    return letters

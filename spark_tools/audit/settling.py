@@ -1,0 +1,107 @@
+"""What is left of the suspicions, by a second look and newer metadata; and what that shows itself.
+
+Memory: the segments of one partition, and what is suspected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.storage.chunk_storage import ChunkInfo
+from spark_tools.audit.findings import Finding, FindingKind
+from spark_tools.audit.key_ranges import ExpectedObject, expected_objects
+from spark_tools.audit.objects import Age, confirmed
+from spark_tools.audit.orphan_letters import Orphan
+from spark_tools.audit.segments import PartitionRecords, examine
+from spark_tools.audit.totals import TopicTotals, TotalsByTopic
+from spark_tools.orphan_proof import PartitionKnowledge, why_not_dead
+from spark_tools.quarantine import parse_either
+from spark_tools.snapshot import MetadataSnapshot
+
+_REMEMBERED_PARTITIONS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """`orphans` are those of the findings that may be acted on, or not, each with the reason."""
+
+    findings: tuple[Finding, ...]
+    totals: tuple[TopicTotals, ...]
+    orphans: tuple[Orphan, ...]
+
+
+def settle(
+    metadata: MetadataSnapshot,
+    suspicions: Sequence[Finding],
+    sightings: Mapping[str, ChunkInfo],
+    age: Age,
+    keys: ObjectKeys,
+) -> Settled:
+    """By the metadata as it is now. CorruptError, RetriableError."""
+    totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
+    findings: list[Finding] = []
+    suspected = {each.object_key for each in suspicions}
+    every = metadata.every_segment()
+    for tip, records in groupby(every, key=lambda each: each.metadata.topic_id_partition):
+        partition = PartitionRecords(
+            topic_id_partition=tip,
+            state=metadata.partition_state(tip),
+            segments=tuple(records),
+        )
+        findings += examine(partition, cut_off_ms=age.cut_off_ms)
+        known |= _known(partition, suspected)
+        for record in partition.segments:
+            totals.add(record.metadata)
+    orphans: list[Orphan] = []
+    # Those of a partition follow each other.
+    knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
+    for suspicion in suspicions:
+        found = sightings.get(suspicion.object_key)
+        finding = confirmed(suspicion, found, known.get(suspicion.object_key), age)
+        if finding is None:
+            continue
+        orphan = _orphan(finding, found, keys, knowledge)
+        if orphan is not None:
+            orphans.append(orphan)
+            finding = replace(finding, detail=f"{finding.detail}; {orphan.why_kept or 'dead'}")
+        findings.append(finding)
+    findings.sort(key=lambda each: (each.kind, each.object_key))
+    return Settled(findings=tuple(findings), totals=totals.totals(findings), orphans=tuple(orphans))
+
+
+def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:
+    """Of deleted segments nothing is awaited any more."""
+    living = (
+        each.metadata
+        for each in partition.segments
+        if each.metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED
+        and any(stored.key in suspected for stored in each.metadata.objects)
+    )
+    return {each.key: each for each in expected_objects(living)}
+
+
+def _orphan(
+    finding: Finding,
+    found: ChunkInfo | None,
+    keys: ObjectKeys,
+    knowledge: Callable[[TopicIdPartition], PartitionKnowledge],
+) -> Orphan | None:
+    """None for what is none."""
+    if finding.kind not in (FindingKind.ORPHAN.value, FindingKind.QUARANTINED.value):
+        return None
+    name = parse_either(keys, finding.object_key)
+    if name is None or found is None:
+        return None
+    tip = name.segment_id.topic_id_partition
+    return Orphan(
+        found=found,
+        topic_id_partition=tip,
+        is_quarantined=finding.kind == FindingKind.QUARANTINED.value,
+        why_kept=why_not_dead(finding.object_key, name, knowledge(tip)),
+    )

@@ -1,0 +1,79 @@
+"""Judges letters about orphans, by the metadata as read to its end. Pure but for the reading.
+
+What the letter says is checked against what is known now: the object must be old, seen twice, and
+named by no segment; the metadata must be whole, the letter's own, and read at least as far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rlmm.orphan_letter import OrphanLetter
+from rlmm.partitioner import metadata_partition
+from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
+from rsm.segment.ids import TopicIdPartition
+from spark_tools.orphan_proof import why_not_dead
+from spark_tools.quarantine import parse_either
+from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.snapshot import MetadataSnapshot
+
+_REMEMBERED_PARTITIONS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanTerms:
+    """How objects are named, and before when they must have been written, by the wall clock."""
+
+    keys: ObjectKeys
+    cut_off_ms: int
+
+    def partition_of(self, letter: OrphanLetter) -> TopicIdPartition | None:
+        """Whose object it is, by its name; None if that is not ours."""
+        name = parse_either(self.keys, letter.object_key)
+        return None if name is None else name.segment_id.topic_id_partition
+
+
+class OrphanJudge:
+    """One batch's: what is known of a partition is looked up once."""
+
+    def __init__(
+        self, metadata: MetadataSnapshot, source: MetadataSource, terms: OrphanTerms
+    ) -> None:
+        self._metadata = metadata
+        self._source = source
+        self._terms = terms
+        self._unread = metadata.unread_records()
+        self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
+
+    def judge(self, letter: OrphanLetter) -> Judgement:
+        """SWEEP or REFUSE."""
+        name = parse_either(self._terms.keys, letter.object_key)
+        if name is None:
+            reason = "not a name of ours"
+        else:
+            reason = self._unproved(letter, name) or why_not_dead(
+                letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
+            )
+        if reason:
+            return Judgement(verdict=Verdict.REFUSE, reason=reason)
+        return Judgement(verdict=Verdict.SWEEP)
+
+    def _unproved(self, letter: OrphanLetter, name: ObjectKey | LedgerKey) -> str:
+        if self._unread:
+            return f"the metadata can't be read whole: {dict(self._unread)}"
+        if letter.last_modified_ms >= self._terms.cut_off_ms:
+            return "it is too young to be judged"
+        if not 0 < letter.first_seen_ms < letter.last_seen_ms:
+            return "it was not seen twice"
+        return self._source_differs(letter, name.segment_id.topic_id_partition)
+
+    def _source_differs(self, letter: OrphanLetter, partition: TopicIdPartition) -> str:
+        identity, read_to = self._metadata.identity, letter.read_to
+        if not letter.metadata_topic_id or letter.metadata_topic_id != self._source.topic_id:
+            return "the metadata topic is another than the letter's"
+        if read_to.partition != metadata_partition(partition, identity.partition_count):
+            return "the letter was written by what another metadata partition says"
+        if self._source.positions.get(read_to.partition, 0) < read_to.offset:
+            return "the metadata ends before what the letter was written by"
+        return ""

@@ -1,0 +1,106 @@
+"""Removes orphans from the store: deletes them, or moves them into quarantine. On executors.
+
+Right before, each object is looked at once more: one that is not as the letter says is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+from spark_tools.quarantine import quarantined_name
+
+_READ_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What became of one orphan: both are empty if it is not there any more.
+
+    `refusal`: it is another object than the one that was seen. `failure`: the store refused.
+    """
+
+    refusal: str = ""
+    failure: str = ""
+
+
+_DONE = Removal()
+
+
+def remove_orphans(
+    storage: ChunkStorage, letters: Sequence[OrphanLetter], keys: ObjectKeys
+) -> list[Removal]:
+    """One result per letter, in order; what is absent already is done. Never raises."""
+    prepared = {letter.object_key: _prepared(storage, letter, keys) for letter in letters}
+    names = [name for name, removal in prepared.items() if removal is None]
+    results = {name: removal for name, removal in prepared.items() if removal is not None}
+    results |= _deleted(storage, names)
+    return [results[letter.object_key] for letter in letters]
+
+
+def _prepared(storage: ChunkStorage, letter: OrphanLetter, keys: ObjectKeys) -> Removal | None:
+    """None if the object may be deleted now."""
+    try:
+        found = storage.info(letter.object_key)
+        seen = (letter.length_bytes, letter.last_modified_ms)
+        if (found.length_bytes, found.last_modified_ms) != seen:
+            return Removal(refusal="it is not the object that was seen")
+        if letter.treatment is OrphanTreatment.QUARANTINE:
+            _copy(storage, letter, quarantined_name(keys, letter.object_key))
+    except NotFoundError:
+        return _DONE
+    except TieredStorageError as error:
+        return Removal(failure=str(error))
+    return None
+
+
+def _copy(storage: ChunkStorage, letter: OrphanLetter, target: str) -> None:
+    source = _StoredSource(
+        storage=storage, name=letter.object_key, length_bytes=letter.length_bytes
+    )
+    try:
+        storage.create_with_content(target, source)
+    except AlreadyExistsError as error:
+        # By an earlier attempt, which was whole: chunks are, or are not there.
+        if storage.info(target).length_bytes != letter.length_bytes:
+            raise RetriableError("another object is in quarantine", name=target) from error
+
+
+def _deleted(storage: ChunkStorage, names: Sequence[str]) -> dict[str, Removal]:
+    if not names:
+        return {}
+    try:
+        outcomes = storage.delete_many(names)
+    except TieredStorageError as error:
+        return dict.fromkeys(names, Removal(failure=str(error)))
+    return {
+        each.name: _DONE if each.error is None else Removal(failure=f"{each.name}: {each.error}")
+        for each in outcomes
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredSource:
+    """An object of the store as content for another. Memory: _READ_BYTES."""
+
+    storage: ChunkStorage
+    name: str
+    length_bytes: int
+
+    def chunks(self) -> Iterator[memoryview]:
+        for start in range(0, self.length_bytes, _READ_BYTES):
+            end = min(start + _READ_BYTES, self.length_bytes)
+            data = self.storage.read_range(
+                self.name, ByteRange(start_position=start, end_position=end)
+            )
+            yield memoryview(data)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.spi import MetadataPosition
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import BytesSource
+from rsm.storage.chunk_storage import ChunkInfo, DeleteOutcome
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
+from spark_tools.repair.orphan_removal import remove_orphans
+
+KEYS = ObjectKeys(prefix="cold")
+NOW_MS = 7_000
+
+
+def letter(
+    name: str = "cold/a", *, length_bytes: int = 4, treatment: str = "delete"
+) -> OrphanLetter:
+    return OrphanLetter(
+        object_key=name,
+        length_bytes=length_bytes,
+        last_modified_ms=NOW_MS,
+        first_seen_ms=8_000,
+        last_seen_ms=9_000,
+        treatment=OrphanTreatment(treatment),
+        read_to=MetadataPosition(partition=0, offset=1),
+        metadata_topic_id="t",
+    )
+
+
+@pytest.fixture
+def storage() -> MemoryChunkStorage:
+    storage = MemoryChunkStorage(wall_ms=lambda: NOW_MS)
+    for name in ("cold/a", "cold/b"):
+        storage.create_with_content(name, BytesSource(content=b"dead"))
+    return storage
+
+
+def names(storage: MemoryChunkStorage) -> list[str]:
+    return [chunk.name for chunk in storage.list("")]
+
+
+def test_remove_when_as_seen_then_gone_and_nothing_else(storage: MemoryChunkStorage) -> None:
+    """R22, and 74: what is absent already counts as done."""
+    removals = remove_orphans(storage, [letter(), letter("cold/absent")], KEYS)
+
+    assert [(each.refusal, each.failure) for each in removals] == [("", ""), ("", "")]
+    assert names(storage) == ["cold/b"]
+
+
+def test_remove_when_another_object_is_there_then_refused(storage: MemoryChunkStorage) -> None:
+    """R22: registered or written anew since it was seen."""
+    (longer,) = remove_orphans(storage, [letter(length_bytes=5)], KEYS)
+
+    storage.delete("cold/b")
+    younger = MemoryChunkStorage(wall_ms=lambda: NOW_MS + 1)
+    younger.create_with_content("cold/b", BytesSource(content=b"dead"))
+    (written_anew,) = remove_orphans(younger, [letter("cold/b")], KEYS)
+
+    assert "not the object that was seen" in longer.refusal
+    assert "not the object that was seen" in written_anew.refusal
+    assert names(storage) == ["cold/a"]
+    assert names(younger) == ["cold/b"]
+
+
+def test_remove_when_to_be_quarantined_then_moved_and_again_does_no_harm(
+    storage: MemoryChunkStorage,
+) -> None:
+    """Scenario 84."""
+    asked = letter(treatment="quarantine")
+    storage.create_with_content(
+        "cold/quarantine/a", BytesSource(content=b"dead")
+    )  # by a killed job
+
+    first = remove_orphans(storage, [asked], KEYS)
+    again = remove_orphans(storage, [asked], KEYS)
+
+    assert [each.failure for each in (*first, *again)] == ["", ""]
+    assert names(storage) == ["cold/b", "cold/quarantine/a"]
+
+
+class Refusing(ChunkStorageWrapper):
+    """Deletes nothing, and does not answer about one name."""
+
+    def info(self, name: str) -> ChunkInfo:
+        if name == "cold/b":
+            raise RetriableError("no answer")
+        return super().info(name)
+
+    def delete_many(self, names: object) -> tuple[DeleteOutcome, ...]:
+        raise RetriableError("refused")
+
+
+def test_remove_when_the_store_refuses_then_each_says_so(storage: MemoryChunkStorage) -> None:
+    removals = remove_orphans(Refusing(storage), [letter(), letter("cold/b")], KEYS)
+
+    assert [each.failure for each in removals] == ["refused", "no answer"]
+    assert names(storage) == ["cold/a", "cold/b"]
