@@ -25,7 +25,8 @@ class Fault:
     """What happens to one request whose method is `method` and whose path and query hold `path`.
 
     `status`: this answer instead of the server's, with `code`, or `body`, in its body. `lost`: the
-    server does it, and nobody hears of it. `cut_bytes`: only so much of the answer's body comes.
+    server does it, and nobody hears of it. `cut_bytes`: only so much of the answer's body comes;
+    before, `then` is called.
     `hold`: it waits until the proxy lets go. `spoil`: one byte of the request's body is changed.
     """
 
@@ -37,6 +38,7 @@ class Fault:
     lost: bool = False
     cut_bytes: int | None = None
     hold: bool = False
+    then: Callable[[], None] | None = None
     spoil: bool = False
 
 
@@ -45,9 +47,10 @@ class FaultyProxy:
 
     def __init__(self, upstream_port: int) -> None:
         self.requests: list[str] = []
+        self.sent_bytes = 0
         self._faults: deque[Fault] = deque()
         self._lock = threading.Lock()
-        self._server = _Server(upstream_port, self._take)
+        self._server = _Server(upstream_port, self._take, self._count)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
@@ -59,6 +62,7 @@ class FaultyProxy:
         with self._lock:
             self._faults = deque(faults)
             self.requests = []
+            self.sent_bytes = 0
 
     def let_go(self) -> None:
         """End the waiting of what is held, now and later."""
@@ -83,6 +87,10 @@ class FaultyProxy:
         self._server.server_close()
         self._thread.join()
 
+    def _count(self, length_bytes: int) -> None:
+        with self._lock:
+            self.sent_bytes += length_bytes
+
     def _take(self, method: str, path: str) -> Fault | None:
         with self._lock:
             self.requests.append(method)
@@ -98,10 +106,16 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, upstream_port: int, take: Callable[[str, str], Fault | None]) -> None:
+    def __init__(
+        self,
+        upstream_port: int,
+        take: Callable[[str, str], Fault | None],
+        count: Callable[[int], None],
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream_port = upstream_port
         self.take = take
+        self.count = count
         self.released = threading.Event()
 
 
@@ -129,6 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.lost:
             self.close_connection = True
         else:
+            if fault.then is not None:
+                fault.then()
             self._relay(answer, content, fault.cut_bytes)
 
     def _ask(self, body: bytes) -> tuple[HTTPResponse, bytes]:
@@ -150,7 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
         # Of a HEAD request it is the object's.
         self.send_header("Content-Length", answer.getheader("Content-Length") or str(len(content)))
         self.end_headers()
-        self.wfile.write(content if cut_bytes is None else content[:cut_bytes])
+        content = content if cut_bytes is None else content[:cut_bytes]
+        self.wfile.write(content)
+        self.server.count(len(content))
         self.close_connection = cut_bytes is not None
 
     def _answer(self, fault: Fault) -> None:

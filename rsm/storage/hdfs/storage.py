@@ -28,6 +28,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.broken_reads import ReadLimits, read_on
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
@@ -39,6 +40,7 @@ _CAPABILITIES = Capabilities(
     append=True, truncate=True, concat=True, native_attributes=True, stored_checksum=False
 )
 _COPY_BYTES = 1 << 20
+_MAX_OPENINGS = 3  # of one range, whose answer broke off
 
 # Each lost attempt is another caller that removed the emptied directory in between.
 _RENAME_ATTEMPTS = 16
@@ -52,6 +54,7 @@ class HdfsChunkStorage(ChunkStorage):
         self._directory = HdfsDirectory(self._web, settings)
         self._leftover_max_age_ms = settings.leftover_max_age_ms
         self._timeout_ms = settings.timeout_ms
+        self._read_limits = ReadLimits(max_openings=_MAX_OPENINGS, timeout_ms=settings.timeout_ms)
         self._next_sweep_s = time.monotonic()
         self._lock = threading.Lock()
 
@@ -146,7 +149,9 @@ class HdfsChunkStorage(ChunkStorage):
             return b""
         try:
             with self._directory.reading(name):
-                return self._web.read(path, offset=positions.start_position, length=len(positions))
+                return read_on(
+                    lambda left, _version: self._web.read(path, left), positions, self._read_limits
+                )
         except RetriableError:
             # HDFS refuses to read from a file's end on.
             if self._directory.status(name)["length"] <= positions.start_position:

@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.broken_reads import RangeBody
 from rsm.storage.hdfs.settings import HdfsSettings
 
 _MAX_DOCUMENT_BYTES = 64 << 20
@@ -66,14 +68,15 @@ class WebHdfs:
         with self._request(method, location, body.pieces, headers) as answer:
             self._document(answer)
 
-    def read(self, path: str, *, offset: int, length: int) -> bytes:
-        """At most so many bytes from there, fewer where the file ends."""
-        parameters = {"offset": offset, "length": length}
+    @contextmanager
+    def read(self, path: str, positions: ByteRange) -> Iterator[RangeBody]:
+        """What is there of those bytes."""
+        parameters = {"offset": positions.start_position, "length": len(positions)}
         location = self._redirection("GET", path, "OPEN", parameters)
         with self._request("GET", location) as answer:
             if answer.status != 200:
                 self._document(answer)
-            return self._content(answer, length)
+            yield RangeBody(pieces=_pieces(answer), length_bytes=answer.length)
 
     def _redirection(
         self, method: str, path: str, op: str, parameters: Mapping[str, object]
@@ -155,4 +158,12 @@ class WebHdfs:
             left_bytes -= len(piece)
             if time.monotonic() > deadline_s:
                 raise RetriableError("HDFS answers too slowly")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
+
+
+def _pieces(answer: HTTPResponse) -> Iterator[bytes]:
+    try:
+        while piece := answer.read(_READ_BYTES):
+            yield piece
+    except (OSError, HTTPException) as error:
+        raise RetriableError("HDFS broke off", reason=str(error) or type(error).__name__) from error

@@ -2,7 +2,8 @@
 
 Objects can't be appended to or cut. An object is believed to be absent only when the store says so
 of the key: a HEAD request answers 404 for a bucket that is gone too, and is then asked again in a
-way that tells the difference. Deleting needs the right to delete and to look, listing and the
+way that tells the difference. An answer that breaks off is read on from there, of the same ETag
+only. Deleting needs the right to delete and to look, listing and the
 check of access the right to list.
 
 Memory: that of rsm.storage.s3.upload, the range that is read, a page of 1000 names.
@@ -10,8 +11,9 @@ Memory: that of rsm.storage.s3.upload, the range that is read, a page of 1000 na
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -26,6 +28,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
 from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
 from rsm.storage.names import check_name, is_name
@@ -54,7 +57,10 @@ class S3ChunkStorage(ChunkStorage):
     def __init__(self, bucket: S3Bucket) -> None:
         self._bucket = bucket
         self._uploads = S3Uploads(bucket)
-        self._read_timeout_s = bucket.settings.attempt_timeout_ms / 1000
+        self._read_limits = ReadLimits(
+            max_openings=bucket.settings.max_attempts,
+            timeout_ms=bucket.settings.attempt_timeout_ms,
+        )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,13 +124,7 @@ class S3ChunkStorage(ChunkStorage):
         if not len(positions):
             self._head(name)
             return b""
-        try:
-            answer = self._bucket.call("get_object", Key=name, Range=positions.to_http())
-        except ClientError as error:
-            if code_of(error) in {"InvalidRange", "416"}:
-                return b""
-            raise self._error(error, name) from error
-        return self._body(answer, name, positions)
+        return read_on(partial(self._open_range, name), positions, self._read_limits)
 
     def delete(self, name: str) -> None:
         self._head(name)
@@ -187,28 +187,40 @@ class S3ChunkStorage(ChunkStorage):
             metadata=found.get("Metadata", {}),
         )
 
-    def _body(self, answer: Mapping[str, Any], name: str, positions: ByteRange) -> bytes:
-        length_bytes: int = answer["ContentLength"]
-        first = f"bytes {positions.start_position}-"
-        if length_bytes > len(positions) or not answer.get("ContentRange", "").startswith(first):
-            answer["Body"].close()
-            raise CorruptError(
-                "the store answered another range than it was asked for",
-                name=name,
-                wanted=positions,
-                found=answer.get("ContentRange"),
-            )
-        deadline_s = time.monotonic() + self._read_timeout_s
-        pieces = []
+    @contextmanager
+    def _open_range(
+        self, name: str, positions: ByteRange, version: str | None
+    ) -> Iterator[RangeBody]:
+        same = {} if version is None else {"IfMatch": version}
         try:
-            while piece := answer["Body"].read(_READ_BYTES):
-                pieces.append(piece)
-                if time.monotonic() > deadline_s:
-                    answer["Body"].close()
-                    raise RetriableError("the store answers too slowly", name=name)
+            answer = self._bucket.call("get_object", Key=name, Range=positions.to_http(), **same)
+        except ClientError as error:
+            if code_of(error) in {"InvalidRange", "416"}:
+                yield RangeBody(pieces=iter(()), length_bytes=0)
+                return
+            if code_of(error) == "PreconditionFailed":
+                raise RetriableError("the chunk was replaced while read", name=name) from error
+            raise self._error(error, name) from error
+        with closing(answer["Body"]):
+            length_bytes = answer["ContentLength"]
+            found = answer.get("ContentRange", "")
+            first = f"bytes {positions.start_position}-"
+            if length_bytes > len(positions) or not found.startswith(first):
+                raise CorruptError(
+                    "the store answered another range than it was asked for",
+                    name=name,
+                    wanted=positions,
+                    found=found,
+                )
+            pieces = self._pieces(answer["Body"], name)
+            yield RangeBody(pieces=pieces, length_bytes=length_bytes, version=answer["ETag"])
+
+    def _pieces(self, body: Any, name: str) -> Iterator[bytes]:  # noqa: ANN401 - as the client
+        try:
+            while piece := body.read(_READ_BYTES):
+                yield piece
         except BotoCoreError as error:
             raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _delete_some(self, names: Sequence[str]) -> dict[str, TieredStorageError]:
         """Errors by name; one of the whole request is one of each name."""

@@ -125,16 +125,44 @@ def test_creation_when_a_part_fails_for_good_then_the_upload_is_aborted(
     assert not storage.exists(name)
 
 
-def test_read_when_the_answer_is_cut_then_it_fails_and_the_next_one_is_whole(
+def test_read_when_the_answer_is_cut_then_it_is_read_on_from_there(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    storage.create_with_content(name, source_of(b"x" * (3 * MIB)))
-    proxy.expect(Fault(method="GET", cut_bytes=2 * MIB - 7))
+    """Scenario 94: what came already is not asked for again."""
+    content = bytes(range(256)) * 4096 * 3
+    storage.create_with_content(name, source_of(content))
+    proxy.expect(
+        Fault(method="GET", cut_bytes=2 * MIB - 7), Fault(method="GET", cut_bytes=MIB // 2)
+    )
+
+    assert storage.read_range(name, WHOLE) == content
+    assert proxy.requests == ["GET"] * 3
+    assert proxy.sent_bytes < len(content) + 10_000
+
+
+def test_read_when_every_answer_is_cut_then_a_bounded_number_of_requests(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    """Scenario 94."""
+    storage.create_with_content(name, source_of(b"x" * MIB))
+    proxy.expect(*[Fault(method="GET", cut_bytes=1_000)] * 9)
 
     with pytest.raises(RetriableError):
         storage.read_range(name, WHOLE)
 
-    assert len(storage.read_range(name, WHOLE)) == 3 * MIB
+    assert len(proxy.requests) == 3
+
+
+def test_read_when_the_object_is_another_one_after_a_break_then_no_mixture(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str
+) -> None:
+    storage.create_with_content(name, source_of(b"x" * MIB))
+    proxy.expect(
+        Fault(method="GET", cut_bytes=1_000, then=lambda: _replace(storage, name, b"y" * MIB))
+    )
+
+    with pytest.raises(RetriableError, match="replaced"):
+        storage.read_range(name, WHOLE)
 
 
 def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
@@ -203,3 +231,8 @@ def test_exists_when_the_store_answers_a_bare_404_then_it_is_asked_in_a_way_that
 
     with pytest.raises(RetriableError, match="no such bucket"):
         storage.exists(name)
+
+
+def _replace(storage: S3ChunkStorage, name: str, content: bytes) -> None:
+    storage.delete(name)
+    storage.create_with_content(name, source_of(content))
