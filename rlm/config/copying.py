@@ -9,6 +9,7 @@ from pydantic import Field
 from rlm.config.section import Section
 from rlm.config.values import DurationMs
 
+_IdleMs = Annotated[int, Field(ge=-1, le=2**63 - 1)]
 _Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
@@ -22,6 +23,13 @@ class CopyingConfig(Section):
         "equal shares; what is behind after an outage is caught up with at this rate. What a copy "
         "waits for it is not counted against `remote.copy.attempt.timeout.ms`. The default is no "
         "limit.",
+    )
+    idle_ms: _IdleMs = Field(
+        default=86_400_000,
+        validation_alias="remote.log.idle.copy.ms",
+        description="What is committed of a segment that nobody has written to for so long is "
+        "copied, though it is not rolled: a broker rolls only when the next record comes. Not "
+        "before it is as old as the topic's `--copy-lag-ms` wants. -1: never.",
     )
     disk_threshold_percent: Annotated[int, Field(ge=1, le=99)] = Field(
         default=85,

@@ -1,13 +1,19 @@
-"""Which rolled segments are to be copied, oldest first; what is behind, and what holds it."""
+"""Which segments are to be copied, oldest first; what is behind, and what holds it.
+
+The segment being written is not copied, but where nobody has written to it for long: then what is
+committed of it is, as a segment of its own. When it is rolled at last, the rest of its file follows
+from there on, so that the pieces together are the file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import PausableTask, PolicyState
+from rsm.segment.ranges import OffsetRange
 
 COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})
 
@@ -31,19 +37,59 @@ class CopyHeld:
 def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
     """Rolled segments that reach beyond the covered end, ascending.
 
-    A segment that is stored in part (other segment bounds on an earlier leader) is copied whole.
+    Of a segment that is stored in part the rest is left: its beginning was copied while it was
+    being written, or by an earlier leader with other segment bounds.
     """
     covered = view.covered_end_offset
-    return tuple(s for s in view.local.rolled if s.offsets.end_offset > covered)
+    return tuple(_rest(view, s) for s in view.local.rolled if s.offsets.end_offset > covered)
+
+
+def _rest(view: PartitionView, segment: LocalSegment) -> LocalSegment:
+    """Whole where nothing of it is stored, also if the log begins inside it: maybe in a batch."""
+    covered = view.covered_end_offset
+    if covered <= max(segment.offsets.start_offset, view.local_start_offset):
+        return segment
+    offsets = replace(segment.offsets, start_offset=covered)
+    return replace(segment, offsets=offsets, part_of=segment.offsets.start_offset)
+
+
+def idle_part(view: PartitionView) -> LocalSegment | None:
+    """What is committed and not stored of a segment that is not written to any more, if any.
+
+    Only when all that is rolled is stored: copies are made in order.
+    """
+    local, idle_ms = view.local, view.limits.idle_copy_ms
+    if idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
+        return None
+    start_offset = max(view.covered_end_offset, local.active_base_offset)
+    if start_offset >= view.copy_end_offset or not_stored(view):
+        return None
+    if view.moment.wall_ms - local.active_written_ms < max(idle_ms, _least_age_ms(view)):
+        return None
+    return LocalSegment(
+        offsets=OffsetRange(start_offset=start_offset, end_offset=view.copy_end_offset),
+        size_bytes=local.active_size_bytes,
+        max_timestamp_ms=local.active_written_ms,
+        part_of=local.active_base_offset,
+        is_active=True,
+    )
+
+
+def _least_age_ms(view: PartitionView) -> int:
+    """KIP-1241: what is younger is not copied yet."""
+    return max(0, view.policy.effective_copy_lag_ms)
 
 
 def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     """Segments to copy now, oldest first: rolled, not stored, wholly below min(HW, LSO).
 
-    The first one that may not be copied yet ends the list: copies are made in order.
+    The first one that may not be copied yet ends the list: copies are made in order. An idle part
+    is a list of its own.
     """
     if _forbidden(view) is not None:
         return ()
+    if (idle := idle_part(view)) is not None:
+        return (idle,)
     candidates = []
     for segment in not_stored(view):
         if _not_yet(view, segment) is not None:
@@ -56,7 +102,8 @@ def copy_held(view: PartitionView) -> CopyHeld | None:
     """What holds the oldest segment that is not stored; None if nothing does, or there is none."""
     waiting = not_stored(view)
     if not waiting:
-        return None
+        idle = idle_part(view)
+        return None if idle is None else _forbidden(view) or _failing(view, idle)
     return _forbidden(view) or _failing(view, waiting[0]) or _not_yet(view, waiting[0])
 
 

@@ -157,7 +157,7 @@ def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
     found = breaches(
         pieces,
         Limits(retention_ms=view.policy.retention_ms, retention_bytes=view.policy.retention_bytes),
-        total_bytes=sum(piece.size_bytes for piece in pieces) + view.local.active_size_bytes,
+        total_bytes=sum(piece.size_bytes for piece in pieces) + view.active_unstored_bytes,
         wall_ms=view.moment.retention_ms,
     )
     if view.is_past_retention and len(found) == len(pieces):

@@ -19,7 +19,10 @@ from rsm.segment.metadata import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLimits:
-    """The settings that decisions depend on; names as in the configuration."""
+    """The settings that decisions depend on; names as in the configuration.
+
+    `idle_copy_ms` -1: what is not rolled is never copied.
+    """
 
     local_trim_margin_bytes: int = 0
     local_trim_min_age_ms: int = 900_000
@@ -28,6 +31,7 @@ class PolicyLimits:
     unreferenced_grace_ms: int = 604_800_000
     expiry_max_percent: int = 100
     holds_after_loss: bool = False
+    idle_copy_ms: int = -1
 
 
 # How far our clock may be ahead of what was last heard of the brokers' before it is not believed.
@@ -127,6 +131,14 @@ class PartitionView:
     def covered_end_offset(self) -> int:
         """The end of what is stored without a hole from the local start on."""
         return covered_end(self.stored, self.local_start_offset)
+
+    @property
+    def active_unstored_bytes(self) -> int:
+        """The size of the file being written, without what is stored of it."""
+        base_offset = self.local.active_base_offset
+        stored = (p.metadata for p in self.stored if p.offsets.start_offset >= base_offset)
+        stored_bytes = sum(metadata.segment_size_bytes for metadata in stored)
+        return max(0, self.local.active_size_bytes - stored_bytes)
 
     @property
     def owned(self) -> bool:

@@ -36,8 +36,12 @@ class BatchSpan(NamedTuple):
     length_bytes: int
 
 
-def read_batch_spans(descriptor: int, size_bytes: int) -> Iterator[BatchSpan]:
+def read_batch_spans(
+    descriptor: int, size_bytes: int, *, start_position: int = 0
+) -> Iterator[BatchSpan]:
     """Yield a span for each batch of the file's first `size_bytes`, in order.
+
+    From `start_position` on, where a batch has to begin.
 
     Raises CorruptError, with the position, at what is no batch and where the last one is cut
     short: a broker cuts preallocated zeros and torn batches off before it appends to the next file.
@@ -46,7 +50,7 @@ def read_batch_spans(descriptor: int, size_bytes: int) -> Iterator[BatchSpan]:
     buffer = bytearray(_WINDOW_BYTES)
     window = memoryview(buffer)
     window_position, window_end = 0, 0
-    position = 0
+    position = start_position
     while position < size_bytes:
         if window_end < position + HEADER_BYTES and window_end < size_bytes:
             read_bytes = os.preadv(descriptor, [buffer], position)
@@ -59,14 +63,16 @@ def read_batch_spans(descriptor: int, size_bytes: int) -> Iterator[BatchSpan]:
         raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
 
 
-def read_batch_extents(descriptor: int, size_bytes: int) -> Iterator[tuple[int, int]]:
+def read_batch_extents(
+    descriptor: int, size_bytes: int, *, start_position: int = 0
+) -> Iterator[tuple[int, int]]:
     """Yield (base offset, length in bytes) for each batch, in order; otherwise as above.
 
     Says nothing else of a batch, and costs a fraction of its span.
     """
     window = memoryview(bytearray(_LARGE_WINDOW_BYTES))
     window_bytes = _WINDOW_BYTES
-    position = 0
+    position = start_position
     while position < size_bytes:
         read_bytes = os.preadv(descriptor, [window[:window_bytes]], position)
         within, end = 0, min(read_bytes, size_bytes - position) - PREFIX_BYTES

@@ -1,9 +1,11 @@
-"""A rolled segment's log file, held open, and its content read with all checks.
+"""A segment's log file, or a part of one, held open, and its content read with all checks.
 
 Owns the descriptor and what makes the file the one that was opened. A broker may rename or delete
 the file meanwhile (retention), or cut and append to it (a follower's truncation, after which it
 may have the same inode and even the same size): the first does no harm to what is read by
-descriptor, the second shows in the file's times and in the batches.
+descriptor, the second shows in the file's times and in the batches. A file that is still being
+written grows; what is read of it lies below what is committed and is not written again as long as
+our broker leads, which whoever copies it makes sure of.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from rlm.source.batch_headers import read_batch_extents
+from rlm.source.file_part import FilePart, find_part
 from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
 from rsm.segment.epochs import Lineage
@@ -59,16 +62,28 @@ class LogFile:
         lineage: Lineage,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Open the file. Raises OSError as opening does, RetriableError if the size is another."""
+        """Open the file. Raises OSError as opening does, RetriableError if the size is another.
+
+        For a part of a file also what `find_part` raises.
+        """
         self._path = path
         self._segment = segment
         self._lineage = lineage
         self._chunk_bytes = chunk_bytes
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._identity = FileIdentity.of(os.fstat(self._descriptor))
-        if self._identity.size_bytes != segment.size_bytes:
+        try:
+            self._identity = FileIdentity.of(os.fstat(self._descriptor))
+            self._require_listed_size()
+            with self.blaming_writers():
+                self._part = find_part(self._descriptor, self._identity.size_bytes, segment)
+        except BaseException:
             self.close()
-            raise self._changed("segment changed since it was listed")
+            raise
+
+    @property
+    def part(self) -> FilePart:
+        """What is read of the file: all of it, unless the segment is a part."""
+        return self._part
 
     @property
     def descriptor(self) -> int:
@@ -76,7 +91,7 @@ class LogFile:
 
     @property
     def length_bytes(self) -> int:
-        return self._identity.size_bytes
+        return len(self._part.positions)
 
     @property
     def modified_ms(self) -> int:
@@ -86,32 +101,43 @@ class LogFile:
         os.close(self._descriptor)
 
     def chunks(self) -> Iterator[memoryview]:
-        """One checked pass from the file's begin; see `rsm.segment.local_segment.ContentSource`.
+        """One checked pass from the begin; see `rsm.segment.local_segment.ContentSource`.
 
         The last view is handed out only when the whole content has passed every check.
         """
-        scanner = SegmentScanner(
-            base_offset=self._segment.offsets.start_offset, lineage=self._lineage
-        )
+        scanner = SegmentScanner(base_offset=self._part.offsets.start_offset, lineage=self._lineage)
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(self.length_bytes, 1))))
-        position = 0
-        while position < self.length_bytes:
-            view = self._read(buffer[: self.length_bytes - position], position)
+        position, end_position = (
+            self._part.positions.start_position,
+            self._part.positions.end_position,
+        )
+        while position < end_position:
+            view = self._read(buffer[: end_position - position], position)
             position += len(view)
             with self.blaming_writers():
                 scanner.feed(view)
-                if position == self.length_bytes:
+                if position == end_position:
                     self._finish(scanner)
             yield view
 
     def batches(self) -> Iterator[tuple[int, int]]:
         """One walk over the headers: base offset and length of each batch. Raises as `chunks`."""
         with self.blaming_writers():
-            yield from read_batch_extents(self._descriptor, self.length_bytes)
+            yield from read_batch_extents(
+                self._descriptor,
+                self._part.positions.end_position,
+                start_position=self._part.positions.start_position,
+            )
 
     def require_unwritten(self) -> None:
-        """Raise RetriableError if the file was written to since it was opened."""
-        if FileIdentity.of(os.fstat(self._descriptor)) != self._identity:
+        """Raise RetriableError if the file was written to since it was opened.
+
+        Of a file that is still being written: if it is shorter than what was read of it.
+        """
+        if self._segment.is_active:
+            if os.fstat(self._descriptor).st_size < self._part.positions.end_position:
+                raise self._changed("segment was cut while it was read")
+        elif not self._is_as_opened():
             raise self._changed("segment was written to while it was read")
 
     @contextmanager
@@ -122,8 +148,9 @@ class LogFile:
         """
         try:
             yield
-        except CorruptError:
-            self.require_unwritten()
+        except CorruptError as error:
+            if not self._is_as_opened():
+                raise self._changed("segment was written to while it was read") from error
             raise
 
     def is_in_place(self) -> bool:
@@ -147,13 +174,22 @@ class LogFile:
     def _finish(self, scanner: SegmentScanner) -> None:
         self.require_unwritten()
         end_offset = scanner.finish().offsets.end_offset
-        if end_offset > self._segment.offsets.end_offset:
+        if end_offset > self._part.offsets.end_offset:
             raise CorruptError(
                 "segment runs into the next one",
                 path=self._path,
-                expected=self._segment.offsets.end_offset,
+                expected=self._part.offsets.end_offset,
                 found=end_offset,
             )
+
+    def _require_listed_size(self) -> None:
+        size_bytes = self._identity.size_bytes
+        has_grown = self._segment.is_active and size_bytes > self._segment.size_bytes
+        if size_bytes != self._segment.size_bytes and not has_grown:
+            raise self._changed("segment changed since it was listed")
+
+    def _is_as_opened(self) -> bool:
+        return FileIdentity.of(os.fstat(self._descriptor)) == self._identity
 
     def _is_named(self, path: Path) -> bool:
         try:

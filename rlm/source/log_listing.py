@@ -71,6 +71,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
             rolled=rolled,
             active_base_offset=files.log_base_offsets[-1],
             active_size_bytes=identities[-1].size_bytes,
+            active_written_ms=identities[-1].modified_ns // 1_000_000,
             # After the segments: the broker writes an epoch's entry before its first batch.
             checkpoint=_read_checkpoint(directory, required=bool(rolled)),
         )

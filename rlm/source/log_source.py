@@ -15,15 +15,28 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSegment:
-    """A rolled segment: `offsets` end at the next file's base offset.
+    """A rolled segment: `offsets` end at the next file's base offset. Or a part of a file.
 
     `max_timestamp_ms` as Kafka's LogSegment.largestTimestamp: the file's time where no record
-    has one.
+    has one. A part names by `part_of` the base offset of its file, whose size and time it has;
+    `offsets` are then what is wanted, and opening it tells which whole batches there are.
+    `is_active`: the file is still being written, and the part ends below what may change.
     """
 
     offsets: OffsetRange
     size_bytes: int
     max_timestamp_ms: int
+    part_of: int | None = None
+    is_active: bool = False
+
+    @property
+    def is_whole_file(self) -> bool:
+        return self.part_of is None
+
+    @property
+    def file_base_offset(self) -> int:
+        """The base offset of the file that holds it."""
+        return self.offsets.start_offset if self.part_of is None else self.part_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,22 +44,27 @@ class LocalLog:
     """A partition's log directory as one listing shows it.
 
     `rolled` ascend and adjoin; `active_base_offset` begins the segment being written, of
-    `active_size_bytes`; `checkpoint` is the leader-epoch checkpoint as it stands, which may hold
-    stale entries but never lacks one.
+    `active_size_bytes` and last written to at `active_written_ms`; `checkpoint` is the leader-epoch
+    checkpoint as it stands, which may hold stale entries but never lacks one.
     """
 
     rolled: tuple[LocalSegment, ...]
     active_base_offset: int
     active_size_bytes: int
+    active_written_ms: int
     checkpoint: Lineage
 
 
 class OpenSegment(Protocol):
-    """A rolled segment held open by descriptor; deleting or renaming it does not disturb it."""
+    """A segment held open by descriptor; deleting or renaming its file does not disturb it."""
 
     @property
     def data(self) -> LogSegmentData:
-        """Content and companions. The content checks each batch's CRC, offsets and epoch."""
+        """Content and companions. The content checks each batch's CRC, offsets and epoch.
+
+        Its offsets are those of whole batches; of a part they may begin below what was wanted, and
+        end below that in a file that is being written.
+        """
 
     @property
     def max_timestamp_ms(self) -> int:
@@ -85,10 +103,11 @@ class LogSource(ABC):
         lineage: Lineage,
         last_stable_offset: int,
     ) -> AbstractContextManager[OpenSegment]:
-        """Open a rolled segment for copying.
+        """Open a rolled segment, or a part of a file, for copying.
 
         Indexes are cut to their true size and checked against the log, rebuilt where they are
-        wrong; a producer snapshot or transaction index that is absent is recorded as absent.
+        wrong, and made anew for a part; a producer snapshot or transaction index that is absent is
+        recorded as absent, as the snapshot of a file that is still being written is.
         Aborted transactions are gathered from this and later transaction indexes; that these are
         complete follows from `last_stable_offset`, asked for before this call, which the segment
         must not reach above. NotFoundError if the segment is gone, RetriableError if it is not

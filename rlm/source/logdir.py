@@ -87,7 +87,7 @@ class LogDirSource(LogSource):
                 last_stable_offset=last_stable_offset,
             )
         directory = self._dirs.find(topic_id_partition)
-        path = segment_path(directory, segment.offsets.start_offset, LOG_SUFFIX)
+        path = segment_path(directory, segment.file_base_offset, LOG_SUFFIX)
         with _unreadable_is_retriable(directory):
             log = _open_log(path, segment, lineage, self._chunk_bytes)
         try:
@@ -108,10 +108,13 @@ class _OpenLogDirSegment:
         self._directory = directory
         self._segment = segment
         files = list_partition_files(directory)
-        _require_rolled(files.next_base_offset(segment.offsets.start_offset), segment, directory)
+        offsets = log.part.offsets
+        _require_end(files.next_base_offset(segment.file_base_offset), segment, directory)
         indexes = read_segment_indexes(log, files, segment)
-        transactions = read_segment_transactions(files, segment)
-        snapshot = read_producer_snapshot(files, segment.offsets.end_offset, clock)
+        transactions = read_segment_transactions(files, segment.file_base_offset, offsets)
+        snapshot = (
+            None if segment.is_active else read_producer_snapshot(files, offsets.end_offset, clock)
+        )
         if not log.is_in_place():
             raise NotFoundError(
                 "segment was deleted while it was opened",
@@ -121,7 +124,7 @@ class _OpenLogDirSegment:
         timestamp_ms = indexes.max_timestamp_ms
         self._max_timestamp_ms = log.modified_ms if timestamp_ms < 0 else timestamp_ms
         self._data = LogSegmentData(
-            offsets=segment.offsets,
+            offsets=offsets,
             log=log,
             companions=SegmentCompanions(
                 offset_index=indexes.offset_index.to_bytes(),
@@ -147,8 +150,8 @@ class _OpenLogDirSegment:
             self._log.require_unwritten()
             if self._log.is_in_place():
                 files = list_partition_files(self._directory)
-                base_offset = self._segment.offsets.start_offset
-                _require_rolled(files.next_base_offset(base_offset), self._segment, self._directory)
+                base_offset = self._segment.file_base_offset
+                _require_end(files.next_base_offset(base_offset), self._segment, self._directory)
             elif not self._log.is_being_deleted():
                 raise RetriableError(
                     "segment is no longer where it was opened",
@@ -164,8 +167,11 @@ def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: 
         raise NotFoundError("segment is gone", path=path, offsets=segment.offsets) from error
 
 
-def _require_rolled(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:
-    if next_base_offset != segment.offsets.end_offset:
+def _require_end(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:
+    """Rolled where it was listed to end; one that is being written may have rolled behind."""
+    end_offset = segment.offsets.end_offset
+    is_behind = next_base_offset is None or next_base_offset >= end_offset
+    if not (is_behind if segment.is_active else next_base_offset == end_offset):
         raise RetriableError(
             "segment does not end where it was listed to end",
             directory=directory,

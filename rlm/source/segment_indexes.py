@@ -1,8 +1,9 @@
-"""The offset and time index of a rolled segment: the broker's where they are right, else ours.
+"""The offset and time index of a segment: the broker's where they are right, else ours.
 
 Owns the choice. Both are made from the log's batches and compared with the broker's files. Where
 those differ they may still be right (an older broker, another `index.interval.bytes`, a restart
-within the segment), which a second walk over the batches tells; where not, ours are stored.
+within the segment), which a second walk over the batches tells; where not, ours are stored. A part
+of a file has but ours.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def read_segment_indexes(
     RetriableError if that is so because it is being written to.
     """
     with log.blaming_writers():
-        built = _build_indexes(log, segment)
+        built = _build_indexes(log)
+    if not segment.is_whole_file:
+        return built
     own = _read_own_files(log, files, segment)
     if own == (built.offset_index.data, built.time_index.data):
         return built
@@ -67,16 +70,19 @@ def read_segment_indexes(
     return built
 
 
-def _build_indexes(log: LogFile, segment: LocalSegment) -> SegmentIndexes:
-    builder = IndexBuilder(base_offset=segment.offsets.start_offset)
-    next_offset = segment.offsets.start_offset
-    for batch in read_batch_spans(log.descriptor, log.length_bytes):
+def _build_indexes(log: LogFile) -> SegmentIndexes:
+    offsets, positions = log.part.offsets, log.part.positions
+    builder = IndexBuilder(base_offset=offsets.start_offset)
+    next_offset = offsets.start_offset
+    for batch in read_batch_spans(
+        log.descriptor, positions.end_position, start_position=positions.start_position
+    ):
         builder.append(batch)
         next_offset = batch.last_offset + 1
-    if next_offset > segment.offsets.end_offset:
+    if next_offset > offsets.end_offset:
         raise CorruptError(
             "segment runs into the next one",
-            expected=segment.offsets.end_offset,
+            expected=offsets.end_offset,
             found=next_offset,
         )
     return SegmentIndexes(offset_index=builder.offset_index(), time_index=builder.time_index())

@@ -1,4 +1,4 @@
-"""The aborted transactions of a rolled segment, also those that end behind it.
+"""The aborted transactions of a segment, also those that end behind it.
 
 Owns how far to look. An aborted transaction stands in the index of the segment that holds its abort
 marker, with the last stable offset of the log as it was then. So the search goes on through later
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import (
     TRANSACTION_INDEX_SUFFIX,
     PartitionFiles,
@@ -36,8 +35,12 @@ class SegmentTransactions:
     aborted_transactions: tuple[AbortedTransaction, ...]
 
 
-def read_segment_transactions(files: PartitionFiles, segment: LocalSegment) -> SegmentTransactions:
-    """Read the transaction indexes that matter to the segment.
+def read_segment_transactions(
+    files: PartitionFiles, file_base_offset: int, offsets: OffsetRange
+) -> SegmentTransactions:
+    """Read the transaction indexes that matter to a segment: `offsets` of the file at that base.
+
+    A part of a file gets as its own index the entries whose markers lie in it.
 
     Complete if every transaction that overlaps the segment was decided before `files` were listed.
     Raises CorruptError or UnsupportedError if an index can't be understood: unlike the other
@@ -46,14 +49,15 @@ def read_segment_transactions(files: PartitionFiles, segment: LocalSegment) -> S
     own: bytes | None = None
     aborted: list[AbortedTransaction] = []
     for base_offset in files.transaction_index_base_offsets:
-        if base_offset < segment.offsets.start_offset:
+        if base_offset < file_base_offset:
             continue
         index = _read_index(files, base_offset)
-        if base_offset == segment.offsets.start_offset:
-            own = index.to_bytes()
-        aborted.extend(index.overlapping(segment.offsets))
+        if base_offset == file_base_offset:
+            within = tuple(each for each in index.transactions if each.last_offset in offsets)
+            own = TransactionIndex(transactions=within).to_bytes()
+        aborted.extend(index.overlapping(offsets))
         last = index.transactions[-1:]
-        if last and last[0].last_stable_offset >= segment.offsets.end_offset:
+        if last and last[0].last_stable_offset >= offsets.end_offset:
             break
     return SegmentTransactions(transaction_index=own, aborted_transactions=tuple(aborted))
 

@@ -1,4 +1,4 @@
-"""Copies one rolled segment: the order of effects, written once.
+"""Copies one segment: the order of effects, written once.
 
     lead confirmed → segment opened → COPY_SEGMENT_STARTED accepted → objects written and verified
     → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
@@ -150,7 +150,7 @@ class Copier:
             raise
 
     def _describe(self, order: CopyOrder, opened: OpenSegment) -> RemoteLogSegmentMetadata:
-        offsets = order.segment.offsets
+        offsets = opened.data.offsets
         segment_id = RemoteLogSegmentId(
             topic_id_partition=order.lead.topic_id_partition, id=order.segment_id
         )

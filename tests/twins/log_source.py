@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, zip_longest
 
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
 from rsm.segment.epochs import Lineage
@@ -15,7 +15,7 @@ from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.scanner import SegmentScanner
 from tests.segment_builder import build_segment
-from tests.twins.replica import Replica, SegmentFile
+from tests.twins.replica import Replica, SegmentFile, batch_header
 
 _PIECE_BYTES = 700  # smaller than a segment, so that a reader sees more than one piece
 
@@ -35,6 +35,7 @@ class MemoryLogSource(LogSource):
             rolled=_rolled(replica),
             active_base_offset=replica.files[-1].base_offset,
             active_size_bytes=replica.files[-1].size_bytes,
+            active_written_ms=replica.files[-1].max_timestamp_ms,
             checkpoint=replica.checkpoint,
         )
 
@@ -54,9 +55,12 @@ class MemoryLogSource(LogSource):
         if segment.offsets.end_offset > last_stable:
             raise RetriableError("segment reaches above the last stable offset")
         replica = self._replica(tip)
-        for file, offsets in zip(replica.on_disk, _bounds(replica), strict=False):
-            if offsets == segment.offsets and file.size_bytes == segment.size_bytes:
-                yield _MemoryOpenSegment(file, offsets, lineage, replica.producer_snapshot)
+        end_offset = segment.offsets.end_offset
+        for file, bounds in zip_longest(replica.on_disk, _bounds(replica)):
+            same_end = segment.is_active or (bounds is not None and bounds.end_offset == end_offset)
+            same_size = segment.is_active or file.size_bytes == segment.size_bytes
+            if file.base_offset == segment.file_base_offset and same_end and same_size:
+                yield _MemoryOpenSegment(file, segment, lineage, replica.producer_snapshot)
                 return
         raise NotFoundError("segment is gone", partition=tip, offsets=segment.offsets)
 
@@ -73,10 +77,11 @@ class _MemoryOpenSegment:
     """Holds what the file was when it was opened; removing it from the log does not disturb."""
 
     def __init__(
-        self, file: SegmentFile, offsets: OffsetRange, lineage: Lineage, snapshot: bytes | None
+        self, file: SegmentFile, segment: LocalSegment, lineage: Lineage, snapshot: bytes | None
     ) -> None:
-        built = build_segment(file.batches, base_offset=offsets.start_offset)
-        self._held = _HeldFile(file=file, writes=file.writes)
+        batches, offsets = _batches_of(file, segment)
+        built = build_segment(batches, base_offset=offsets.start_offset)
+        self._held = _HeldFile(file=file, writes=None if segment.is_active else file.writes)
         self.max_timestamp_ms = file.max_timestamp_ms
         self.data = LogSegmentData(
             offsets=offsets,
@@ -85,7 +90,7 @@ class _MemoryOpenSegment:
                 offset_index=built.offset_index,
                 time_index=built.time_index,
                 transaction_index=built.transaction_index or None,
-                producer_snapshot=snapshot,
+                producer_snapshot=None if segment.is_active else snapshot,
                 lineage=lineage,
                 aborted_transactions=(),
             ),
@@ -97,11 +102,13 @@ class _MemoryOpenSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HeldFile:
+    """`writes` None: a file that is still being written."""
+
     file: SegmentFile
-    writes: int
+    writes: int | None
 
     def verify_unchanged(self) -> None:
-        if self.file.writes != self.writes:
+        if self.writes is not None and self.file.writes != self.writes:
             raise RetriableError("segment was written to while it was read")
 
 
@@ -128,6 +135,22 @@ class _CheckedContent:
                 self.held.verify_unchanged()
                 scanner.finish()
             yield piece
+
+
+def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], OffsetRange]:
+    """The whole batches of a segment, which may be a part of the file, and their offsets."""
+    wanted = segment.offsets
+    ends = [batch_header(batch).next_offset for batch in file.batches]
+    batches = [
+        batch
+        for batch, end in zip(file.batches, ends, strict=True)
+        if wanted.start_offset < end <= wanted.end_offset
+    ]
+    if not segment.is_active:
+        return batches, wanted
+    if not batches:
+        raise RetriableError("no whole batch to copy", offsets=wanted)
+    return batches, replace(wanted, end_offset=batch_header(batches[-1]).next_offset)
 
 
 def _bounds(replica: Replica) -> list[OffsetRange]:

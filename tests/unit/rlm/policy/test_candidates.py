@@ -68,7 +68,7 @@ def test_candidates_when_stored_in_a_lost_epoch_then_copied_from_the_common_pref
     current = Lineage.of((0, 0), (1, 100), (2, 150))
     segments = (remote(0, 100), remote(100, 200, epochs=written, writer=THEM))
     given = Given(segments=segments, checkpoint=current, stored_lineage=written)
-    assert _bases(given)[0] == 100
+    assert _bases(given)[0] == 150
 
 
 def test_candidates_when_claim_is_not_ours_then_none() -> None:

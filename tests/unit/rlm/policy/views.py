@@ -108,6 +108,7 @@ class Given:
     limits: PolicyLimits = NO_LIMITS
     in_flight: frozenset[UUID] = frozenset()
     broker_ms: int = NOW_MS
+    idle_ms: int = 0
 
     def view(self) -> PartitionView:
         stable = self.last_stable_offset
@@ -132,6 +133,7 @@ class Given:
                 rolled=self.rolled,
                 active_base_offset=self.rolled[-1].offsets.end_offset if self.rolled else 0,
                 active_size_bytes=500,
+                active_written_ms=NOW_MS - self.idle_ms,
                 checkpoint=self.checkpoint,
             ),
             segments=self.segments,

@@ -1,0 +1,81 @@
+"""A part of a log file that is copied as a segment of its own: the whole batches that it has.
+
+Owns where such a part begins and ends, in offsets and in the file. A part begins with the batch
+that holds its first offset. In a file that is still being written it ends with the last batch that
+lies wholly below its end: what is behind may be in the middle of being written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rlm.source.batch_headers import read_batch_spans
+from rlm.source.log_source import LocalSegment
+from rsm.segment.errors import RetriableError
+from rsm.segment.ranges import ByteRange, OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """What is read of a file: `positions`, which hold the batches of `offsets`."""
+
+    offsets: OffsetRange
+    positions: ByteRange
+
+
+def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePart:
+    """Find what a segment is to be made of, by a walk over the batch headers up to its end.
+
+    The whole file for a segment that is one, and where a rolled file has no batch of the part.
+    Raises CorruptError at what is no batch, RetriableError if a file that is being written has no
+    whole batch of the part.
+    """
+    if not segment.is_whole_file:
+        if segment.is_active:
+            return _whole_batches(descriptor, size_bytes, segment.offsets)
+        begin = _begin(descriptor, size_bytes, segment.offsets)
+        if begin is not None:
+            return _part(begin, segment.offsets.end_offset, size_bytes)
+    begin = _Begin(offset=segment.file_base_offset, position=0)
+    return _part(begin, segment.offsets.end_offset, size_bytes)
+
+
+class _Begin(NamedTuple):
+    offset: int
+    position: int
+
+
+def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _Begin | None:
+    """Where the first batch begins that reaches to the wanted start; a gap before it belongs in."""
+    position = 0
+    for span in read_batch_spans(descriptor, size_bytes):
+        if span.last_offset >= wanted.start_offset:
+            return _Begin(min(span.base_offset, wanted.start_offset), position)
+        position += span.length_bytes
+    return None
+
+
+def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> FilePart:
+    """Looks at nothing behind the wanted end: another batch may be coming there."""
+    begin: _Begin | None = None
+    position, end_offset = 0, wanted.start_offset
+    for span in read_batch_spans(descriptor, size_bytes):
+        if span.last_offset >= wanted.end_offset:
+            break
+        if begin is None and span.last_offset >= wanted.start_offset:
+            begin = _Begin(min(span.base_offset, wanted.start_offset), position)
+        position += span.length_bytes
+        end_offset = span.last_offset + 1
+        if end_offset == wanted.end_offset:
+            break
+    if begin is None:
+        raise RetriableError("no whole batch to copy", offsets=wanted)
+    return _part(begin, end_offset, position)
+
+
+def _part(begin: _Begin, end_offset: int, end_position: int) -> FilePart:
+    return FilePart(
+        offsets=OffsetRange(start_offset=begin.offset, end_offset=end_offset),
+        positions=ByteRange(start_position=begin.position, end_position=end_position),
+    )

@@ -1,0 +1,139 @@
+"""R10, scenario 20: what is committed of a segment that nobody writes to any more is copied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.candidates import copy_candidates, copy_held, lag
+from rlm.policy.retention import expiry_cut
+from rlm.policy.view import CopyFailure, PolicyLimits
+from rlm.source.log_source import LocalSegment
+from rlmm.events import PolicyState
+from tests.unit.rlm.policy.views import (
+    HOUR_MS,
+    NOW_MS,
+    Given,
+    local,
+    policy,
+    remote,
+    stored_up_to,
+)
+
+IDLE = Given(
+    segments=stored_up_to(1000),
+    limits=PolicyLimits(local_trim_min_age_ms=0, idle_copy_ms=HOUR_MS),
+    idle_ms=HOUR_MS,
+)
+
+
+def ranges(given: Given) -> list[tuple[int, int]]:
+    segments = copy_candidates(given.view())
+    return [(s.offsets.start_offset, s.offsets.end_offset) for s in segments]
+
+
+def test_active_segment_when_idle_for_long_then_its_committed_part_is_copied() -> None:
+    assert copy_candidates(IDLE.view()) == (
+        LocalSegment(
+            offsets=replace(local(1000, 1050).offsets),
+            size_bytes=500,
+            max_timestamp_ms=NOW_MS - HOUR_MS,
+            part_of=1000,
+            is_active=True,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"idle_ms": HOUR_MS - 1},
+        {"idle_ms": -HOUR_MS},
+        {"limits": PolicyLimits(local_trim_min_age_ms=0)},
+        {"high_watermark": 1000},
+        {"last_stable_offset": 1000},
+        {"segments": (*stored_up_to(1000), remote(1000, 1050))},
+        {"policy": policy(state=PolicyState.DISABLING)},
+        {"policy": policy(copy_lag_ms=2 * HOUR_MS)},
+        {"owner": None},
+    ],
+)
+def test_active_segment_when_not_idle_not_stable_or_stored_then_nothing(
+    changes: dict[str, object],
+) -> None:
+    """Scenario 1, 2, 3, 26: written to lately, off, not committed, open, stored, held back."""
+    given = replace(IDLE, **changes)  # type: ignore[arg-type]  # field names are the tests' own
+    assert ranges(given) == []
+
+
+def test_active_segment_when_a_transaction_is_open_then_copied_to_its_begin() -> None:
+    """Scenario 2."""
+    assert ranges(replace(IDLE, last_stable_offset=1020)) == [(1000, 1020)]
+
+
+def test_active_segment_when_copied_before_then_from_there_on() -> None:
+    given = replace(IDLE, segments=(*stored_up_to(1000), remote(1000, 1030)))
+    assert ranges(given) == [(1030, 1050)]
+
+
+def test_active_segment_when_rolled_ones_are_not_stored_then_those_come_first() -> None:
+    """Copies are made in order: there is never a hole before what is stored."""
+    assert ranges(replace(IDLE, segments=stored_up_to(800))) == [(800, 900), (900, 1000)]
+
+
+def test_active_segment_when_the_log_begins_inside_it_then_from_there_on() -> None:
+    """R10: what expired of it is not stored again."""
+    given = replace(IDLE, segments=(), local_start=1020, log_start=1020)
+    assert ranges(given) == [(1020, 1050)]
+
+
+def test_rolled_segment_when_its_begin_is_stored_then_the_rest_is_copied() -> None:
+    """R10: from the end of what was copied while it was being written."""
+    given = replace(IDLE, segments=(*stored_up_to(900), remote(900, 930)))
+    (rest,) = copy_candidates(given.view())
+    assert (rest.offsets.start_offset, rest.offsets.end_offset) == (930, 1000)
+    assert (rest.file_base_offset, rest.is_active) == (900, False)
+
+
+def test_rolled_segment_when_the_log_begins_inside_it_then_copied_whole() -> None:
+    """Scenario 4: the log may begin in the middle of a batch."""
+    given = replace(IDLE, segments=(), local_start=950)
+    assert ranges(given) == [(900, 1000)]
+
+
+def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
+    """Kafka's lag is of rolled segments."""
+    found = lag(IDLE.view())
+    assert (found.segments, found.bytes) == (0, 0)
+
+
+def test_held_when_the_idle_part_can_not_be_copied_then_told() -> None:
+    failure = CopyFailure(error="broken", corrupt=True, attempts=2)
+    held = copy_held(replace(IDLE.view(), copy_failure=failure))
+    assert held is not None
+    assert (held.reason, held.values["base_offset"]) == ("corrupt", 1000)
+
+
+def test_expiry_by_size_when_the_active_segment_is_stored_then_its_bytes_count_once() -> None:
+    """Scenario 68: one stored segment of 1000 bytes in a file of 1500 leaves 500 to count."""
+    view = replace(IDLE, segments=(*stored_up_to(1000), remote(1000, 1050))).view()
+    view = replace(
+        view,
+        local=replace(view.local, active_size_bytes=1500),
+        policy=policy(retention_bytes=11_500),
+    )
+    assert expiry_cut(view) is None
+
+
+def test_expiry_by_time_when_the_stored_part_is_too_old_then_the_log_starts_behind_it() -> None:
+    """R10: what is stored of the active segment expires as any other segment does."""
+    old = remote(1000, 1050, age_ms=10 * HOUR_MS)
+    given = replace(
+        IDLE, rolled=(local(900, 1000),), segments=(remote(900, 1000, age_ms=10 * HOUR_MS), old)
+    )
+    cut = expiry_cut(
+        replace(given, log_start=900, local_start=900, policy=policy(retention_ms=HOUR_MS)).view()
+    )
+    assert cut is not None
+    assert cut.offset == 1050

@@ -1,0 +1,124 @@
+"""R10, scenario 20: segments that are not rolled because nobody writes are stored all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.view import PolicyLimits
+from tests.twins.invariants import leftovers
+from tests.twins.process import Process, ProcessSettings
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+MINUTE_MS = 60_000
+SETTINGS = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, idle_copy_ms=MINUTE_MS * 5))
+
+
+def idle_world(*, brokers: int = 1) -> tuple[World, Process]:
+    """A stored segment, and five records that nobody has added to for ten minutes."""
+    world = World(settings=SETTINGS, brokers=brokers)
+    world.segments(1)
+    world.produce(5)
+    process = world.start()
+    world.settle()
+    assert world.stored() == [(0, 10)]
+    world.clock.advance(10 * MINUTE_MS)
+    return world, process
+
+
+def test_idle_segment_when_older_than_allowed_then_stored_once() -> None:
+    world, _ = idle_world()
+
+    world.settle()
+    world.settle()
+
+    assert world.stored() == [(0, 10), (10, 15)]
+    assert leftovers(world) == []
+    assert world.audit.violations == []
+
+
+def test_idle_segment_when_written_to_again_and_rolled_then_the_rest_follows() -> None:
+    """R10: the pieces together are the file, no byte twice."""
+    world, _ = idle_world()
+    world.settle()
+    world.produce(5)
+    world.leader().roll()
+
+    world.settle()
+
+    assert world.stored() == [(0, 10), (10, 15), (15, 20)]
+    sizes = [
+        r.metadata.segment_size_bytes
+        for r in world.records()
+        if r.metadata.offsets.start_offset >= 10
+    ]
+    assert sum(sizes) == world.leader().files[1].size_bytes
+    assert world.audit.violations == []
+
+
+def test_idle_segment_when_a_transaction_is_open_in_it_then_stored_to_its_begin() -> None:
+    """Scenario 2: what may still be aborted is not copied."""
+    world, _ = idle_world()
+    world.leader().open_transaction_offset = 12
+
+    world.settle()
+    # Batches are of five records: none lies wholly below the transaction.
+    before = world.stored()
+    world.leader().open_transaction_offset = None
+    world.clock.advance(10 * MINUTE_MS)
+    world.settle()
+
+    assert (before, world.stored()) == ([(0, 10)], [(0, 10), (10, 15)])
+
+
+def test_idle_segment_when_another_broker_leads_then_that_goes_on_from_what_is_stored() -> None:
+    """Scenario 88: the next leader copies from there on, with other bounds of its own."""
+    world, _ = idle_world(brokers=2)
+    world.settle()
+    world.elect(2)
+    world.start(2)
+    world.produce(5)
+    world.clock.advance(10 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.stored() == [(0, 10), (10, 15), (15, 20)]
+    assert world.audit.violations == []
+
+
+def test_idle_segment_when_local_retention_is_over_then_it_stays_local() -> None:
+    """R3: trims end at a segment's base, so nothing of it goes before it is rolled."""
+    world = World(policy=replace(KEEP_REMOTE, local_retention_ms=MINUTE_MS), settings=SETTINGS)
+    world.segments(3)
+    world.produce(5)
+    world.start()
+    world.settle()
+    world.clock.advance(10 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.stored()[-1] == (30, 35)
+    assert world.leader(TIP).log_start_offset == 20
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None:
+    """R10: the log starts behind it, stored objects and local records go."""
+    policy = replace(KEEP_REMOTE, retention_ms=30 * MINUTE_MS)
+    world = World(policy=policy, settings=SETTINGS)
+    world.segments(1)
+    world.produce(5)
+    world.start()
+    world.settle()
+    world.clock.advance(10 * MINUTE_MS)
+    world.settle()
+    if rolled:
+        world.leader().roll()
+    world.clock.advance(30 * MINUTE_MS)
+
+    world.settle()
+
+    assert (world.state().log_start_offset, world.leader().log_start_offset) == (15, 15)
+    assert (world.stored(), world.object_names()) == ([], [])
+    assert world.audit.violations == []
