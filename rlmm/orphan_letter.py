@@ -1,4 +1,4 @@
-"""Letters about orphans: objects in the store that no metadata names, as values and as records. Pure.
+"""Letters about orphans, objects in the store that no metadata names: values and records. Pure.
 
 They go to the dead-letter topic beside those of failed deletions, with a version of their own: who
 does not know them leaves them alone. A letter is no proof. It says which object was seen, twice,

@@ -25,12 +25,15 @@ from rsm.segment.epochs import EpochEntry
 from rsm.segment.metadata import SegmentState
 
 _HEADER = Struct(">BBBqqqqqiqII")
+_END_OFFSET, _EPOCH_COUNT = 4, 10  # of its fields
 _EPOCH = Struct(">iq")
 _RECORD_BYTES = 17
 ACCEPTED = b"\x01"
 REFUSED = b"\x00"
 _STATES = {state.value: state for state in SegmentState}
 _STATE_NUMBERS: Mapping[SegmentState | None, int] = {None: 0, **{s: s.value for s in SegmentState}}
+
+_FINISHED_NUMBER = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 class SegmentEntry(NamedTuple):
@@ -137,6 +140,12 @@ class SegmentEntry(NamedTuple):
             end_offset = start_offset
         return ranges[::-1]
 
+    def epochs_held(self) -> list[int]:
+        """The epochs of which the segment holds records."""
+        if len(self.epochs) == _EPOCH.size:
+            return [_EPOCH.unpack(self.epochs)[0]]  # nearly all are of one, which wrote all of it
+        return [epoch for epoch, _, _ in self.epoch_ranges()]
+
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
         """Ids of the accepted, or of the refused, records in log order."""
         flag = int(accepted)
@@ -151,10 +160,25 @@ class SegmentEntry(NamedTuple):
         return b"".join(record for record in records if record[1:] != event_id)
 
 
-def value_in_state(data: bytes, state: SegmentState) -> bytes | None:
-    """The value in an entry's bytes, read without the rest; None in another state."""
-    if data[0] != state.value:
+def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
+    """Start and end offset of what an epoch wrote of a segment, from its entry as bytes.
+
+    None if that is nothing, or the segment is not finished.
+    """
+    if data[0] != _FINISHED_NUMBER:
         return None
+    header = _HEADER.unpack_from(data)
+    end_offset, epoch_count = header[_END_OFFSET], header[_EPOCH_COUNT]
+    for index in range(epoch_count - 1, -1, -1):
+        epoch, start_offset = _EPOCH.unpack_from(data, _HEADER.size + index * _EPOCH.size)
+        if epoch == leader_epoch and start_offset < end_offset:
+            return start_offset, end_offset
+        end_offset = start_offset
+    return None
+
+
+def entry_value(data: bytes) -> bytes:
+    """The value in an entry's bytes, read without the rest."""
     *_, epoch_count, record_count = _HEADER.unpack_from(data)
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 

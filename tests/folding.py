@@ -12,16 +12,12 @@ from rlmm.codec import encode
 from rlmm.events import Event
 from rlmm.positions import ReadPosition
 from rlmm.progress import Progress
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES
 from rlmm.topic.event_topic import Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.log_dir_builder import ManualClock
 
-_SPAN_KEY_BYTES = {
-    Table.SEGMENTS_BY_OFFSET: PARTITION_SUBJECT_BYTES,
-    Table.FINISHED_BY_EPOCH: PARTITION_SUBJECT_BYTES + 4,
-}
-FOLDED_TABLES = [table for table in Table if table is not Table.CHECKPOINT]
+_NOT_COMPARED = (Table.CHECKPOINT, Table.BOUNDS)
+FOLDED_TABLES = [table for table in Table if table not in _NOT_COMPARED]
 
 
 def append(log: MemoryLog, event: Event) -> Published:
@@ -65,14 +61,9 @@ def folded(log: MemoryLog) -> MetadataCache:
 
 
 def contents(store: OrderedStore) -> dict[Table, dict[bytes, bytes]]:
-    """All that was folded. Spans are left out: they bound searches and answer nothing."""
-    found: dict[Table, dict[bytes, bytes]] = {}
+    """All that was folded, but for the bounds of searches, which answer nothing."""
     with store.read(*FOLDED_TABLES) as reader:
-        for table in FOLDED_TABLES:
-            rows = reader.ascending(table, b"", b"\xff" * 64)
-            skip = _SPAN_KEY_BYTES.get(table)
-            found[table] = {key: value for key, value in rows if len(key) != skip}
-    return found
+        return {table: dict(reader.ascending(table, b"", b"\xff" * 64)) for table in FOLDED_TABLES}
 
 
 def fold_contents(log: MemoryLog) -> dict[Table, dict[bytes, bytes]]:

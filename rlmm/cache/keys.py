@@ -4,12 +4,11 @@
 |---|---|---|
 | checkpoint | `identity` | CacheIdentity (rlmm/proto/cache.proto) |
 | checkpoint | `p` + metadata partition (u32) | next offset, leader epoch, append time |
-| segments | segment subject | SegmentEntry |
-| segments by offset | partition subject, base offset, segment id | end offset |
-| segments by offset | partition subject | greatest span of the partition's segments |
+| segments | partition subject, base offset, segment id | SegmentEntry |
+| segment offsets | segment subject | base offset |
 | unfinished by offset | partition subject, base offset, segment id | end offset |
-| finished by epoch | partition subject, epoch (u32), start offset, segment id | EpochRow |
-| finished by epoch | partition subject, epoch (u32) | greatest span in that epoch |
+| bounds | partition subject | greatest span of the partition's segments |
+| bounds | partition subject, epoch (u32) | least, greatest base offset of the epoch's segments |
 | partitions | partition subject | PartitionState (rlmm/proto/cache.proto) |
 | partitions | partition subject, `d` | state of its deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic |
@@ -18,10 +17,11 @@
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 
-Unfinished are all segments in another state than COPY_SEGMENT_FINISHED. Finished ones stand once
-for each of their epochs, with the part of them that the epoch wrote; so the last key not above
-(partition, epoch, offset) is where a lookup begins. A span (end minus start) never shrinks; it
-bounds how far back a segment that covers an offset can begin.
+A segment stands where it begins, so that a lookup and a listing find it whole with one seek; of one
+of which no record was accepted that is offset 0. Unfinished are all in another state than
+COPY_SEGMENT_FINISHED. Bounds are never drawn closer: a span (end minus base offset) says how far
+back a segment that covers an offset can begin, and an epoch's base offsets where to look for the
+segments that hold records of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
 
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
-_EPOCH_ROW = Struct(">QQ??")
+_EPOCH_BASES = Struct(">QQ")
 
 IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
@@ -46,60 +46,55 @@ DELETION_SUFFIX = b"d"
 MAX_OFFSET = (1 << 63) - 1
 
 _OFFSET_START = PARTITION_SUBJECT_BYTES
-_EPOCH_START = PARTITION_SUBJECT_BYTES + 4
 
 
-class EpochRow(NamedTuple):
-    """What an epoch's index holds of a finished segment: enough to answer without the segment.
+class EpochBases(NamedTuple):
+    """Between which base offsets, both included, all segments with records of an epoch begin."""
 
-    `end_offset` is where the epoch ends in it, `size_bytes` the whole segment's. `begins`: the
-    segment begins in this epoch.
-    """
+    least_offset: int
+    greatest_offset: int
 
-    end_offset: int
-    size_bytes: int
-    has_transaction_index: bool
-    begins: bool
+    def covering(self, base_offset: int) -> EpochBases:
+        """These and one more."""
+        least_offset, greatest_offset = self
+        if least_offset <= base_offset <= greatest_offset:
+            return self
+        return EpochBases(min(least_offset, base_offset), max(greatest_offset, base_offset))
 
 
 def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> bytes:
-    """In `segments by offset`: a segment, or with no id the place before all of that offset."""
-    return partition + _U64.pack(base_offset) + segment_id
+    """In `segments`: a segment, or with no id the place before all of that offset."""
+    return partition + pack_number(base_offset) + segment_id
 
 
-def offset_key_segment_id(key: bytes) -> bytes:
-    """The segment id that an `offset_key` ends with."""
-    return key[_OFFSET_START + 8 :]
+def offset_key_parts(key: bytes) -> tuple[int, bytes]:
+    """Base offset and segment id of an `offset_key`."""
+    return _U64.unpack_from(key, _OFFSET_START)[0], key[_OFFSET_START + _U64.size :]
 
 
-def epoch_prefix(partition: bytes, epoch: int) -> bytes:
-    """In `finished by epoch`: what all keys of an epoch begin with, and the key of its span."""
+def subject_key(subject: bytes, base_offset: bytes) -> bytes:
+    """In `segments`: the segment of a subject, by its value in `segment offsets`."""
+    return subject[:_OFFSET_START] + base_offset + subject[_OFFSET_START:]
+
+
+def offset_key_subject(key: bytes) -> bytes:
+    """The segment subject that an `offset_key` tells."""
+    return key[:_OFFSET_START] + key[_OFFSET_START + _U64.size :]
+
+
+def epoch_key(partition: bytes, epoch: int) -> bytes:
+    """In `bounds`: an epoch's base offsets."""
     return partition + _U32.pack(epoch)
 
 
-def epoch_key(prefix: bytes, start_offset: int, segment_id: bytes = b"") -> bytes:
-    """In `finished by epoch`: a segment, or with no id the place before all of that offset."""
-    return prefix + _U64.pack(start_offset) + segment_id
+def pack_epoch_bases(bases: EpochBases) -> bytes:
+    """An epoch's base offsets as a value."""
+    return _EPOCH_BASES.pack(*bases)
 
 
-def epoch_key_parts(key: bytes) -> tuple[int, bytes]:
-    """Start offset and segment id of an `epoch_key`."""
-    return _U64.unpack_from(key, _EPOCH_START)[0], key[_EPOCH_START + 8 :]
-
-
-pack_epoch_row = _EPOCH_ROW.pack
-"""An EpochRow's fields, in their order, as a value."""
-
-
-def unpack_epoch_row(value: bytes) -> EpochRow:
-    """Read what `pack_epoch_row` wrote."""
-    return EpochRow._make(_EPOCH_ROW.unpack(value))
-
-
-def epoch_row_end(value: bytes) -> int:
-    """The end offset of an EpochRow."""
-    end_offset: int = _U64.unpack_from(value)[0]
-    return end_offset
+def unpack_epoch_bases(value: bytes) -> EpochBases:
+    """Read what `pack_epoch_bases` wrote."""
+    return EpochBases._make(_EPOCH_BASES.unpack(value))
 
 
 def newer_prefix(scope: bytes) -> bytes:

@@ -27,42 +27,26 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
-from rlmm.cache.overlay import Overlay
+from rlmm.cache.overlay import Overlay, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
-from rlmm.cache.segment_index import (
-    epoch_segments,
-    epoch_size_bytes,
-    find_finished,
-    find_transactional,
-    highest_end_offset,
-    lineage_segments,
-    lineage_size_bytes,
-    segments_from,
-)
+from rlmm.cache.segment_view import SegmentView
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
-    SEGMENT_SUBJECT_BYTES,
+    PARTITION_SUBJECT_BYTES,
     RecordKey,
     RecordKind,
     partition_subject,
     segment_subject,
 )
-from rlmm.segment_entry import SegmentEntry, value_in_state
+from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
-_UNFINISHED = Table.UNFINISHED_BY_OFFSET
-_LISTING_TABLES = (
-    Table.SEGMENTS,
-    Table.SEGMENTS_BY_OFFSET,
-    Table.UNFINISHED_BY_OFFSET,
-    Table.FINISHED_BY_EPOCH,
-)
-_BEHIND_SUBJECTS = b"\xff" * (SEGMENT_SUBJECT_BYTES + 1)
+_BEHIND_PARTITIONS = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
 _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -129,7 +113,8 @@ class MetadataCache:
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
         """What is kept of a segment, its records' ids included."""
-        return _entry(self._store.get(Table.SEGMENTS, segment_subject(segment_id)))
+        with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
+            return stored_entry(reader.get, segment_subject(segment_id))
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
         """A segment in any state; None if no record of it was accepted, or it was erased."""
@@ -168,38 +153,29 @@ class MetadataCache:
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
         """The finished segment that holds an offset as an epoch wrote it."""
-        partition = partition_subject(topic_id_partition)
-        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
-            subject = find_finished(reader, partition, leader_epoch, offset)
-        value = None if subject is None else _finished(self._store.get(Table.SEGMENTS, subject))
-        if subject is not None and value is None:
-            # It changed since it was found: rarely, so only now is it worth a view of both tables.
-            with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
-                subject = find_finished(reader, partition, leader_epoch, offset)
-                value = None if subject is None else _finished(reader.get(Table.SEGMENTS, subject))
+        with self._store.read(Table.SEGMENTS) as reader:
+            view = self._view(reader, topic_id_partition)
+            value = view.find_finished(leader_epoch, offset)
         return None if value is None else values.metadata_in(value, topic_id_partition)
 
     def next_transactional_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
         """The first finished segment with a transaction index, walking an epoch from an offset."""
-        partition = partition_subject(topic_id_partition)
-        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
-            subject = find_transactional(reader, partition, leader_epoch, offset)
-            entry = None if subject is None else _entry(reader.get(Table.SEGMENTS, subject))
+        with self._store.read(Table.SEGMENTS) as reader:
+            view = self._view(reader, topic_id_partition)
+            entry = view.find_transactional(leader_epoch, offset)
         return None if entry is None else values.segment_metadata(entry)
 
     def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
         """The first offset that is stored, in the lineage, and not below the log start."""
-        partition = partition_subject(topic_id_partition)
         state = self.partition_state(topic_id_partition)
         first_offset = state.first_readable_offset or 0
-        with self._store.read(Table.FINISHED_BY_EPOCH, Table.SEGMENTS) as reader:
-            found = lineage_segments(reader, partition, state.lineage, first_offset)
-            for start_offset, subject in found:
-                entry = _entry(reader.get(Table.SEGMENTS, subject))
-                offset = max(start_offset, first_offset)
-                if entry and offset < state.lineage.common_end(entry.lineage(), entry.end_offset):
+        with self._store.read(Table.SEGMENTS) as reader:
+            view = self._view(reader, topic_id_partition)
+            for part, entry in view.of_lineage(state.lineage, first_offset):
+                offset = max(part.start_offset, first_offset)
+                if offset < state.lineage.common_end(entry.lineage(), entry.end_offset):
                     return offset
         return None
 
@@ -207,19 +183,19 @@ class MetadataCache:
         self, topic_id_partition: TopicIdPartition, leader_epoch: int | None = None
     ) -> int:
         """Bytes of the finished segments of an epoch; without one, of the lineage."""
-        partition = partition_subject(topic_id_partition)
         lineage = self.partition_state(topic_id_partition).lineage
-        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
+        with self._store.read(Table.SEGMENTS) as reader:
+            view = self._view(reader, topic_id_partition)
             if leader_epoch is None:
-                return lineage_size_bytes(reader, partition, lineage)
-            return epoch_size_bytes(reader, partition, leader_epoch)
+                return view.lineage_size_bytes(lineage)
+            return sum(entry.size_bytes for entry in view.of_epoch(leader_epoch))
 
     def highest_end_offset(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
         """The end of what the finished segments hold of an epoch, or None."""
-        with self._store.read(Table.FINISHED_BY_EPOCH) as reader:
-            return highest_end_offset(reader, partition_subject(topic_id_partition), leader_epoch)
+        with self._store.read(Table.SEGMENTS) as reader:
+            return self._view(reader, topic_id_partition).highest_end_offset(leader_epoch)
 
     def segments(
         self,
@@ -235,35 +211,29 @@ class MetadataCache:
         records of that epoch. Work: what is unfinished, and what is finished if that is wanted.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
-        partition = partition_subject(topic_id_partition)
-        with self._store.read(*_LISTING_TABLES) as reader:
-            if leader_epoch is not None:
-                subjects = _of_epoch(reader, partition, leader_epoch)
-            elif _FINISHED in wanted:
-                subjects = segments_from(reader, partition, from_offset)
+        with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
+            view = self._view(reader, topic_id_partition)
+            if _FINISHED in wanted:
+                found = view.from_offset(from_offset, leader_epoch)
             else:
-                subjects = segments_from(reader, partition, from_offset, _UNFINISHED)
-            found = ((s, _entry(reader.get(Table.SEGMENTS, s))) for s in subjects)
+                found = view.unfinished_from_offset(from_offset)
             entries = [
-                (entry.base_offset, subject, entry)
-                for subject, entry in found
-                if entry and entry.state in wanted and entry.end_offset > from_offset
+                entry
+                for entry in found
+                if entry.state in wanted
+                and (leader_epoch is None or leader_epoch in entry.epochs_held())
             ]
-        if leader_epoch is not None:
-            entries.sort(key=lambda each: each[:2])
-        return [values.segment_record(entry) for _, _, entry in entries]
+        return [values.segment_record(entry) for entry in entries]
 
     def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:
         """All segments of which any record is left, refused ones too, each with its subject."""
-        partition = partition_subject(topic_id_partition)
         with self._store.read(Table.SEGMENTS) as reader:
-            for subject, data in reader.ascending(Table.SEGMENTS, partition, after(partition)):
-                yield subject, SegmentEntry.from_bytes(data)
+            yield from self._view(reader, topic_id_partition).entries()
 
     def every_segment(self) -> Iterator[SegmentRecord]:
         """All segments in any state, ascending by topic id and partition; one point in time."""
         with self._store.read(Table.SEGMENTS) as reader:
-            for _, data in reader.ascending(Table.SEGMENTS, b"", _BEHIND_SUBJECTS):
+            for _, data in reader.ascending(Table.SEGMENTS, b"", _BEHIND_PARTITIONS):
                 entry = SegmentEntry.from_bytes(data)
                 if entry.state is not None:
                     yield values.segment_record(entry)
@@ -318,18 +288,5 @@ class MetadataCache:
         """Close the store; idempotent."""
         self._store.close()
 
-
-def _of_epoch(reader: StoreReader, partition: bytes, leader_epoch: int) -> Iterator[bytes]:
-    yield from epoch_segments(reader, partition, leader_epoch)
-    for subject in segments_from(reader, partition, 0, _UNFINISHED):
-        entry = _entry(reader.get(Table.SEGMENTS, subject))
-        if entry and any(epoch == leader_epoch for epoch, _, _ in entry.epoch_ranges()):
-            yield subject
-
-
-def _finished(data: bytes | None) -> bytes | None:
-    return None if data is None else value_in_state(data, _FINISHED)
-
-
-def _entry(data: bytes | None) -> SegmentEntry | None:
-    return None if data is None else SegmentEntry.from_bytes(data)
+    def _view(self, reader: StoreReader, topic_id_partition: TopicIdPartition) -> SegmentView:
+        return SegmentView(self._store, reader, partition_subject(topic_id_partition))

@@ -14,9 +14,9 @@ class Table(Enum):
 
     CHECKPOINT = "checkpoint"
     SEGMENTS = "segments"
-    SEGMENTS_BY_OFFSET = "segments_by_offset"
+    SEGMENT_OFFSETS = "segment_offsets"
     UNFINISHED_BY_OFFSET = "unfinished_by_offset"
-    FINISHED_BY_EPOCH = "finished_by_epoch"
+    BOUNDS = "bounds"
     PARTITIONS = "partitions"
     RECORD_KEYS = "record_keys"
     CLUSTER = "cluster"

@@ -6,7 +6,7 @@ rows are what its last state asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from rlmm import codec
 from rlmm.cache import values
@@ -14,15 +14,17 @@ from rlmm.cache.keys import (
     PAUSE_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
+    EpochBases,
     deletion_key,
     epoch_key,
-    epoch_prefix,
     newer_prefix,
     offset_key,
-    pack_epoch_row,
+    pack_epoch_bases,
     pack_number,
     position_key,
     record_key_prefix,
+    subject_key,
+    unpack_epoch_bases,
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
@@ -32,9 +34,10 @@ from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import NewerRecord, PartitionState, Registration
+from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState
 
-_Row = tuple[Table, bytes, bytes]
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class Overlay:
@@ -55,8 +58,7 @@ class Overlay:
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
         if subject in self._segments:
             return self._segments[subject]
-        data = self._store.get(Table.SEGMENTS, subject)
-        entry = None if data is None else SegmentEntry.from_bytes(data)
+        entry = stored_entry(self._store.get, subject)
         self._segments[subject] = self._stored[subject] = entry
         return entry
 
@@ -119,8 +121,7 @@ class Overlay:
             before = self._stored[subject]
             if entry is not before:
                 segments.put(subject, before, entry)
-        self._raise_spans(batch, Table.SEGMENTS_BY_OFFSET, segments.offset_spans)
-        self._raise_spans(batch, Table.FINISHED_BY_EPOCH, segments.epoch_spans)
+        self._widen_bounds(batch, segments)
         for subject in self._changed_partitions:
             value = values.partition_to_bytes(self._partitions[subject])
             self._others[Table.PARTITIONS, subject] = value or None
@@ -133,70 +134,79 @@ class Overlay:
             key = position_key(partition)
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
         self._store.write(batch)
-        self._changes.changed(self._touched | segments.partitions)
+        self._changes.changed(self._touched | segments.spans.keys())
 
-    def _raise_spans(self, batch: StoreBatch, table: Table, spans: Mapping[bytes, int]) -> None:
-        for prefix, span in spans.items():
-            known = self._store.get(table, prefix)
+    def _widen_bounds(self, batch: StoreBatch, segments: _SegmentWrites) -> None:
+        for partition, span in segments.spans.items():
+            known = self._store.get(Table.BOUNDS, partition)
             if known is None or unpack_number(known) < span:
-                batch.put(table, prefix, pack_number(span))
+                batch.put(Table.BOUNDS, partition, pack_number(span))
+        for key, bases in segments.epoch_bases.items():
+            known = self._store.get(Table.BOUNDS, key)
+            before = None if known is None else unpack_epoch_bases(known)
+            wide = before.covering(bases.least_offset) if before else bases
+            wide = wide.covering(bases.greatest_offset)
+            if wide != before:
+                batch.put(Table.BOUNDS, key, pack_epoch_bases(wide))
 
 
 class _SegmentWrites:
-    """Segments and their index rows on the way into a batch.
-
-    The spans are the greatest that those rows need, by what an index's keys begin with.
-    """
+    """Segments and their index rows on the way into a batch, and the bounds that those need."""
 
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
-        self.offset_spans: dict[bytes, int] = {}
-        self.epoch_spans: dict[bytes, int] = {}
-        self.partitions: set[bytes] = set()
+        self.spans: dict[bytes, int] = {}
+        self.epoch_bases: dict[bytes, EpochBases] = {}
 
     def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
         """Replace what is stored of a segment."""
         batch = self._batch
-        if after is None:
-            batch.delete(Table.SEGMENTS, subject)
-        else:
-            batch.put(Table.SEGMENTS, subject, after.to_bytes())
-        old, new = self._index_rows(subject, before), self._index_rows(subject, after)
-        for row in new:
-            if row not in old:
-                batch.put(*row)
-        if old:
-            kept = {row[:2] for row in new}
-            for row in old:
-                if row[:2] not in kept:
-                    batch.delete(*row[:2])
-        self.partitions.add(subject[:PARTITION_SUBJECT_BYTES])
-
-    def _index_rows(self, subject: bytes, entry: SegmentEntry | None) -> Sequence[_Row]:
-        """The rows that lead to a segment; by the way the spans are raised to what they need."""
-        if entry is None or entry.state is None:
-            return ()
         partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
-        base_offset, end_offset = entry.base_offset, entry.end_offset
-        _raise(self.offset_spans, partition, end_offset - base_offset)
-        key, value = offset_key(partition, base_offset, segment_id), pack_number(end_offset)
-        rows = [(Table.SEGMENTS_BY_OFFSET, key, value)]
-        if entry.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            rows.append((Table.UNFINISHED_BY_OFFSET, key, value))
-            return rows
-        begins = True
-        for epoch, start_offset, end_offset in entry.epoch_ranges():
-            prefix = epoch_prefix(partition, epoch)
-            _raise(self.epoch_spans, prefix, end_offset - start_offset)
-            key = epoch_key(prefix, start_offset, segment_id)
-            value = pack_epoch_row(
-                end_offset, entry.size_bytes, entry.has_transaction_index, begins
-            )
-            rows.append((Table.FINISHED_BY_EPOCH, key, value))
-            begins = False
-        return rows
+        new_key = None
+        if after is not None:
+            new_key = offset_key(partition, after.base_offset, segment_id)
+        if before is not None:
+            old_key = offset_key(partition, before.base_offset, segment_id)
+            if old_key != new_key:
+                batch.delete(Table.SEGMENTS, old_key)
+            if _is_unfinished(before):
+                batch.delete(Table.UNFINISHED_BY_OFFSET, old_key)
+        if after is None or new_key is None:
+            batch.delete(Table.SEGMENT_OFFSETS, subject)
+            return
+        batch.put(Table.SEGMENTS, new_key, after.to_bytes())
+        if before is None or before.base_offset != after.base_offset:
+            batch.put(Table.SEGMENT_OFFSETS, subject, pack_number(after.base_offset))
+        if _is_unfinished(after):
+            batch.put(Table.UNFINISHED_BY_OFFSET, new_key, pack_number(after.end_offset))
+        self._widen(partition, after)
+
+    def _widen(self, partition: bytes, entry: SegmentEntry) -> None:
+        base_offset = entry.base_offset
+        span = entry.end_offset - base_offset
+        if self.spans.get(partition, -1) < span:
+            self.spans[partition] = span
+        for epoch in entry.epochs_held():
+            key = epoch_key(partition, epoch)
+            bases = self.epoch_bases.get(key)
+            if bases is None:
+                self.epoch_bases[key] = EpochBases(base_offset, base_offset)
+            else:
+                self.epoch_bases[key] = bases.covering(base_offset)
 
 
-def _raise(spans: dict[bytes, int], prefix: bytes, span: int) -> None:
-    if spans.get(prefix, 0) < span:
-        spans[prefix] = span
+def stored_entry(
+    get: Callable[[Table, bytes], bytes | None], subject: bytes
+) -> SegmentEntry | None:
+    """What a store keeps of a segment; `get` reads one that no batch changes meanwhile."""
+    base_offset = get(Table.SEGMENT_OFFSETS, subject)
+    if base_offset is None:
+        return None
+    data = get(Table.SEGMENTS, subject_key(subject, base_offset))
+    if data is None:
+        raise CorruptError("the cache knows where a segment begins, but not the segment")
+    return SegmentEntry.from_bytes(data)
+
+
+def _is_unfinished(entry: SegmentEntry) -> bool:
+    return entry.state is not None and entry.state is not _FINISHED

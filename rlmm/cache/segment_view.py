@@ -1,0 +1,217 @@
+"""SegmentView: searches among one partition's segments, by (epoch, offset) and by offset range.
+
+Each answer is a function of the set of segments alone: bounds only say how far to look. They are
+read after the view was made, and never drawn closer, so they hold for all that it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from rlmm.cache.keys import (
+    MAX_OFFSET,
+    after,
+    epoch_key,
+    offset_key,
+    offset_key_parts,
+    offset_key_subject,
+    unpack_epoch_bases,
+    unpack_number,
+)
+from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
+from rlmm.segment_entry import SegmentEntry, entry_value, finished_part
+from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.metadata import SegmentState
+
+_SEGMENTS = Table.SEGMENTS
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+
+
+class EpochPart(NamedTuple):
+    """What one epoch wrote of a finished segment; `data` is the segment's entry as bytes.
+
+    In the order of these fields the parts of an epoch are walked.
+    """
+
+    start_offset: int
+    segment_id: bytes
+    end_offset: int
+    data: bytes
+
+
+class SegmentView:
+    """One thread's; ends with its reader, which must show SEGMENTS."""
+
+    def __init__(self, store: OrderedStore, reader: StoreReader, partition: bytes) -> None:
+        """`partition` is a partition subject; `store` is what `reader` reads."""
+        self._store = store
+        self._reader = reader
+        self._partition = partition
+        span = store.get(Table.BOUNDS, partition)
+        self._span = 0 if span is None else unpack_number(span)
+
+    def find_finished(self, leader_epoch: int, offset: int) -> bytes | None:
+        """The record's value of the segment that holds `offset` as `leader_epoch` wrote it.
+
+        Of several the one that reaches furthest in that epoch; of those that reach equally far the
+        one that begins last in it; of those the greatest id.
+        """
+        if leader_epoch < 0 or offset < 0:
+            return None
+        best: tuple[int, int, bytes, bytes] | None = None
+        for key, data in self._rows(self._covering(offset), offset + 1):
+            part = finished_part(data, leader_epoch)
+            if part is not None and part[0] <= offset < part[1]:
+                found = (part[1], part[0], offset_key_parts(key)[1], data)
+                best = found if best is None else max(best, found, key=_reach)
+        return None if best is None else entry_value(best[3])
+
+    def find_transactional(self, leader_epoch: int, offset: int) -> SegmentEntry | None:
+        """The first finished segment with a transaction index from `offset` on.
+
+        The one that `find_finished` would come to, asked at the end of each segment it found
+        before; in one pass over the segments up to there.
+        """
+        if leader_epoch < 0 or offset < 0:
+            return None
+        best: tuple[int, int, bytes, SegmentEntry] | None = None  # of those that hold `offset`
+        for part in self._of_epoch(leader_epoch, self._covering(offset), MAX_OFFSET + 1):
+            if part.start_offset > offset:
+                if best is None or best[3].has_transaction_index:
+                    break
+                # None before reaches further, so the next look-up is answered from here on.
+                offset, best = best[0], None
+                if part.start_offset > offset:
+                    break
+            if part.end_offset > offset:
+                entry = SegmentEntry.from_bytes(part.data)
+                found = (part.end_offset, part.start_offset, part.segment_id, entry)
+                best = found if best is None else max(best, found, key=_reach)
+        return best[3] if best is not None and best[3].has_transaction_index else None
+
+    def highest_end_offset(self, leader_epoch: int) -> int | None:
+        """The end of what an epoch's finished segments reach, or None if there are none."""
+        begin, end = self._where_epoch_is(leader_epoch, 0, MAX_OFFSET + 1)
+        begin_key, end_key = offset_key(self._partition, begin), offset_key(self._partition, end)
+        highest: int | None = None
+        for key, data in self._reader.descending(_SEGMENTS, begin_key, end_key):
+            if highest is not None and offset_key_parts(key)[0] + self._span <= highest:
+                break
+            part = finished_part(data, leader_epoch)
+            if part is not None:
+                highest = part[1] if highest is None else max(highest, part[1])
+        return highest
+
+    def of_lineage(
+        self, lineage: Lineage, from_offset: int
+    ) -> Iterator[tuple[EpochPart, SegmentEntry]]:
+        """Finished segments that hold offsets above `from_offset` in an epoch of the lineage.
+
+        Ascending by where they begin in that epoch; one stands in each of its epochs.
+        """
+        for entry, own_end in _open_ended(lineage):
+            if own_end <= from_offset:
+                continue
+            begin = self._covering(max(from_offset, entry.start_offset))
+            for part in self._of_epoch(entry.epoch, begin, own_end):
+                within = entry.start_offset <= part.start_offset < own_end
+                if within and part.end_offset > from_offset:
+                    yield part, SegmentEntry.from_bytes(part.data)
+
+    def of_epoch(self, leader_epoch: int) -> Iterator[SegmentEntry]:
+        """The finished segments that hold records of an epoch."""
+        for part in self._of_epoch(leader_epoch, 0, MAX_OFFSET + 1):
+            yield SegmentEntry.from_bytes(part.data)
+
+    def lineage_size_bytes(self, lineage: Lineage) -> int:
+        """Bytes of the finished segments that begin in the lineage, each once."""
+        ranges = {entry.epoch: (entry.start_offset, end) for entry, end in _open_ended(lineage)}
+        total_bytes = 0
+        for entry in self.from_offset(0) if ranges else ():
+            if entry.state is _FINISHED:
+                epoch, start_offset, _ = entry.epoch_ranges()[0]
+                own_start, own_end = ranges.get(epoch, (0, 0))
+                total_bytes += entry.size_bytes if own_start <= start_offset < own_end else 0
+        return total_bytes
+
+    def from_offset(
+        self, from_offset: int, leader_epoch: int | None = None
+    ) -> Iterator[SegmentEntry]:
+        """The segments that end above `from_offset`, ascending by base offset and id.
+
+        With `leader_epoch` only those that hold records of that epoch.
+        """
+        begin, end = self._covering(from_offset), MAX_OFFSET + 1
+        if leader_epoch is not None:
+            begin, end = self._where_epoch_is(leader_epoch, begin, end)
+        for _, data in self._rows(begin, end):
+            entry = SegmentEntry.from_bytes(data)
+            if entry.end_offset > from_offset and (
+                leader_epoch is None or leader_epoch in entry.epochs_held()
+            ):
+                yield entry
+
+    def unfinished_from_offset(self, from_offset: int) -> Iterator[SegmentEntry]:
+        """Of those, the ones that are not finished; the reader must show UNFINISHED_BY_OFFSET."""
+        begin = offset_key(self._partition, self._covering(from_offset))
+        rows = self._reader.ascending(Table.UNFINISHED_BY_OFFSET, begin, after(self._partition))
+        for key, end_offset in rows:
+            data = self._reader.get(_SEGMENTS, key)
+            if data is not None and unpack_number(end_offset) > from_offset:
+                yield SegmentEntry.from_bytes(data)
+
+    def entries(self) -> Iterator[tuple[bytes, SegmentEntry]]:
+        """All of which any record is left, each with its subject."""
+        for key, data in self._rows(0, MAX_OFFSET + 1):
+            yield offset_key_subject(key), SegmentEntry.from_bytes(data)
+
+    def _of_epoch(self, leader_epoch: int, begin: int, end: int) -> Iterator[EpochPart]:
+        """Parts of finished segments whose base offset is in [begin, end), in their order."""
+        waiting: list[EpochPart] = []
+        for key, data in self._rows(*self._where_epoch_is(leader_epoch, begin, end)):
+            base_offset, segment_id = offset_key_parts(key)
+            # No part of what follows begins below its segment does.
+            while waiting and waiting[0].start_offset < base_offset:
+                yield heappop(waiting)
+            part = finished_part(data, leader_epoch)
+            if part is not None:
+                heappush(waiting, EpochPart(part[0], segment_id, part[1], data))
+        while waiting:
+            yield heappop(waiting)
+
+    def _rows(self, begin: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+        partition = self._partition
+        return self._reader.ascending(
+            _SEGMENTS, offset_key(partition, begin), offset_key(partition, end)
+        )
+
+    def _covering(self, offset: int) -> int:
+        """The least base offset of a segment that can reach above `offset`."""
+        return max(0, offset - self._span + 1)
+
+    def _where_epoch_is(self, leader_epoch: int, begin: int, end: int) -> tuple[int, int]:
+        """What of the base offsets in [begin, end) an epoch's segments may have."""
+        value = None
+        if leader_epoch >= 0:
+            value = self._store.get(Table.BOUNDS, epoch_key(self._partition, leader_epoch))
+        if value is None:
+            return begin, begin
+        bases = unpack_epoch_bases(value)
+        begin = max(begin, bases.least_offset)
+        return begin, max(begin, min(end, bases.greatest_offset + 1))
+
+
+def _reach(found: tuple[int, int, bytes, object]) -> tuple[int, int, bytes]:
+    return found[:3]
+
+
+def _open_ended(lineage: Lineage) -> Iterator[tuple[EpochEntry, int]]:
+    """Each epoch with its end; the last one's is above all offsets."""
+    end_offset = MAX_OFFSET + 1
+    found = []
+    for entry in reversed(lineage.entries):
+        found.append((entry, end_offset))
+        end_offset = entry.start_offset
+    return reversed(found)
