@@ -22,7 +22,17 @@ from tests.services.kafka import KafkaCluster
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
 _BUCKET = "segments"
-_CONNECTOR = Path(__file__).resolve().parents[3] / "build" / "spark-jars"
+_HERE = Path(__file__).resolve().parent
+_CONNECTOR = _HERE.parents[2] / "build" / "spark-jars"
+# The first test starts Spark and a broker, which takes its time on a loaded machine.
+_TIMEOUT_S = 300
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests beside this file more time than others."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,6 @@ from spark_tools.rows.schema import COLUMNS
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
 
 _TOPICS = ("every", "older")
-# The first of them starts Spark and a broker, which takes its time on a loaded machine.
-pytestmark = pytest.mark.timeout(300)
 
 
 def loaded(spark: SparkSession, twins: TwinTopics, topic: str, **options: str) -> DataFrame:

@@ -14,9 +14,6 @@ from pyspark.sql import SparkSession
 from spark_tools.export.command import command_parser, export
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 
-# The first of them starts Spark and a broker, which takes its time on a loaded machine.
-pytestmark = pytest.mark.timeout(300)
-
 
 def run(twins: TwinTopics, output: Path, *more: str) -> int:
     options = ("--config", str(twins.host.config_path), *more)

@@ -16,8 +16,7 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_STARTED, FINISHED, segment_metadata
 from tests.services.s3 import S3Server
 
-# The first of them starts Spark and a broker, which takes its time on a loaded machine.
-pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.usefixtures("spark")
 
 
 def arguments(world: RepairWorld, *more: str) -> argparse.Namespace:

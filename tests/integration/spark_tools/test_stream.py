@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from spark_tools.cluster_topics import find_partitions
 from tests.e2e.broker_host import BrokerHost
 from tests.segment_builder import build_batches, build_segment
 from tests.stored_topic import StoredTopic
-
-# The first of them starts Spark and a broker, which takes its time on a loaded machine.
-pytestmark = pytest.mark.timeout(300)
 
 
 def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
