@@ -53,7 +53,7 @@ class CachedSegments:
         """Costs as much as the object that holds it. Raises as the storage manager does."""
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
-            key=ChunkKey(name=companion.key, index=_TIME_INDEX),
+            key=ChunkKey(companion.key, _TIME_INDEX),
             size_bytes=companion.length_bytes or 1,
             load=partial(read_time_index, self._storage, metadata),
         )

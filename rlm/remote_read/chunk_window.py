@@ -8,8 +8,8 @@ checked when all of its bytes are there. Must not know where chunks come from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
@@ -83,23 +83,15 @@ class Incomplete:
 _CHECKED_AT_ONCE_BYTES = 262_144
 
 
-class _NotCheckedError(Exception):
-    """What was asked for needs a check that is not to be made. Never leaves this module."""
-
-
 class ChunkWindow:
     """Neighbouring chunks of one segment, in order, read as one. Thread-safe.
 
-    With `checks` False nothing is checked and nothing waited for. All methods raise CorruptError
-    with the position.
+    Methods raise CorruptError with the position.
     """
 
-    def __init__(
-        self, stored: StoredRange, chunks: Sequence[SegmentChunk], *, checks: bool = True
-    ) -> None:
+    def __init__(self, stored: StoredRange, chunks: Sequence[SegmentChunk]) -> None:
         self._stored = stored
         self._chunks = chunks
-        self._checks = checks
         self._end_position = chunks[-1].end_position
 
     def check_on(self, position: int) -> int:
@@ -128,16 +120,7 @@ class ChunkWindow:
         """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
 
         `begin` is at or below that batch. None if the readable part of the segment holds none.
-        Without checks it ends before what was not checked, Incomplete if that is the first batch.
         """
-        try:
-            return self._cut(begin, offset, max_bytes, min_one_batch=min_one_batch)
-        except _NotCheckedError:
-            return Incomplete(position=begin.position, end_position=begin.position + 1)
-
-    def _cut(
-        self, begin: Begin, offset: int, max_bytes: int, *, min_one_batch: bool
-    ) -> Cut | Incomplete | None:
         first = self._find(begin, offset)
         if isinstance(first, Incomplete):
             return first
@@ -156,13 +139,56 @@ class ChunkWindow:
             next_offset=next_offset,
         )
 
+    def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
+        """As `cut`, of batches that were checked before; None if the one at `position` was not.
+
+        That is the one of `offset`, and given however large it is. Neither checks nor waits.
+        """
+        begin_position, base_offset, next_offset = position, offset, offset
+        limit_position = min(position + max_bytes, self._end_position)
+        for chunk in self._chunks:
+            if position >= chunk.end_position:
+                continue
+            is_first = position == begin_position
+            found = self._checked_span(chunk, position, limit_position, at_least_count=is_first)
+            if found is None:
+                break
+            base_offset = found.base_offset if is_first else base_offset
+            position, next_offset = found.end_position, found.next_offset
+        if next_offset <= offset or position > self._end_position:
+            return None
+        return Cut(
+            position=begin_position,
+            end_position=position,
+            base_offset=base_offset,
+            next_offset=next_offset,
+        )
+
+    def _checked_span(
+        self, chunk: SegmentChunk, position: int, limit_position: int, *, at_least_count: int
+    ) -> PlacedBatch | None:
+        """What was checked of a chunk from a batch on; None also while somebody checks there."""
+        if not chunk.lock.acquire(blocking=False):
+            return None
+        try:
+            if chunk.run is None:
+                return None
+            return chunk.run.span(
+                position,
+                limit_position=limit_position,
+                end_offset=self._stored.offsets.end_offset,
+                at_least_count=at_least_count,
+            )
+        finally:
+            chunk.lock.release()
+
     def _find(self, begin: Begin, offset: int) -> PlacedBatch | Incomplete | None:
         """The first batch that reaches above `offset`; None at the segment's end."""
         position = begin.position
         for chunk in self._chunks:
             if position >= chunk.end_position:
                 continue
-            with self._locked(chunk):
+            with chunk.lock:
                 run = self._run_from(chunk, position)
                 self._extend(chunk, run, RunEnd(offset=offset))
                 if begin.entry is not None and position == begin.position:
@@ -185,9 +211,9 @@ class ChunkWindow:
             if position >= chunk.end_position:
                 continue
             # All is right up to what is corrupt; whoever asks for that batch is told.
-            with suppress(CorruptError, _NotCheckedError), self._locked(chunk):
+            with suppress(CorruptError), chunk.lock:
                 run = self._run_from(chunk, position)
-                with suppress(CorruptError, _NotCheckedError):
+                with suppress(CorruptError):
                     self._extend(chunk, run, RunEnd(position=limit_position))
                 count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
                 if count and run[count - 1].end_position > position:
@@ -195,15 +221,6 @@ class ChunkWindow:
             if position < chunk.end_position:
                 break
         return position, next_offset
-
-    @contextmanager
-    def _locked(self, chunk: SegmentChunk) -> Iterator[None]:
-        if not chunk.lock.acquire(blocking=self._checks):
-            raise _NotCheckedError
-        try:
-            yield
-        finally:
-            chunk.lock.release()
 
     def _check_chunk(self, chunk: SegmentChunk, position: int) -> int:
         """Check a chunk's batches from one on; returns where the first unchecked one begins."""
@@ -244,9 +261,6 @@ class ChunkWindow:
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Check batch after batch, for as long as they begin in the chunk and are whole."""
         metadata = self._stored.metadata
-        if not self._checks:
-            self._require_checked(chunk, run, until)
-            return
         while True:
             append_checked(run, chunk.content, chunk.position, metadata, until)
             position = run.end_position
@@ -262,14 +276,6 @@ class ChunkWindow:
                 at_least_offset=run.next_offset or metadata.offsets.start_offset,
             )
             run.append(header.length_bytes, header.base_offset, header.next_offset)
-
-    def _require_checked(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
-        """Raise if there is a whole batch to check below the end."""
-        position = run.end_position
-        if position >= chunk.end_position or until.reached(position, run.next_offset or 0):
-            return
-        if self._batch_end(position) <= min(self._end_position, until.position):
-            raise _NotCheckedError
 
     def _batch_end(self, position: int) -> int:
         """Where a batch ends, or how much of it must be there to tell."""

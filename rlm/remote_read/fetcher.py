@@ -146,27 +146,25 @@ class RemoteFetcher:
         """Batches that are in memory and checked, for a reader that reads on; else None.
 
         Neither waits nor checks, and takes no longer for a large answer than for a small one.
-        `state` is the partition's of now. Raises CorruptError as `fetch` would.
+        `state` is the partition's of now.
         """
         reader = _reader_of(fetch)
         found = self._readers.going_on(reader, fetch.offset, state)
         if found is None:
             return None
         located, begin = found
-        wanted = _Wanted(
-            fetch=fetch, reader=reader, located=located, offset=fetch.offset, reads_on=True
-        )
-        position, metadata = begin.position, located.stored.metadata
-        plan = self._plans.chunks(fetch, metadata, position, position + 1)
-        lease = self._cache.read_now(plan.requests, reader=reader, extend=plan.following)
+        metadata = located.stored.metadata
+        keys, following = self._plans.keys(fetch, metadata, begin.position)
+        lease = self._cache.read_now(keys, reader=reader, extend=following)
         if lease is None:
             return None
-        cut = self._cut(wanted, begin, lease, checks=False)
-        if not isinstance(cut, Cut) or _is_little(cut, wanted):
+        window = _window(located.stored, lease)
+        cut = window.checked(begin.position, fetch.offset, max_bytes=fetch.max_bytes)
+        if cut is None or _is_little(cut, fetch, metadata):
             lease.release()
             return None
         self._readers.has_read(reader, fetch.offset, located, cut, waited=False)
-        return _slice(wanted, cut, lease)
+        return _slice(metadata, window, cut, lease)
 
     def forget(self, client: Hashable) -> None:
         """A client has gone: nothing is read ahead or held for it. Idempotent."""
@@ -270,13 +268,11 @@ class RemoteFetcher:
         self._readers.has_read(
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
-        return _slice(wanted, cut, lease)
+        return _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
 
-    def _cut(
-        self, wanted: _Wanted, begin: Begin, lease: _Lease, *, checks: bool = True
-    ) -> Cut | Incomplete | None:
+    def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
         try:
-            return _window(wanted, lease, checks=checks).cut(
+            return _window(wanted.stored, lease).cut(
                 begin,
                 wanted.offset,
                 max_bytes=wanted.fetch.max_bytes,
@@ -302,10 +298,10 @@ class RemoteFetcher:
         self._storage.forget(metadata)
 
 
-def _is_little(cut: Cut, wanted: _Wanted) -> bool:
+def _is_little(cut: Cut, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata) -> bool:
     """Whether it is better to wait for more: every answer costs the reader a round trip."""
-    is_end = cut.end_position >= wanted.stored.metadata.segment_size_bytes
-    return not is_end and 4 * (cut.end_position - cut.position) < wanted.fetch.max_bytes
+    is_end = cut.end_position >= metadata.segment_size_bytes
+    return not is_end and 4 * (cut.end_position - cut.position) < fetch.max_bytes
 
 
 def _reader_of(fetch: RemoteFetch) -> PartitionReader:
@@ -316,22 +312,23 @@ def _reader_of(fetch: RemoteFetch) -> PartitionReader:
     )
 
 
-def _window(wanted: _Wanted, lease: _Lease, *, checks: bool = True) -> ChunkWindow:
-    chunks = [part for part in lease.values if isinstance(part, SegmentChunk)]
-    return ChunkWindow(wanted.stored, chunks, checks=checks)
+def _window(stored: StoredRange, lease: _Lease) -> ChunkWindow:
+    return ChunkWindow(stored, [part for part in lease.values if isinstance(part, SegmentChunk)])
 
 
 def _indexes(lease: _Lease) -> list[SegmentIndexes]:
     return [part for part in lease.values if isinstance(part, SegmentIndexes)]
 
 
-def _slice(wanted: _Wanted, cut: Cut, lease: _Lease) -> RemoteSlice:
+def _slice(
+    metadata: RemoteLogSegmentMetadata, window: ChunkWindow, cut: Cut, lease: _Lease
+) -> RemoteSlice:
     offsets = OffsetRange(start_offset=cut.base_offset, end_offset=cut.next_offset)
     return RemoteSlice(
-        segment_id=wanted.stored.metadata.segment_id,
+        segment_id=metadata.segment_id,
         base_offset=cut.base_offset,
         next_offset=cut.next_offset,
-        buffers=_window(wanted, lease).view(cut.position, cut.end_position),
+        buffers=window.view(cut.position, cut.end_position),
         aborted_transactions=tuple(
             each for indexes in _indexes(lease) for each in indexes.aborted_within(offsets)
         ),

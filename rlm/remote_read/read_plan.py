@@ -85,6 +85,17 @@ class ReadPlans:
             following=self._parts.chunk_keys(metadata, following),
         )
 
+    def keys(
+        self, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata, position: int
+    ) -> tuple[list[ChunkKey], list[ChunkKey]]:
+        """What `chunks` would read for the byte at `position`, and what may follow: keys alone."""
+        first = self._parts.chunk_index(metadata, position)
+        limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
+        last = self._parts.chunk_index(metadata, limit_position - 1)
+        keys = self._parts.chunk_keys(metadata, range(first, last + 1))
+        required = [self._parts.indexes_key(metadata)] if fetch.read_committed else []
+        return [*required, keys[0]], keys[1:]
+
     def _with_indexes(
         self,
         fetch: RemoteFetch,

@@ -23,22 +23,22 @@ class SegmentDivision:
     ) -> None:
         self._share_bytes = share_bytes
         self._size = RangeSize(least_bytes=least_bytes, most_bytes=most_bytes)
-        self._known: OrderedDict[RemoteLogSegmentId, int] = OrderedDict()
+        self._known: OrderedDict[int, int] = OrderedDict()  # by the segments' own ids
         self._lock = threading.Lock()
 
     def known_chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int | None:
         """The size of the segment's chunks; None if it is not divided yet."""
-        return self._known.get(segment_id)
+        return self._known.get(segment_id.id.int)
 
     def chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int:
         """The size of the segment's chunks, from now on if it was not divided yet."""
-        known = self._known.get(segment_id)
+        known = self._known.get(segment_id.id.int)
         if known is not None:
             return known
         share_bytes = self._share_bytes()
         with self._lock:
             chunk_bytes = self._size.size_bytes(share_bytes=share_bytes)
-            chunk_bytes = self._known.setdefault(segment_id, chunk_bytes)
+            chunk_bytes = self._known.setdefault(segment_id.id.int, chunk_bytes)
             if len(self._known) > _LIMIT_COUNT:
                 self._known.popitem(last=False)
         return chunk_bytes

@@ -17,7 +17,6 @@ from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
-from rsm.segment.ids import id_to_text
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -57,8 +56,8 @@ class SegmentParts:
         self, metadata: RemoteLogSegmentMetadata, indexes: Iterable[int]
     ) -> list[ChunkKey]:
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
-        name = f"{id_to_text(metadata.segment_id.id)}/{chunk_bytes}"
-        return [ChunkKey(name=name, index=index) for index in indexes]
+        name = f"{metadata.segment_id.id.hex}/{chunk_bytes}"
+        return [ChunkKey(name, index) for index in indexes]
 
     def known_chunk_key(self, metadata: RemoteLogSegmentMetadata, position: int) -> ChunkKey | None:
         """The chunk that has the byte at `position`; None while nobody reads on there."""
@@ -96,19 +95,21 @@ class SegmentParts:
         positions = ByteRange(
             start_position=position, end_position=min(end_position, metadata.segment_size_bytes)
         )
-        name = f"{id_to_text(metadata.segment_id.id)}+{len(positions)}"
+        name = f"{metadata.segment_id.id.hex}+{len(positions)}"
         return ChunkRequest(
-            key=ChunkKey(name=name, index=position),
+            key=ChunkKey(name, position),
             size_bytes=len(positions),
             load=partial(self._read_chunk, metadata, positions),
         )
 
+    def indexes_key(self, metadata: RemoteLogSegmentMetadata) -> ChunkKey:
+        return ChunkKey(metadata.objects[-1].key, 0)
+
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
         """What finds batches in the segment; costs as much as the object that holds it."""
-        companion = metadata.objects[-1]
         return ChunkRequest(
-            key=ChunkKey(name=companion.key, index=0),
-            size_bytes=companion.length_bytes or 1,
+            key=self.indexes_key(metadata),
+            size_bytes=metadata.objects[-1].length_bytes or 1,
             load=partial(read_indexes, self._storage, metadata),
         )
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlm.remote_read.chunk_window import Begin, Cut
 from rlm.remote_read.locate import NotStored, locate
@@ -23,8 +24,7 @@ from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionReader:
+class PartitionReader(NamedTuple):
     """One reader of one partition. `client` is whatever tells a client from others."""
 
     client: Hashable
@@ -45,6 +45,7 @@ class _Place:
     """What a reader was given last: [position, end_position) of a segment.
 
     It reads on if it asks for what follows; or for the same again, where its answer was not sent.
+    `last_index` is the last chunk that it was given something of.
     `is_ahead`: all that is to be read ahead of it is in memory or under way.
     """
 
@@ -53,18 +54,16 @@ class _Place:
     next_offset: int
     position: int
     end_position: int
+    last_index: int
     depth: ReadAheadDepth
-    is_ahead: bool = False
-
-    @property
-    def size_bytes(self) -> int:
-        return self.end_position - self.position
+    is_ahead: bool
 
     def reads_on(self, offset: int) -> bool:
         return offset in (self.next_offset, self.asked_offset)
 
     def is_in(self, stored: StoredRange) -> bool:
-        return self.located.stored.metadata.segment_id == stored.metadata.segment_id
+        known = self.located.stored
+        return known is stored or known.metadata.segment_id == stored.metadata.segment_id
 
 
 class SequentialReaders:
@@ -123,7 +122,9 @@ class SequentialReaders:
         start and lineage decide what may be served of a segment, and deletion begins with them.
         """
         place = self._place(reader)
-        if place is None or offset != place.next_offset or place.located.state != state:
+        if place is None or offset != place.next_offset:
+            return None
+        if place.located.state is not state and place.located.state != state:
             return None
         if offset not in place.located.stored.offsets:
             return None
@@ -139,22 +140,27 @@ class SequentialReaders:
         waited: bool,
     ) -> None:
         """The reader asked for an offset, waited for the store or not, and is given `cut`."""
-        before = self._place(reader)
+        stored, before = located.stored, self._place(reader)
+        last_index = self._parts.chunk_index(stored.metadata, max(cut.end_position - 1, 0))
+        is_ahead, depth = False, self._first_depth
+        if before is not None and before.reads_on(asked_offset):
+            is_ahead, depth = before.is_ahead, before.depth
+            if last_index > before.last_index or not before.is_in(stored):  # another chunk
+                # Waiting says nothing of the depth where nothing was read ahead.
+                is_ahead, depth = False, depth.after(waited=waited) if is_ahead else depth
+            if not is_ahead:
+                ahead_bytes = depth.bytes_for(cut.end_position - cut.position)
+                is_ahead = self._read_ahead(reader, stored, last_index + 1, ahead_bytes)
         place = _Place(
             located=located,
             asked_offset=asked_offset,
             next_offset=cut.next_offset,
             position=cut.position,
             end_position=cut.end_position,
-            depth=self._first_depth,
+            last_index=last_index,
+            depth=depth,
+            is_ahead=is_ahead,
         )
-        if before is not None and before.reads_on(asked_offset):
-            is_ahead, depth = before.is_ahead, before.depth
-            if self._is_next_chunk(before, place):
-                # Waiting says nothing of the depth where nothing was read ahead.
-                is_ahead, depth = False, depth.after(waited=waited) if is_ahead else depth
-            place = replace(place, depth=depth)
-            place = replace(place, is_ahead=is_ahead or self._read_ahead(reader, place))
         self._remember(reader, place)
 
     def forget(self, client: Hashable) -> None:
@@ -170,15 +176,6 @@ class SequentialReaders:
         with self._lock:
             return self._places.get(reader)
 
-    def _is_next_chunk(self, before: _Place, place: _Place) -> bool:
-        """Whether the reader was given a chunk that it was not given before."""
-        return not before.is_in(place.located.stored) or self._last(place) > self._last(before)
-
-    def _last(self, place: _Place) -> int:
-        """The last chunk that a reader was given something of."""
-        metadata = place.located.stored.metadata
-        return self._parts.chunk_index(metadata, max(place.end_position - 1, 0))
-
     def _remember(self, reader: PartitionReader, place: _Place) -> None:
         with self._lock:
             self._places[reader] = place
@@ -188,10 +185,11 @@ class SequentialReaders:
             gone, _ = self._places.popitem(last=False)
         self._cache.leave(gone)
 
-    def _read_ahead(self, reader: PartitionReader, place: _Place) -> bool:
-        """Until enough is in memory or under way; False if there is no room for that now."""
-        left_bytes = place.depth.bytes_for(place.size_bytes)
-        for request in self._behind(reader, place.located.stored, self._last(place) + 1):
+    def _read_ahead(
+        self, reader: PartitionReader, stored: StoredRange, index: int, left_bytes: int
+    ) -> bool:
+        """Until so much is in memory or under way; False if there is no room for that now."""
+        for request in self._behind(reader, stored, index):
             if left_bytes <= 0:
                 break
             if not self._cache.read_ahead(request, reader=reader):

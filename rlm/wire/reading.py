@@ -16,6 +16,7 @@ Source: Kafka's protocol guide, KIP-482, org.apache.kafka.common.utils.ByteUtils
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from uuid import UUID
 
 from rlm.wire.schema import Buffer, UnknownTags
@@ -48,7 +49,13 @@ def read_unsigned_varint(data: Buffer | bytearray, pos: int) -> tuple[int, int]:
 def read_uuid(data: Buffer, pos: int) -> tuple[UUID, int]:
     """Read an id: 16 bytes."""
     (raw,) = _UUID.unpack_from(data, pos)
-    return UUID(bytes=raw), pos + 16
+    return _uuid(raw), pos + 16
+
+
+@lru_cache(maxsize=10_000)
+def _uuid(raw: bytes) -> UUID:
+    """The same object for the same id: it is made, hashed and compared with each message."""
+    return UUID(bytes=raw)
 
 
 def read_string(data: Buffer, pos: int) -> tuple[str, int]:

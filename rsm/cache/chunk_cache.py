@@ -98,7 +98,7 @@ class ChunkCache(Generic[ValueT]):
         Who holds a lease while waiting for another may wait for ever.
         """
         self._take_back()
-        turn = Turn[ValueT](requests=requests, extend=extend)
+        turn: Turn[ValueT] = Turn(requests=requests, extend=extend)
         with self._lock:
             effects = self._turns.ask(turn, reader, self._clock.monotonic_ms())
         self._carry_out(effects)
@@ -107,20 +107,16 @@ class ChunkCache(Generic[ValueT]):
         return turn.future
 
     def read_now(
-        self,
-        requests: Sequence[ChunkRequest[ValueT]],
-        *,
-        reader: ReaderId,
-        extend: Sequence[ChunkKey] = (),
+        self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
     ) -> ChunkLease[ValueT] | None:
-        """As `read` where all of `requests` are in memory; else None, and nothing has happened."""
+        """As `read` where all of `keys` are in memory; else None, and nothing has happened."""
         self._take_back()
-        turn = Turn[ValueT](requests=requests, extend=extend)
         with self._lock:
-            if not self._turns.are_in_memory(request.key for request in requests):
+            used = self._turns.take(keys, reader, self._clock.monotonic_ms(), extend)
+            if used is None:
                 return None
-            self._turns.ask(turn, reader, self._clock.monotonic_ms())
-        return self._lease(turn)
+            values = self._turns.values(used)
+        return self._lease(values, used)
 
     def peek(self, key: ChunkKey) -> ValueT | None:
         """A chunk that is in memory, which it may leave at any time; nobody counts as its user."""
@@ -210,13 +206,11 @@ class ChunkCache(Generic[ValueT]):
         elif turn.error is not None:
             turn.future.set_exception(turn.error)
         else:
-            turn.future.set_result(self._lease(turn))
+            values, turn.values = turn.values, ()
+            turn.future.set_result(self._lease(values, turn.used))
 
-    def _lease(self, turn: Turn[ValueT]) -> ChunkLease[ValueT]:
-        values, turn.values = turn.values, ()
-        return ChunkLease(
-            values, turn.used, released=self._release, abandoned=self._abandoned.append
-        )
+    def _lease(self, values: tuple[ValueT, ...], used: Sequence[ChunkKey]) -> ChunkLease[ValueT]:
+        return ChunkLease(values, used, released=self._release, abandoned=self._abandoned.append)
 
     def _release(self, keys: Sequence[ChunkKey]) -> None:
         with self._lock:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 ValueT = TypeVar("ValueT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkKey:
-    """Chunk `index` of `name`: the same bytes for as long as the process lives."""
+class ChunkKey(NamedTuple):
+    """Chunk `number` of `name`: the same bytes for as long as the process lives."""
 
     name: str
-    index: int
+    number: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +64,8 @@ class ChunkTable(Generic[ValueT]):
         """A place for a chunk that has none; there must be room for it."""
         assert key not in self._entries
         assert self.held_bytes + size_bytes <= self.budget_bytes
-        entry = self._entries[key] = ChunkEntry[ValueT](size_bytes=size_bytes)
+        entry: ChunkEntry[ValueT] = ChunkEntry(size_bytes=size_bytes)
+        self._entries[key] = entry
         self.held_bytes += size_bytes
         return entry
 

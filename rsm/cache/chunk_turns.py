@@ -83,9 +83,31 @@ class ChunkTurns(Generic[ValueT]):
         entry = self._table.peek(key)
         return None if entry is None else entry.value
 
-    def are_in_memory(self, keys: Iterable[ChunkKey]) -> bool:
-        """Whether a turn for these would end at once."""
-        return all(self.value(key) is not None for key in keys)
+    def take(
+        self, keys: Sequence[ChunkKey], reader: ReaderId, now_ms: int, extend: Iterable[ChunkKey]
+    ) -> list[ChunkKey] | None:
+        """A turn that ends at once: what is in memory of `extend`, too, is used from now on.
+
+        None, and nothing has happened, if one of `keys` is not in memory.
+        """
+        sizes = {}
+        for key in keys:
+            entry = self._table.peek(key)
+            if entry is None or entry.value is None:
+                return None
+            sizes[key] = entry.size_bytes
+        self._shares.read_now(reader, sizes, now_ms)
+        self.counts.hit_count += len(sizes)
+        used: list[ChunkKey] = []
+        for key in keys:
+            self._use(key, used)
+        self._extend(used, extend)
+        return used
+
+    def values(self, used: Iterable[ChunkKey]) -> tuple[ValueT, ...]:
+        """The chunks that somebody uses."""
+        values = [self._entry(key).value for key in used]
+        return tuple([value for value in values if value is not None])
 
     def ask(self, turn: Turn[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
         """Take a turn. UnsupportedError if it is larger than the whole budget."""
@@ -98,7 +120,7 @@ class ChunkTurns(Generic[ValueT]):
             )
         self._shares.read_now(reader, sizes, now_ms)
         self._count(turn)
-        effects = Effects[ValueT]()
+        effects: Effects[ValueT] = Effects()
         if all(key in self._table for key in sizes):
             self._begin(turn, effects)
             return effects
@@ -107,7 +129,7 @@ class ChunkTurns(Generic[ValueT]):
 
     def go_on(self) -> Effects[ValueT]:
         """Begin the turns for which there is room."""
-        effects = Effects[ValueT]()
+        effects: Effects[ValueT] = Effects()
         while self._queue and self._try_begin(self._queue[0], effects):
             self._queue.popleft()
         return effects
@@ -127,7 +149,7 @@ class ChunkTurns(Generic[ValueT]):
     def read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
         """A chunk is in memory."""
         self._entry(key).value = value
-        effects = Effects[ValueT]()
+        effects: Effects[ValueT] = Effects()
         for turn in self._reading.pop(key):
             turn.unread.discard(key)
             if turn.error is None and not turn.unread:
@@ -137,7 +159,7 @@ class ChunkTurns(Generic[ValueT]):
     def failed(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
         """A chunk could not be read; all who wait for it are told, and it is forgotten."""
         self.counts.failed_count += 1
-        effects = Effects[ValueT]()
+        effects: Effects[ValueT] = Effects()
         for turn in self._reading.pop(key):
             if turn.error is None:
                 turn.error = error
@@ -181,8 +203,7 @@ class ChunkTurns(Generic[ValueT]):
                 self._table.reserve(request.key, request.size_bytes)
                 self._reading[request.key] = []
                 effects.to_read.append(request)
-            self._entry(request.key).use_count += 1
-            turn.used.append(request.key)
+            self._use(request.key, turn.used)
             if request.key in self._reading:
                 self._reading[request.key].append(turn)
                 turn.unread.add(request.key)
@@ -190,22 +211,29 @@ class ChunkTurns(Generic[ValueT]):
             self._end(turn, effects)
 
     def _end(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
-        """Give a turn the values of its chunks, and of those behind them that are there.
+        """Give a turn the values of its chunks, and of those behind them that are there."""
+        self._extend(turn.used, turn.extend)
+        turn.values = self.values(turn.used)
+        effects.ended.append(turn)
+
+    def _extend(self, used: list[ChunkKey], extend: Iterable[ChunkKey]) -> None:
+        """Use what is there of `extend`, too, up to the first that is not.
 
         Not more than a reader's share: what is given stays until the reader has used it up.
         """
         left_bytes = self._shares.share_bytes()
-        left_bytes -= sum(self._entry(key).size_bytes for key in turn.used)
-        for key in turn.extend:
+        for key in used:
+            left_bytes -= self._entry(key).size_bytes
+        for key in extend:
             entry = self._table.get(key)
             if entry is None or entry.value is None or entry.size_bytes > left_bytes:
                 break
             left_bytes -= entry.size_bytes
-            entry.use_count += 1
-            turn.used.append(key)
-        values = (self._entry(key).value for key in turn.used)
-        turn.values = tuple(value for value in values if value is not None)
-        effects.ended.append(turn)
+            self._use(key, used)
+
+    def _use(self, key: ChunkKey, used: list[ChunkKey]) -> None:
+        self._entry(key).use_count += 1
+        used.append(key)
 
     def _reserve_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool:
         if self._queue or len(self._reading) >= self._concurrent_reads:

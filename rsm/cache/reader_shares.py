@@ -67,6 +67,9 @@ class ReaderShares:
         self._forget_idle(now_ms)
         holding = self._holdings.setdefault(reader, _Holding(seen_ms=now_ms))
         self._holdings.move_to_end(reader)
+        if holding.current == chunks:  # what it reads now is never ahead, too
+            holding.seen_ms = now_ms
+            return
         left = holding.current.keys() | holding.take_ahead(chunks)
         holding.seen_ms = now_ms
         holding.current = dict(chunks)

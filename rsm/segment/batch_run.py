@@ -39,6 +39,25 @@ class BatchRun:
             next_offset=self._next_offsets[number],
         )
 
+    def span(
+        self, position: int, *, limit_position: int, end_offset: int, at_least_count: int
+    ) -> PlacedBatch | None:
+        """The batches from `position` on as if they were one; None if there are none.
+
+        Those that end at or below both limits; `at_least_count` of them wherever they end.
+        """
+        first = bisect_left(self._bounds, position)
+        count = max(self.within(limit_position), min(first + at_least_count, len(self)))
+        count = min(count, self.above(end_offset))
+        if first >= count or self._bounds[first] != position:
+            return None
+        return PlacedBatch(
+            position=position,
+            end_position=self._bounds[count],
+            base_offset=self._base_offsets[first],
+            next_offset=self._next_offsets[count - 1],
+        )
+
     @property
     def position(self) -> int:
         return self._bounds[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rsm.segment.coverage import StoredRange
@@ -116,29 +118,49 @@ def test_view_when_over_chunks_then_parts_of_them_without_a_copy() -> None:
     assert [part.obj for part in parts] == [chunk.content.obj for chunk in chunks]
 
 
-def cut_unchecked(chunks: list[SegmentChunk], offset: int, max_bytes: int) -> object:
-    window = ChunkWindow(stored(), chunks, checks=False)
-    begin = Begin(position=BOUNDS[offset // 10])
-    return window.cut(begin, offset, max_bytes=max_bytes, min_one_batch=True)
+def checked(chunks: list[SegmentChunk], offset: int, max_bytes: int) -> Cut | None:
+    window = ChunkWindow(stored(), chunks)
+    return window.checked(BOUNDS[offset // 10], offset, max_bytes=max_bytes)
 
 
-def test_cut_when_nothing_is_to_be_checked_then_only_what_was_checked_is_given() -> None:
+def test_checked_when_some_was_checked_then_only_that_is_given() -> None:
     chunks = chunks_at(BOUNDS[5] + 100)
-    checked = cut(chunks, max_bytes=BOUNDS[3])
+    first = cut(chunks, max_bytes=BOUNDS[3])
 
-    assert cut_unchecked(chunks, 0, BOUNDS[3]) == checked
-    assert cut_unchecked(chunks, 0, BOUNDS[9]) == checked
-    assert isinstance(cut_unchecked(chunks, 40, 1), Incomplete)
+    assert checked(chunks, 0, BOUNDS[3]) == first
+    assert checked(chunks, 0, BOUNDS[9]) == first
+    assert checked(chunks, 40, 1) is None
 
 
-def test_cut_when_nothing_is_to_be_checked_then_does_not_wait_for_who_checks() -> None:
+def test_checked_when_the_first_batch_is_larger_than_the_limit_then_given() -> None:
+    chunks = chunks_at(BOUNDS[5] + 100)
+    cut(chunks)
+
+    assert checked(chunks, 10, 1) == cut(chunks, Begin(position=BOUNDS[1]), 10, max_bytes=1)
+
+
+def test_checked_when_somebody_checks_then_not_waited_for() -> None:
     chunks = chunks_at()
     cut(chunks)
 
     with chunks[0].lock:
-        found = cut_unchecked(chunks, 0, 1)
+        found = checked(chunks, 0, 1)
 
-    assert isinstance(found, Incomplete)
+    assert found is None
+
+
+@pytest.mark.parametrize("cuts", [(), (BOUNDS[5] + 100,), (BOUNDS[2], BOUNDS[2] + 7, BOUNDS[8])])
+@given(begin=st.integers(0, 9), max_bytes=st.integers(1, BOUNDS[10]))
+def test_checked_when_all_was_checked_then_as_cut(
+    cuts: tuple[int, ...], begin: int, max_bytes: int
+) -> None:
+    chunks = chunks_at(*cuts)
+    position = BOUNDS[begin]
+    ChunkWindow(stored(), chunks).check_on(0)
+
+    found = checked(chunks, 10 * begin, max_bytes)
+
+    assert found == cut(chunks, Begin(position=position), 10 * begin, max_bytes=max_bytes)
 
 
 @pytest.mark.parametrize("cuts", [(), (BOUNDS[5] + 100,), (BOUNDS[2], BOUNDS[2] + 7, BOUNDS[8])])
@@ -150,7 +172,7 @@ def test_check_on_when_it_is_known_where_batches_begin_then_all_are_checked(
     end_position = ChunkWindow(stored(), chunks).check_on(0)
 
     assert end_position == BOUNDS[10]
-    assert cut_unchecked(chunks, 0, 1 << 20) == cut(chunks_at(*cuts))
+    assert checked(chunks, 0, 1 << 20) == cut(chunks_at(*cuts))
 
 
 def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing() -> None:

@@ -15,7 +15,7 @@ Reading = Future[ChunkLease[str]]
 
 
 def key(index: int) -> ChunkKey:
-    return ChunkKey(name="log", index=index)
+    return ChunkKey(name="log", number=index)
 
 
 class World:

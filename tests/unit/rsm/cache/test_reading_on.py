@@ -10,7 +10,7 @@ def test_read_now_when_all_is_in_memory_then_as_read() -> None:
     world = World()
     world.take(1, 2, 3)
 
-    lease = world.cache.read_now([world.request(1)], reader="a", extend=[key(2), key(4), key(3)])
+    lease = world.cache.read_now([key(1)], reader="a", extend=[key(2), key(4), key(3)])
 
     assert lease is not None
     assert lease.values == ("chunk 1", "chunk 2")
@@ -26,8 +26,8 @@ def test_read_now_when_something_is_missing_or_being_read_then_nothing_happens()
     reading = world.read(2)
     before = world.cache.state()
 
-    assert world.cache.read_now([world.request(1), world.request(2)], reader="a") is None
-    assert world.cache.read_now([world.request(3)], reader="a") is None
+    assert world.cache.read_now([key(1), key(2)], reader="a") is None
+    assert world.cache.read_now([key(3)], reader="a") is None
     assert world.cache.state() == before
     reading.cancel()
 
