@@ -7,7 +7,6 @@ store, say) makes its own `Outside` and calls `compose`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
+from rlm.observed_store import observed_store
 from rlm.outside import (
     Outside,
     open_bootstrap,
@@ -57,7 +57,6 @@ from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
 from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rsm.storage.observed import ObservedChunkStorage
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
@@ -98,7 +97,7 @@ def compose(
         broker=outside.broker,
         source=outside.source,
         storage=storage_manager(
-            config.storage, ObservedChunkStorage(outside.storage, _counted(metrics))
+            config.storage, observed_store(outside.storage, config.storage, metrics, clock)
         ),
         metadata=metadata,
         dead_letters=outside.dead_letters,
@@ -327,7 +326,3 @@ def _limits(config: Config) -> PolicyLimits:
         expiry_max_percent=config.deleting.expiry_max_percent,
         holds_after_loss=config.deleting.hold_after_loss,
     )
-
-
-def _counted(metrics: Metrics) -> Callable[[str, str], None]:
-    return lambda operation, result: metrics.storage_requests.labels(operation, result).inc()

@@ -11,6 +11,7 @@ from rlm.config.load import Config
 from rlm.gateway.context import Answering
 from rlm.gateway.tier_reader import LEAST_CATCH_UP_MS, TierReader
 from rlm.metrics import Metrics
+from rlm.observed_store import observed_store
 from rlm.outside import open_metadata_cache, open_metadata_topic, storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.cached_segments import CachedSegments
@@ -25,7 +26,6 @@ from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.observed import ObservedChunkStorage
 from rsm.system_clock import SystemClock
 
 _REWRITES_AT_ONCE = 32
@@ -117,11 +117,8 @@ def _pools(thread_count: int) -> _Pools:
 def _storage_manager(
     config: Config, metrics: Metrics, store: ChunkStorage, worker: int
 ) -> RemoteStorageManager:
-    """Over the store, whose requests are counted, and the disk before it, if there is to be one."""
-    store = ObservedChunkStorage(
-        store,
-        lambda operation, result: metrics.storage_requests.labels(operation, result).inc(),
-    )
+    """Over the store, whose requests are measured, and the disk before it if there is to be one."""
+    store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:
         settings = DiskChunksSettings(

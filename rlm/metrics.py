@@ -12,10 +12,11 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _BY_TOPIC = ("topic",)
 _BY_PARTITION = ("topic", "partition")
+_REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +135,11 @@ class Metrics:
         )
 
     def _define_storage(self) -> None:
-        self.storage_requests = self._counter(
-            "rlm_storage_requests",
-            "Requests to the store; result is ok or the error's class.",
+        self.storage_request_seconds = self._histogram(
+            "rlm_storage_request_seconds",
+            "Requests to the store and how long they took; result is ok or the error's class.",
             ("operation", "result"),
+            _REQUEST_BUCKETS_S,
         )
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",
@@ -221,6 +223,12 @@ class Metrics:
     def _counter(self, name: str, meaning: str, labels: Sequence[str]) -> Counter:
         self._describe(f"{name}_total", "counter", meaning, labels)
         return Counter(name, meaning, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, meaning: str, labels: Sequence[str], buckets: Sequence[float]
+    ) -> Histogram:
+        self._describe(name, "histogram", meaning, labels)
+        return Histogram(name, meaning, labels, buckets=buckets, registry=self.registry)
 
     def _gauge(self, name: str, meaning: str, labels: Sequence[str]) -> Gauge:
         self._describe(name, "gauge", meaning, labels)

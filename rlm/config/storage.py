@@ -94,6 +94,12 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         description="`read` reads every object back before its copy counts as finished. Length, "
         "and the store's checksum where it keeps one, are compared always.",
     )
+    request_warning_ms: IntervalMs = Field(
+        default=10_000,
+        validation_alias="rsm.config.storage.request.warning.ms",
+        description="A request to the store that takes longer, and longer than a millisecond for "
+        "each KiB it moves, is a warning in the log.",
+    )
     read_only: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.read.only",

@@ -71,7 +71,7 @@ class FaultyChunkStorage(ChunkStorageWrapper):
         return tuple(self._delete_one(name) for name in names)
 
     @contextmanager
-    def _request(self, operation: str) -> Iterator[None]:
+    def _request(self, operation: str, name: str) -> Iterator[None]:
         fails = self._happens(self._plan.fail_share)
         unheard = fails and operation in _CHANGES and self._happens(0.5)
         if fails and not unheard:

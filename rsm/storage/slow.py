@@ -19,6 +19,6 @@ class SlowChunkStorage(ChunkStorageWrapper):
         self._delay_ms = delay_ms
 
     @contextmanager
-    def _request(self, operation: str) -> Iterator[None]:
+    def _request(self, operation: str, name: str) -> Iterator[None]:
         self._clock.sleep_ms(self._delay_ms)
         yield

@@ -82,7 +82,7 @@ class ThrottledChunkStorage(ChunkStorageWrapper):
         return content
 
     @contextmanager
-    def _request(self, operation: str) -> Iterator[None]:
+    def _request(self, operation: str, name: str) -> Iterator[None]:
         if self._requests:
             self._requests.pass_through(1)
         yield

@@ -19,8 +19,11 @@ class ChunkStorageWrapper(ChunkStorage):
     def __init__(self, inner: ChunkStorage) -> None:
         self._inner = inner
 
-    def _request(self, operation: str) -> AbstractContextManager[None]:
-        """What each request runs in, by its verb's name; a listing until its iterator ends."""
+    def _request(self, operation: str, name: str) -> AbstractContextManager[None]:
+        """What each request runs in, by its verb and its chunk; a listing until its iterator ends.
+
+        Of a listing `name` is the prefix; of many names and of none it is empty.
+        """
         return nullcontext()
 
     @property
@@ -34,51 +37,51 @@ class ChunkStorageWrapper(ChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        with self._request("create_with_content"):
+        with self._request("create_with_content", name):
             return self._inner.create_with_content(name, source, attributes=attributes)
 
     def create(self, name: str) -> None:
-        with self._request("create"):
+        with self._request("create", name):
             self._inner.create(name)
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        with self._request("append"):
+        with self._request("append", name):
             self._inner.append(name, offset_bytes, data)
 
     def truncate(self, name: str, length_bytes: int) -> None:
-        with self._request("truncate"):
+        with self._request("truncate", name):
             self._inner.truncate(name, length_bytes)
 
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        with self._request("concat"):
+        with self._request("concat", target):
             self._inner.concat(target, sources)
 
     def exists(self, name: str) -> bool:
-        with self._request("exists"):
+        with self._request("exists", name):
             return self._inner.exists(name)
 
     def info(self, name: str) -> ChunkInfo:
-        with self._request("info"):
+        with self._request("info", name):
             return self._inner.info(name)
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
-        with self._request("read_range"):
+        with self._request("read_range", name):
             return self._inner.read_range(name, positions)
 
     def delete(self, name: str) -> None:
-        with self._request("delete"):
+        with self._request("delete", name):
             self._inner.delete(name)
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        with self._request("delete_many"):
+        with self._request("delete_many", ""):
             return self._inner.delete_many(names)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
-        with self._request("list"):
+        with self._request("list", prefix):
             yield from self._inner.list(prefix, after=after)
 
     def check_access(self) -> None:
-        with self._request("check_access"):
+        with self._request("check_access", ""):
             self._inner.check_access()
 
     def forget(self, name: str) -> None:

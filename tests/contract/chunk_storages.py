@@ -22,7 +22,9 @@ def _memory(_directory: Path) -> ChunkStorage:
 
 
 def _observed(directory: Path) -> ChunkStorage:
-    return ObservedChunkStorage(_memory(directory), observe=lambda _operation, _result: None)
+    return ObservedChunkStorage(
+        _memory(directory), FakeClock(), lambda _operation, _result, _duration_ms: None, slow_ms=1
+    )
 
 
 def _slow(directory: Path) -> ChunkStorage:
