@@ -39,7 +39,7 @@ from rlm.process.state_id import state_id
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.broker_retention import BrokerRetention
-from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
@@ -185,8 +185,11 @@ def _copies(
         leadership=leadership,
         metrics=metrics,
         stopping=lanes.stopping,
-        attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
-        first_pause_ms=config.manager.task_interval_ms,
+        limits=CopyLimits(
+            attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
+            first_pause_ms=config.manager.task_interval_ms,
+            answer_max_bytes=config.copying.custom_metadata_max_bytes,
+        ),
         throttle=CopyThrottle(
             ports.clock,
             bytes_per_second=config.copying.bytes_per_second,
@@ -326,3 +329,4 @@ def _limits(config: Config) -> PolicyLimits:
         expiry_max_percent=config.deleting.expiry_max_percent,
         holds_after_loss=config.deleting.hold_after_loss,
     )
+        idle_copy_ms=config.copying.idle_ms,

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rlm.config.section import Section
-from rlm.config.values import DurationMs
+from rlm.config.values import DurationMs, SizeBytes
 
 _IdleMs = Annotated[int, Field(ge=-1, le=2**63 - 1)]
 _Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -23,6 +23,14 @@ class CopyingConfig(Section):
         "equal shares; what is behind after an outage is caught up with at this rate. What a copy "
         "waits for it is not counted against `remote.copy.attempt.timeout.ms`. The default is no "
         "limit.",
+    )
+    custom_metadata_max_bytes: SizeBytes = Field(
+        default=128,
+        validation_alias="remote.log.metadata.custom.metadata.max.bytes",
+        description="How many bytes a store's answer to a copy (lengths and checksums of the "
+        "objects, and objects that were not named before) may add to the segment's record. A copy "
+        "with a larger one is deleted, and its partition's copying stops until the lead moves or "
+        "the process starts anew.",
     )
     idle_ms: _IdleMs = Field(
         default=86_400_000,

@@ -148,7 +148,8 @@ def _failing(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
         "attempts": failure.attempts,
         "error": failure.error,
     }
-    return CopyHeld(reason="corrupt" if failure.corrupt else "failing", values=values)
+    reason = "corrupt" if failure.corrupt else "failing"
+    return CopyHeld(reason="stopped" if failure.final else reason, values=values)
 
 
 def _not_yet(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:

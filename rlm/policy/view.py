@@ -53,11 +53,15 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFailure:
-    """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be."""
+    """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be.
+
+    `final`: another attempt would fail, too, and is not made.
+    """
 
     error: str
     corrupt: bool
     attempts: int
+    final: bool = False
 
 
 # No slots: what is derived is computed once, on first use, and kept in the instance.

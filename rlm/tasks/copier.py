@@ -25,13 +25,21 @@ from rlm.tasks.ports import Ports
 from rlmm.events import SegmentEvent
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
+from rsm.segment.errors import (
+    FencedError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
+from rsm.segment.metadata_codec import encoded_objects_bytes
 from rsm.spi import CopyAttempt
 
 _log = logging.getLogger(__name__)
+
+DEFAULT_ANSWER_MAX_BYTES = 128  # Kafka's remote.log.metadata.custom.metadata.max.bytes
 
 
 class BoundedAttempt(CopyAttempt):
@@ -68,8 +76,19 @@ class CopyOrder:
 class Copier:
     """Copies segments of one broker to one store. Thread-safe: one call per partition at a time."""
 
-    def __init__(self, ports: Ports, throttle: CopyThrottle | None = None) -> None:
-        """`throttle` None: as fast as it goes."""
+    def __init__(
+        self,
+        ports: Ports,
+        throttle: CopyThrottle | None = None,
+        *,
+        answer_max_bytes: int = DEFAULT_ANSWER_MAX_BYTES,
+    ) -> None:
+        """`throttle` None: as fast as it goes.
+
+        `answer_max_bytes` bounds what the store's answer may add to a segment's record, that is
+        what Kafka calls custom metadata.
+        """
+        self._answer_max_bytes = answer_max_bytes
         self._throttle = throttle
         self._broker = ports.broker
         self._source = ports.source
@@ -82,8 +101,8 @@ class Copier:
         """Copy one segment and return its finished metadata.
 
         Raises FencedError (lead lost: nothing more may be done), CorruptError (local bytes or the
-        store's are bad), RetriableError. After an error the attempt is dangling in the metadata,
-        if it was recorded at all.
+        store's are bad), UnsupportedError (another attempt would fail, too), RetriableError. After
+        an error the attempt is dangling in the metadata, if it was recorded at all.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopped)
@@ -101,6 +120,7 @@ class Copier:
             data = self._throttled(opened.data, attempt)
             objects = self._storage.copy_log_segment_data(started, data, attempt)
             with self._discarding(started, TieredStorageError):
+                self._require_small_answer(started, objects)
                 opened.verify_unchanged()
                 confirm_lead(self._broker, order.lead)
                 attempt.check()
@@ -122,6 +142,19 @@ class Copier:
             },
         )
         return finished
+
+    def _require_small_answer(
+        self, started: RemoteLogSegmentMetadata, objects: tuple[StoredObject, ...]
+    ) -> None:
+        """Every process keeps it for the segment's whole life, so it must be small."""
+        size = encoded_objects_bytes(objects) - encoded_objects_bytes(started.objects)
+        if size > self._answer_max_bytes:
+            raise UnsupportedError(
+                "custom metadata too large",
+                custom_metadata_bytes=size,
+                max_bytes=self._answer_max_bytes,
+                objects=len(objects),
+            )
 
     def _throttled(self, data: LogSegmentData, attempt: CopyAttempt) -> LogSegmentData:
         if self._throttle is None:

@@ -18,7 +18,7 @@ from rlm.metrics import Metrics
 from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
 from rlm.tasks.changed_words import ChangedWords
-from rlm.tasks.copier import Copier, CopyOrder
+from rlm.tasks.copier import DEFAULT_ANSWER_MAX_BYTES, Copier, CopyOrder
 from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.leadership import Leadership
@@ -27,7 +27,13 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
 from rlmm.events import PausableTask
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import CorruptError, FencedError, RetriableError, TieredStorageError
+from rsm.segment.errors import (
+    CorruptError,
+    FencedError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
@@ -49,6 +55,15 @@ class InFlight:
     deadline_ms: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyLimits:
+    """How long one attempt may take, the pause behind a first failure, and `Copier`'s limit."""
+
+    attempt_timeout_ms: int
+    first_pause_ms: int
+    answer_max_bytes: int = DEFAULT_ANSWER_MAX_BYTES
+
+
 class CopyLanes:
     """Copies of all led partitions, one segment of each at a time. Thread-safe."""
 
@@ -60,13 +75,12 @@ class CopyLanes:
         leadership: Leadership,
         metrics: Metrics,
         stopping: Event,
-        attempt_timeout_ms: int,
-        first_pause_ms: int,
+        limits: CopyLimits,
         throttle: CopyThrottle | None = None,
     ) -> None:
         """`throttle` None: as fast as it goes."""
         self._lanes = lanes
-        self._copier = Copier(ports, throttle)
+        self._copier = Copier(ports, throttle, answer_max_bytes=limits.answer_max_bytes)
         self._throttle = throttle
         self._leadership = leadership
         self._clock = ports.clock
@@ -74,13 +88,16 @@ class CopyLanes:
         self._metadata = ports.metadata
         self._metrics = metrics
         self._stopping = stopping
-        self._attempt_timeout_ms = attempt_timeout_ms
+        self._attempt_timeout_ms = limits.attempt_timeout_ms
         self._pauses = RetryPauses(
-            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
+            ports.clock,
+            first_pause_ms=limits.first_pause_ms,
+            longest_pause_ms=_LONGEST_PAUSE_MS,
         )
         self._words = ChangedWords()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._failed: dict[TopicIdPartition, CopyFailure] = {}
+        self._stopped_at: dict[TopicIdPartition, int] = {}
         self._lock = Lock()
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
@@ -103,9 +120,16 @@ class CopyLanes:
     def offer(
         self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
     ) -> None:
-        """Copy `segments` in order, unless this partition is being copied or has just failed."""
+        """Copy `segments` in order, unless this partition is being copied or has just failed.
+
+        One that can't be stored stops its partition as long as it is the oldest and we lead.
+        """
         tip = lead.topic_id_partition
-        if segments and not self._pauses.pausing(tip):
+        if not segments or self._pauses.pausing(tip):
+            return
+        with self._lock:
+            stopped = self._stopped_at.get(tip) == segments[0].offsets.start_offset
+        if not stopped:
             self._lanes.offer(tip, partial(self._copy_next, lead, tuple(segments), lineage))
 
     def keep_only(self, led: Collection[TopicIdPartition]) -> None:
@@ -114,6 +138,7 @@ class CopyLanes:
             gone = [tip for tip in self._failed if tip not in led]
             for tip in gone:
                 del self._failed[tip]
+                self._stopped_at.pop(tip, None)
         for tip in gone:
             self._pauses.ended(tip)
             self._words.ended(tip)
@@ -202,23 +227,31 @@ class CopyLanes:
                 del self._in_flight[tip]
 
     def _note_failure(
-        self, tip: TopicIdPartition, error: TieredStorageError, **where: object
+        self, tip: TopicIdPartition, error: TieredStorageError, base_offset: int | None = None
     ) -> None:
         self._metrics.remote_copy_errors.labels(tip.topic).inc()
         attempts = self._pauses.failed(tip).count
+        final = isinstance(error, UnsupportedError)
         failure = CopyFailure(
-            error=str(error), corrupt=isinstance(error, CorruptError), attempts=attempts
+            error=str(error),
+            corrupt=isinstance(error, CorruptError),
+            attempts=attempts,
+            final=final,
         )
         with self._lock:
             self._failed[tip] = failure
+            if final and base_offset is not None:
+                self._stopped_at[tip] = base_offset
         level = logging.WARNING if self._words.are_new(tip, error.message) else logging.DEBUG
-        fields = {"topic_partition": tip, **where, "attempts": attempts, "error": error}
-        _log.log(level, "copy failed", extra=fields)
+        fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
+        what = "copying stopped" if final else "copy failed"
+        _log.log(level, what, extra={**fields, "attempts": attempts})
 
     def _note_success(self, tip: TopicIdPartition) -> None:
         self._pauses.ended(tip)
         with self._lock:
             failed = self._failed.pop(tip, None)
+            self._stopped_at.pop(tip, None)
         if self._words.ended(tip) and failed is not None:
             fields = {"topic_partition": tip, "attempts": failed.attempts}
             _log.info("copies succeed again", extra=fields)

@@ -6,6 +6,7 @@ UnsupportedError, never guessed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
 from uuid import UUID
@@ -104,10 +105,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         writer=writer_to_message(value.writer),
         event_timestamp_ms=value.event_timestamp_ms,
         layout=value.layout,
-        objects=[
-            pb.StoredObject(key=o.key, length_bytes=o.length_bytes, crc32c=o.crc32c)
-            for o in value.objects
-        ],
+        objects=_objects_to_messages(value.objects),
         has_transaction_index=value.has_transaction_index,
         custom_metadata=value.custom_metadata,
     )
@@ -148,9 +146,20 @@ def metadata_from_message(
         raise CorruptError("not a segment's metadata", reason=str(error)) from error
 
 
+def encoded_objects_bytes(objects: Iterable[StoredObject]) -> int:
+    """How many bytes a segment's record has for these objects."""
+    return pb.RemoteLogSegmentMetadata(objects=_objects_to_messages(objects)).ByteSize()
+
+
 def state_from_number(number: int) -> SegmentState:
     """Read a state. UnsupportedError."""
     return enum_from_number(SegmentState, number, "segment state")
+
+
+def _objects_to_messages(objects: Iterable[StoredObject]) -> list[pb.StoredObject]:
+    return [
+        pb.StoredObject(key=o.key, length_bytes=o.length_bytes, crc32c=o.crc32c) for o in objects
+    ]
 
 
 def _object_from_message(message: pb.StoredObject) -> StoredObject:

@@ -15,7 +15,7 @@ from rlm.broker.spi import Broker
 from rlm.metrics import Metrics
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
-from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
@@ -142,8 +142,10 @@ class Process:
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
-            attempt_timeout_ms=self.settings.attempt_timeout_ms,
-            first_pause_ms=self.settings.first_pause_ms,
+            limits=CopyLimits(
+                attempt_timeout_ms=self.settings.attempt_timeout_ms,
+                first_pause_ms=self.settings.first_pause_ms,
+            ),
         )
 
     def make_trimmer(self) -> Trimmer:

@@ -48,7 +48,7 @@ def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_howev
     assert view.diverged
     assert reason(view) == "diverged"
     assert plan(view).deletions == ()
-    assert [s.offsets.start_offset for s in copy_candidates(view)] == [200, 350]
+    assert [s.offsets.start_offset for s in copy_candidates(view)] == [250, 350]
 
 
 def test_log_when_cut_off_then_the_trim_says_what() -> None:
