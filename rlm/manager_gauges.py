@@ -41,6 +41,8 @@ class ManagerGauges:
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
+        future = report.future_timestamps
+        self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)
         waits = None if report.copy_held is None else report.copy_held.reason
         self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)
         reason = None if report.trim_held is None else report.trim_held.reason

@@ -56,6 +56,7 @@ class Metrics:
             self.remote_copy_lag_segments,
             self.remote_log_size_bytes,
             self.remote_log_metadata_count,
+            self.future_segments,
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
         self.set_trim_held(topic, partition, reason=None)
@@ -162,6 +163,11 @@ class Metrics:
         self.remote_log_metadata_count = self._gauge(
             "kafka_server_remote_log_metadata_count",
             "Segments that the metadata lists.",
+            _BY_PARTITION,
+        )
+        self.future_segments = self._gauge(
+            "rlm_future_timestamp_segments",
+            "Segments, stored or rolled, that are stamped more than an hour ahead of now.",
             _BY_PARTITION,
         )
         self.local_trimmed_bytes = self._counter(

@@ -65,9 +65,8 @@ def _words(tip: TopicIdPartition, heard: Mapping[int, Rows]) -> Mapping[int, Man
 def _word(row: Mapping[str, object]) -> ManagerWord:
     if row.get("role") != LEADER:
         return ManagerWord(role=FOLLOWER)
-    lag_bytes, lag_segments, waits, held = (
-        row.get(name) for name in ("lag_bytes", "lag_segments", "copy_held", "trim_held")
-    )
+    names = ("lag_bytes", "lag_segments", "copy_held", "trim_held", "future_timestamps")
+    lag_bytes, lag_segments, waits, held, future = (row.get(name) for name in names)
     return ManagerWord(
         role=LEADER,
         lag_bytes=lag_bytes if isinstance(lag_bytes, int) else None,
@@ -76,5 +75,6 @@ def _word(row: Mapping[str, object]) -> ManagerWord:
         trim_held=held if isinstance(held, dict) else None,
         diverged=bool(row.get("diverged")),
         external_start=bool(row.get("external_start")),
+        future_timestamps=future if isinstance(future, dict) else None,
         problem=str(row.get("problem") or "") or None,
     )

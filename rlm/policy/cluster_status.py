@@ -50,6 +50,7 @@ class ManagerWord:
     trim_held: Mapping[str, object] | None = None
     diverged: bool | None = None
     external_start: bool | None = None
+    future_timestamps: Mapping[str, object] | None = None
     problem: str | None = None
 
 
@@ -162,6 +163,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "policy_state": status.policy_state,
         "diverged": status.said.diverged,
         "external_start": status.said.external_start,
+        "future_timestamps": status.said.future_timestamps,
         "problem": status.said.problem,
     }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rlm.policy.candidates import CopyHeld, copy_held, lag
+from rlm.policy.future_timestamps import FutureTimestamps, future_timestamps
 from rlm.policy.read_leases import ExpiryHeld
 from rlm.policy.trim_gate import TrimDecision, TrimHeld
 from rlm.policy.view import PartitionView
@@ -45,6 +46,7 @@ class PartitionReport:
     copying: bool = False
     diverged: bool = False
     external_start: bool = False
+    future_timestamps: FutureTimestamps | None = None
     problem: str = ""
 
 
@@ -79,6 +81,7 @@ def leader_report(
         copying=bool(view.in_flight),
         diverged=view.diverged,
         external_start=view.external_start,
+        future_timestamps=future_timestamps(view),
         problem=_problem(view),
     )
 
@@ -116,6 +119,7 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
     """A report as the manager's HTTP API shows it."""
     tip = report.topic_id_partition
     held, kept, waits = report.trim_held, report.expiry_held, report.copy_held
+    future = report.future_timestamps
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -137,5 +141,6 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "copying": report.copying,
         "diverged": report.diverged,
         "external_start": report.external_start,
+        "future_timestamps": None if future is None else asdict(future),
         "problem": report.problem,
     }

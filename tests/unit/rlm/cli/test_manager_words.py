@@ -10,6 +10,7 @@ import pytest
 
 from rlm.cli.manager_words import ask_managers
 from rlm.policy.cluster_status import ManagerWord
+from rlm.policy.future_timestamps import FutureTimestamps
 from rlm.policy.trim_gate import TrimHeld
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
@@ -29,7 +30,8 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
     cluster = Cluster()
     cluster.register(1, address)
     held = TrimHeld(reason="young", values={"age_ms": 5})
-    view.reports = (report(trim_held=held),)
+    future = FutureTimestamps(segment_count=2, max_timestamp_ms=9)
+    view.reports = (report(trim_held=held, future_timestamps=future),)
     lines: list[str] = []
 
     words = ask_managers(cluster.metadata, {TIP: 1}, executor, complain=lines.append)
@@ -41,6 +43,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
         trim_held={"reason": "young", "age_ms": 5},
         diverged=False,
         external_start=False,
+        future_timestamps={"segment_count": 2, "max_timestamp_ms": 9},
     )
     assert words == {TIP: {1: said}}
     assert lines == []

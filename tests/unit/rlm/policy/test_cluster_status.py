@@ -67,6 +67,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "policy_state": "ACTIVE",
         "diverged": None,
         "external_start": None,
+        "future_timestamps": None,
         "problem": None,
     }
 

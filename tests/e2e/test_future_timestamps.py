@@ -1,0 +1,48 @@
+"""A producer whose clock is ahead, beside a real broker that lets it."""
+
+from __future__ import annotations
+
+import time
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.tiered_log import SEGMENT_BYTES, TieredLog
+from tests.services.kafka import KafkaCluster
+from tests.services.waiting import wait_until
+
+HOUR_MS = 3_600_000
+
+
+def test_retention_when_records_are_of_the_future_then_kept_and_reported(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 101: neither they nor what is behind them goes early."""
+    topic = f"{topic_name}-ahead"
+    config = {
+        "segment.bytes": str(SEGMENT_BYTES),
+        "retention.ms": "-1",
+        "message.timestamp.after.max.ms": str(24 * HOUR_MS),
+    }
+    kafka.create_topic(topic, config=config)
+    log = TieredLog(kafka, topic, host.store)
+    wait_until(log.directories, describe="the broker has made the log's directory")
+    now_ms = round(time.time() * 1000)
+    ahead_ms = now_ms + 2 * HOUR_MS
+    log.produce(1, timestamp_ms=now_ms - 2 * HOUR_MS)
+    log.produce(1, timestamp_ms=ahead_ms)
+    log.produce(1, timestamp_ms=now_ms - 2 * HOUR_MS)
+    bases = log.base_offsets()
+
+    with host.running():
+        host.wait_ready()
+        host.rlm("topic", "set", topic, "--retention-ms", "60000", "--local-retention-ms", "60000")
+        wait_until(
+            lambda: log.local_start_offset() == bases[1] and not host.report(topic)["lag_segments"],
+            describe=lambda: f"only the first segment expires: {host.report(topic)}",
+        )
+        report = wait_until(
+            lambda: (found := host.report(topic))["remote_segments"] == 2 and found,
+            describe=lambda: f"the others stay: {host.report(topic)}",
+        )
+
+    # A roll comes with the first batch of the next segment: the one behind has some of them, too.
+    assert report["future_timestamps"] == {"segment_count": 2, "max_timestamp_ms": ahead_ms}
