@@ -33,6 +33,7 @@ from rlm.outside import (
     open_outside,
     own_topics,
     storage_manager,
+    stored_originals,
 )
 from rlm.policy.view import PolicyLimits
 from rlm.process.state_id import state_id
@@ -47,6 +48,7 @@ from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import LeaderCycle
 from rlm.tasks.leadership import Leadership
+from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.ports import Ports
@@ -135,7 +137,10 @@ def _manage(
     work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
     )
-    removal = _topic_removal(config, ports, work, outside.identity.cluster_id, incarnation)
+    originals = stored_originals(config.storage, outside.storage)
+    removal = _topic_removal(
+        config, ports, work, originals, cluster_id=outside.identity.cluster_id, own=incarnation
+    )
     return BrokerManager(
         work=ManagerWork(
             confirm_cluster=lambda: ports.broker.leadership(()),
@@ -147,6 +152,9 @@ def _manage(
             cycle=cycle.step,
             views=cycle.views_of,
             remove_topics=removal.step,
+            mirror_originals=OriginalsMirror(
+                originals, metadata=metadata, broker=ports.broker
+            ).step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
             gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),
         ),
@@ -212,14 +220,21 @@ def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID, lanes: _Lane
 
 
 def _topic_removal(
-    config: Config, ports: Ports, work: RemovalWork, cluster_id: str, incarnation: UUID
+    config: Config,
+    ports: Ports,
+    work: RemovalWork,
+    originals: StoredOriginals,
+    *,
+    cluster_id: str,
+    own: UUID,
 ) -> TopicRemoval:
     bootstrap = open_bootstrap(config.cluster, ports.clock)
     return TopicRemoval(
         ports,
         find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=cluster_id),
         work=work,
-        incarnation=incarnation,
+        incarnation=own,
+        drop_originals=originals.drop,
         grace_ms=config.deleting.topic_grace_ms,
         orphan_grace_ms=config.manager.orphan_grace_ms,
     )
@@ -328,5 +343,5 @@ def _limits(config: Config) -> PolicyLimits:
         unreferenced_grace_ms=config.deleting.unreferenced_grace_ms,
         expiry_max_percent=config.deleting.expiry_max_percent,
         holds_after_loss=config.deleting.hold_after_loss,
-    )
         idle_copy_ms=config.copying.idle_ms,
+    )

@@ -3,6 +3,7 @@
     cycle        one LeaderCycle every remote.log.manager.task.interval.ms
     store        asks whether the store can be reached, as often
     removal      deletes what is stored of topics that were deleted
+    originals    keeps what topics were before they were tiered in the store, too
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
 
@@ -61,6 +62,7 @@ class ManagerWork:
     cycle: Callable[[CycleOutlook], Sequence[PartitionReport]]
     views: Callable[[str, int | None], Sequence[PartitionView]]
     remove_topics: Callable[[], None]
+    mirror_originals: Callable[[], None]
     heartbeat: Callable[[], None]
     gauges: ManagerGauges
 
@@ -100,7 +102,14 @@ class BrokerManager:
         self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
-        self._all = (self._store, self._cycle, self._removal, self._heartbeat)
+        self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
+        self._all = (
+            self._store,
+            self._cycle,
+            self._removal,
+            self._originals,
+            self._heartbeat,
+        )
         self._started = False
         self._metadata_begun = Event()
 
@@ -197,6 +206,11 @@ class BrokerManager:
         self._require_ready()
         if self._store.problem() is None:
             self._work.remove_topics()
+
+    def _mirror(self) -> None:
+        self._require_ready()
+        if self._store.problem() is None:
+            self._work.mirror_originals()
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

@@ -23,6 +23,7 @@ from rlm.process.host_check import check_host
 from rlm.source.log_source import LogSource
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity
+from rlm.tasks.originals_mirror import StoredOriginals
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rlmm.cache.metadata_cache import MetadataCache
@@ -32,6 +33,7 @@ from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
+from rsm.layout.originals import OriginalsKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
@@ -136,6 +138,11 @@ def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[st
 def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
     """The configured store, as good or bad as it is to be. InvalidConfigError."""
     return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
+
+
+def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
+    """What topics were before they were tiered, in that store, beside the segments."""
+    return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
 
 
 def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from uuid import uuid4
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from uuid import UUID, uuid4
 
 import typer
 
 from rlm.cli.managers import ManagerLags
 from rlm.cli.session import Session
-from rlm.outside import own_topics
+from rlm.outside import open_chunk_storage, own_topics, stored_originals
 from rlm.policy.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.tiering_end import TieringEnd
-from rlmm.events import TopicPolicy
+from rlmm.events import OriginalConfig, TopicPolicy
 
 
 def tiering_of(session: Session) -> Tiering:
@@ -27,7 +28,21 @@ def tiering_of(session: Session) -> Tiering:
         session.clock,
         own_topics=own_topics(session.config.metadata, session.config.manager),
         progress=show_progress,
+        recall=lambda topic, topic_id: _recalled(session, topic, topic_id),
     )
+
+
+def _recalled(session: Session, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
+    """What the store keeps of a topic whose policy was lost; nothing without a store."""
+    config = session.config.storage
+    if config is None:
+        return ()
+    with closing(open_chunk_storage(config)) as storage:
+        found = stored_originals(config, storage).of_topic(topic, topic_id)
+    if found is None:
+        return ()
+    show_progress(f"originals found in the store: {settings_text(found.values)}")
+    return tuple(OriginalConfig(name=n, value=value) for n, value in found.values.items())
 
 
 def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
@@ -51,10 +66,14 @@ def show_progress(text: str) -> None:
 
 def preview_lines(policy: TopicPolicy, risks: Iterable[RecordsAtRisk]) -> Iterator[str]:
     """What ending a topic's tiering would restore and lose, for people."""
-    restored = ", ".join(
-        f"{each.name}={'(no override)' if each.value is None else each.value}"
-        for each in policy.originals
-    )
+    restored = settings_text({each.name: each.value for each in policy.originals})
     yield f"{policy.topic}: {policy.state.name}; would restore {restored}"
     for risk in tuple(risks) or ("nothing",):
         yield f"at risk: {risk}"
+
+
+def settings_text(settings: Mapping[str, str | None]) -> str:
+    """A topic's own settings, for people."""
+    return ", ".join(
+        f"{name}={'(no override)' if value is None else value}" for name, value in settings.items()
+    )

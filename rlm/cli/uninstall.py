@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Annotated
 
@@ -10,8 +11,15 @@ import typer
 from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
-from rlm.cli.tiering_session import preview_lines, show_progress, tiering_end_of
+from rlm.cli.tiering_session import (
+    preview_lines,
+    settings_text,
+    show_progress,
+    tiering_end_of,
+)
+from rlm.outside import open_chunk_storage, stored_originals
 from rlm.rest.manager_client import ManagerClient
+from rlm.tasks.originals_restore import OriginalsRestore
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import PolicyState, TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -37,6 +45,7 @@ def _uninstall(
 
     What is stored stays, readable through gateways as long as one runs. With the managers gone
     already nobody stores what is not stored yet: then --force is needed. May be run again.
+    Topics whose policies were lost with the metadata topic are restored from the store, by --force.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -48,6 +57,7 @@ def _uninstall(
             for policy in _in_force(session)
             if not _ended(session, ending, policy, force=force, dry_run=dry_run)
         ]
+        failed += _not_restored(session, force=force, dry_run=dry_run)
     if failed:
         raise RetriableError("not all topics have their retention back", topics=",".join(failed))
 
@@ -92,3 +102,33 @@ def _ended(
         for line in lines:
             typer.echo(line)
     return True
+
+
+def _not_restored(session: Session, *, force: bool, dry_run: bool) -> Iterator[str]:
+    """Restore the topics that only the store still knows of; what of them could not be."""
+    config = session.config.storage
+    if config is None:
+        return
+    try:
+        with closing(open_chunk_storage(config)) as storage:
+            restore = OriginalsRestore(
+                stored_originals(config, storage), topics=session.topics, metadata=session.metadata
+            )
+            for settings in restore.lost():
+                had = settings_text(settings.values)
+                text = f"{settings.topic}: no policy; the store has {had}"
+                if dry_run:
+                    line = f"{text}, which --force would restore"
+                elif force:
+                    restore.restore(settings)
+                    line = f"{text}: restored"
+                else:
+                    show_progress(f"{text}: what is not stored can't be told, --force restores it")
+                    yield settings.topic
+                    continue
+                with printing():
+                    typer.echo(line)
+    except TieredStorageError as error:
+        show_progress(f"the store can't say whether there are more topics: {error}")
+        if not (force or dry_run):
+            yield "(store)"

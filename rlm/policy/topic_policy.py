@@ -7,7 +7,7 @@ policy is brought into force: the order of effects is rlm.tasks.tiering's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -79,12 +79,13 @@ def enabling_policy(
     current: TopicPolicy | None,
     flags: PolicyFlags,
     configs: TopicConfigs,
+    recalled: tuple[OriginalConfig, ...] = (),
 ) -> TopicPolicy:
     """The policy that `flags` ask for, in state ENABLING, with the originals to restore later.
 
-    `current` is the policy of this topic id. On the first one, a total retention that is not given
-    is the topic's effective one in `configs`. InvalidConfigError if the values contradict Kafka's
-    rules.
+    `current` is the policy of this topic id; `recalled` are originals that were kept elsewhere,
+    should it have been lost. On the first one, a total retention that is not given is the topic's
+    effective one in `configs`. InvalidConfigError if the values contradict Kafka's rules.
     """
     if current is None:
         base = TopicPolicy(
@@ -108,7 +109,7 @@ def enabling_policy(
         copy_lag_ms=copy_lag_ms,
         copy_lag_bytes=copy_lag_bytes,
         outage_policy=flags.outage_policy or base.outage_policy,
-        originals=_originals(current, configs),
+        originals=_originals(current, configs, recalled),
         delete_remote=False,
     )
     check_values(policy)
@@ -149,19 +150,31 @@ def deletes_nothing(configs: TopicConfigs) -> bool:
     return configs.retention_ms == UNLIMITED and configs.retention_bytes == UNLIMITED
 
 
-def _originals(current: TopicPolicy | None, configs: TopicConfigs) -> tuple[OriginalConfig, ...]:
+def retention_overrides(configs: TopicConfigs) -> Mapping[str, str | None]:
+    """The topic's own retention; None where it has none."""
+    return {name: configs.override(name) for name in RETENTION_CONFIGS}
+
+
+def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
+    """Whether these are what tiering sets: -1 for each."""
+    return all(overrides.get(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
+
+
+def _originals(
+    current: TopicPolicy | None, configs: TopicConfigs, recalled: tuple[OriginalConfig, ...]
+) -> tuple[OriginalConfig, ...]:
     """The overrides to restore: those recorded, as long as the -1 in force is our own.
 
     After DISABLING or DISABLED that is known by the overrides being -1 still; if they are not, they
     were restored, and what is there now is the user's.
     """
+    overrides = retention_overrides(configs)
     if current is not None and current.originals:
-        ours = all(configs.override(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
-        if ours or current.state in _ORIGINALS_IN_FORCE:
+        if are_all_lifted(overrides) or current.state in _ORIGINALS_IN_FORCE:
             return current.originals
-    return tuple(
-        OriginalConfig(name=name, value=configs.override(name)) for name in RETENTION_CONFIGS
-    )
+    elif recalled and are_all_lifted(overrides):
+        return recalled
+    return tuple(OriginalConfig(name=name, value=value) for name, value in overrides.items())
 
 
 def _or(given: int | None, kept: int) -> int:

@@ -14,14 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from uuid import UUID
 
-from rlm.policy.topic_policy import PolicyFlags, check_tierable, enabling_policy
+from rlm.policy.topic_policy import (
+    PolicyFlags,
+    are_all_lifted,
+    check_tierable,
+    enabling_policy,
+    retention_overrides,
+)
 from rlm.tasks.broker_retention import BrokerRetention, is_lifted_on
 from rlm.tasks.policy_writer import PolicyWriter
-from rlmm.events import PolicyState, TopicPolicy
+from rlmm.events import OriginalConfig, PolicyState, TopicPolicy
 from rsm.segment.clock import Clock
 
 Progress = Callable[[str], None]
+
+Recall = Callable[[str, UUID], tuple[OriginalConfig, ...]]
+"""The originals of a topic as they were kept outside the metadata; empty if there are none."""
 
 
 class Tiering:
@@ -35,12 +45,14 @@ class Tiering:
         *,
         own_topics: frozenset[str],
         progress: Progress,
+        recall: Recall | None = None,
     ) -> None:
         self._policies = policies
         self._retention = retention
         self._clock = clock
         self._own_topics = own_topics
         self._progress = progress
+        self._recall = recall
 
     def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
         """Tier a topic, or change its retentions; the ACTIVE policy when it is in force.
@@ -54,12 +66,16 @@ class Tiering:
         configs = found.leader_configs
         check_tierable(configs, own_topics=self._own_topics)
         current = self._policies.current(found.topic.topic_id)
+        recalled: tuple[OriginalConfig, ...] = ()
+        if current is None and self._recall and are_all_lifted(retention_overrides(configs)):
+            recalled = self._recall(topic, found.topic.topic_id)
         wanted = enabling_policy(
             topic=topic,
             topic_id=found.topic.topic_id,
             current=current,
             flags=flags,
             configs=configs,
+            recalled=recalled,
         )
         in_force = current is not None and current.state is PolicyState.ACTIVE
         if in_force and is_lifted_on(found, wanted):

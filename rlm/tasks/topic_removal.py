@@ -30,7 +30,7 @@ from rlmm.events import (
     RemotePartitionDeleteState,
     TopicPolicy,
 )
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -62,10 +62,14 @@ class TopicRemoval:
         find_deleted: FindDeleted,
         work: RemovalWork,
         incarnation: UUID,
+        drop_originals: Callable[[str, UUID], None],
         grace_ms: int,
         orphan_grace_ms: int,
     ) -> None:
-        """`grace_ms`: how long a topic has to be missing before anything is done."""
+        """`grace_ms`: how long a topic has to be missing before anything is done.
+
+        `drop_originals` takes what the store keeps of the topic itself away; idempotent.
+        """
         self._node_id = ports.broker.node_id
         self._source = ports.source
         self._storage = ports.storage
@@ -77,6 +81,7 @@ class TopicRemoval:
         self._lanes = work.lanes
         self._stopping = work.stopping
         self._incarnation = incarnation
+        self._drop_originals = drop_originals
         self._grace_ms = grace_ms
         self._orphan_grace_ms = orphan_grace_ms
         self._missing_since_ms: dict[UUID, int] = {}
@@ -94,7 +99,7 @@ class TopicRemoval:
         for policy in own:
             try:
                 self._remove(policy)
-            except RetriableError as error:
+            except TieredStorageError as error:
                 _log.info(
                     "removal of a deleted topic waits",
                     extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
@@ -147,6 +152,7 @@ class TopicRemoval:
                 done = False
                 self._lanes.offer(tip, partial(self._carry_on, tip))
         if done:
+            self._drop_originals(policy.topic, policy.topic_id)
             self._metadata.retire_policy(policy.topic_id)
             _log.info(
                 "nothing is left of a deleted topic",

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
 
+from rlm.tasks.originals_mirror import StoredOriginals
+from rsm.layout.originals import OriginalSettings, OriginalsKeys
+from rsm.segment.ids import id_from_text
+from rsm.storage.filesystem import FilesystemChunkStorage
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 
@@ -143,6 +147,37 @@ def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
     assert f"topics={risky}" in refused.stderr
     assert before == {safe: {"retention.ms": "86400000"}, risky: LIFTED}
     assert overrides(kafka, risky) == {}
+
+
+def test_uninstall_when_only_the_store_knows_a_topic_then_is_forced_to_restore_it(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str, tmp_path: Path
+) -> None:
+    """R9: the metadata topic is lost. Not silently: what is not stored can't be told."""
+    kafka.create_topic(topic_name, config=LIFTED)
+    storage = FilesystemChunkStorage(tmp_path)
+    admin = admin_client(kafka.bootstrap_servers)
+    described = admin.describe_topics(TopicCollection([topic_name]))[topic_name].result(10.0)
+    topic_id = id_from_text(str(described.topic_id))
+    StoredOriginals(storage, OriginalsKeys()).keep(
+        OriginalSettings(
+            topic=topic_name,
+            topic_id=topic_id,
+            values={"retention.ms": "86400000", "retention.bytes": None},
+        )
+    )
+    storage.close()
+    with rlm.config.open("a") as config:
+        config.write(f"rsm.config.storage.filesystem.root={tmp_path}\n")
+
+    refused = rlm.run("uninstall")
+    before = overrides(kafka, topic_name)
+    forced = rlm.run("uninstall", "--force")
+
+    assert refused.returncode == 1
+    assert "retention.bytes=(no override), retention.ms=86400000" in refused.stderr
+    assert before == LIFTED
+    assert forced.returncode == 0, forced.stderr
+    assert overrides(kafka, topic_name) == {"retention.ms": "86400000"}
 
 
 def test_topic_disable_when_dry_run_then_shows_and_changes_nothing(

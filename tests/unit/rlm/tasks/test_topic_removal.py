@@ -12,6 +12,7 @@ import pytest
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.tasks.lanes import Lanes
+from rlm.tasks.originals_mirror import StoredOriginals
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlmm.events import (
     PausableTask,
@@ -23,6 +24,7 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.record_keys import RecordKind, parse_record_key
+from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -93,6 +95,7 @@ class RemovingProcess(Process):
                 stopping=self.stopping,
             ),
             incarnation=self.incarnation,
+            drop_originals=StoredOriginals(outside.objects, OriginalsKeys()).drop,
             grace_ms=GRACE_MS,
             orphan_grace_ms=ORPHAN_GRACE_MS,
         )
@@ -127,6 +130,18 @@ def stored_world(*, partitions: int = 1, brokers: int = 1) -> tuple[DeletingWorl
 
 def removed(world: World) -> bool:
     return not world.object_names() and not world.metadata.topic_policies()
+
+
+def test_removal_when_finished_then_the_topics_originals_are_gone_from_the_store() -> None:
+    """R9, scenario 76: a copy of them outlives the metadata topic, not the topic."""
+    world, _ = stored_world()
+    kept = StoredOriginals(world.objects, OriginalsKeys())
+    kept.keep(OriginalSettings(topic=TIP.topic, topic_id=TOPIC_ID, values={"retention.ms": "1"}))
+    world.delete_topic()
+
+    world.minutes(3 * 60)
+
+    assert removed(world)
 
 
 def kinds_left(world: World) -> set[RecordKind]:

@@ -1,0 +1,115 @@
+"""A topic's own settings from before it was tiered, as a small object in the store.
+
+    <prefix>/originals/<topic>-<topic id>/<number>.json
+
+The number has ten digits and counts from 0; of several the highest one holds. No segment's key
+begins so: those begin with a topic and its id. The content is JSON for people and programs, see
+docs/formats/originals.md. Must not know when they are written, nor what restores them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rsm.segment.errors import CorruptError, InvalidConfigError, UnsupportedError
+from rsm.segment.ids import id_from_text, id_to_text
+
+FORMAT = 1
+_DIRECTORY = "originals"
+_KEY = re.compile(
+    rf"{_DIRECTORY}/(?P<topic>[A-Za-z0-9._-]{{1,249}})-(?P<topic_id>[A-Za-z0-9_-]{{22}})"
+    r"/(?P<number>[0-9]{10})\.json",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginalSettings:
+    """The overrides that a topic had; None: it had none of that name."""
+
+    topic: str
+    topic_id: UUID
+    values: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginalsKey:
+    """What a key says: of which topic, and the how manieth."""
+
+    topic: str
+    topic_id: UUID
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginalsKeys:
+    """The keys below one prefix, which is the segments' (`ObjectKeys.prefix`)."""
+
+    prefix: str = ""
+
+    def build(self, key: OriginalsKey) -> str:
+        """Spell a key."""
+        return f"{self.of_topic(key.topic, key.topic_id)}{key.number:010d}.json"
+
+    def of_topic(self, topic: str, topic_id: UUID) -> str:
+        """What the keys of one topic begin with."""
+        return f"{self.of_all}{topic}-{id_to_text(topic_id)}/"
+
+    @property
+    def of_all(self) -> str:
+        """What the keys of all topics begin with."""
+        return f"{self.prefix}/{_DIRECTORY}/" if self.prefix else f"{_DIRECTORY}/"
+
+    def parse(self, text: str) -> OriginalsKey | None:
+        """Read what `build` writes; None for any other name."""
+        match = _KEY.fullmatch(text.removeprefix(f"{self.prefix}/") if self.prefix else text)
+        if match is None:
+            return None
+        try:
+            topic_id = id_from_text(match["topic_id"])
+        except InvalidConfigError:
+            return None
+        key = OriginalsKey(topic=match["topic"], topic_id=topic_id, number=int(match["number"]))
+        # Also refuses another prefix, and ids whose unused bits are not zero.
+        return key if self.build(key) == text else None
+
+
+def encode_originals(settings: OriginalSettings) -> bytes:
+    """The object's content."""
+    document = {
+        "format": FORMAT,
+        "topic": settings.topic,
+        "topic_id": id_to_text(settings.topic_id),
+        "originals": dict(sorted(settings.values.items())),
+    }
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def decode_originals(content: bytes) -> OriginalSettings:
+    """Read what `encode_originals` writes; UnsupportedError for a newer format, CorruptError."""
+    try:
+        document = json.loads(content)
+        found = document["format"]
+        settings = _settings_of(document) if found == FORMAT else None
+    except (ValueError, KeyError, TypeError, RecursionError, InvalidConfigError) as error:
+        raise CorruptError("not a topic's original settings", reason=error) from error
+    if settings is None:
+        raise UnsupportedError("original settings of a newer version", format=found)
+    return settings
+
+
+def _settings_of(document: Mapping[str, object]) -> OriginalSettings:
+    values = document["originals"]
+    if not isinstance(values, dict) or not all(
+        isinstance(each, str | None) for each in values.values()
+    ):
+        raise TypeError("not settings")
+    return OriginalSettings(
+        topic=str(document["topic"]),
+        topic_id=id_from_text(str(document["topic_id"])),
+        values=values,
+    )
