@@ -1,8 +1,9 @@
 """Objects on their way: written, then verified against what was handed over.
 
 Owns what "verified" means. An object is verified when the store's length equals the source's, and
-the store's checksum, where it keeps one, equals that of the bytes handed over; where the setting
-says so, the object is also read back. Must not know what the objects are.
+the store's checksum, where it keeps one, equals that of the bytes handed over, as it said when it
+answered the creation, or else as it says when it is asked; where the setting says so, the object is
+also read back. Must not know what the objects are.
 
 Memory: what the source yields at once; reading back, one piece.
 """
@@ -14,12 +15,12 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import ContentSource, WrappedSource
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.confirmation import require_stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,42 +60,36 @@ def put_verified(
     attempted = AttemptSource(source=source, attempt=attempt)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
-    written = StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)
-    info = storage.info(key)
-    _require_equal(key, "length_bytes", info.length_bytes, written.length_bytes)
-    if info.crc32c is not None:
-        _require_equal(key, "crc32c", info.crc32c, checksum)
+    if not storage.capabilities.confirmed_creation:
+        _confirm(storage, key, source.length_bytes, checksum)
     if read_back is not None:
-        _verify_content(storage, written, attempt, read_back)
-    return written
+        read_bytes, read_checksum = _read_all(storage, key, attempt, read_back)
+        require_stored(key, "length_bytes", stored=read_bytes, handed_over=source.length_bytes)
+        require_stored(key, "crc32c", stored=read_checksum, handed_over=checksum)
+    return StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)
 
 
-def _verify_content(
-    storage: ChunkStorage, written: StoredObject, attempt: CopyAttempt, read_back: ReadBack
-) -> None:
+def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) -> None:
+    info = storage.info(key)
+    require_stored(key, "length_bytes", stored=info.length_bytes, handed_over=length_bytes)
+    if info.crc32c is not None:
+        require_stored(key, "crc32c", stored=info.crc32c, handed_over=checksum)
+
+
+def _read_all(
+    storage: ChunkStorage, key: str, attempt: CopyAttempt, read_back: ReadBack
+) -> tuple[int, int]:
+    """Length and CRC32C of what can be read."""
     checksum = 0
     position = 0
-    # One piece further than the end, so that an object that is too long differs as well.
+    # To the end, wherever it is, so that an object that is too long differs as well.
     while True:
         attempt.check()
+        end_position = position + read_back.piece_bytes
         piece = storage.read_range(
-            written.key,
-            ByteRange(start_position=position, end_position=position + read_back.piece_bytes),
+            key, ByteRange(start_position=position, end_position=end_position)
         )
         if not piece:
-            break
+            return position, checksum
         checksum = crc32c(piece, checksum)
         position += len(piece)
-    _require_equal(written.key, "length_bytes", position, written.length_bytes)
-    _require_equal(written.key, "crc32c", checksum, written.crc32c)
-
-
-def _require_equal(key: str, what: str, stored: int, handed_over: int | None) -> None:
-    if stored != handed_over:
-        raise CorruptError(
-            "the store has other bytes than it was handed",
-            key=key,
-            differs=what,
-            stored=stored,
-            handed_over=handed_over,
-        )

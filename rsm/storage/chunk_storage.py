@@ -19,13 +19,18 @@ from rsm.segment.ranges import ByteRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The optional powers of a store; a verb whose power is missing raises UnsupportedError."""
+    """The optional powers of a store; a verb whose power is missing raises UnsupportedError.
+
+    With `confirmed_creation` a creation that returned was confirmed by the store, which said that
+    it has content of just this length and CRC32C; to look at the chunk would tell no more.
+    """
 
     append: bool
     truncate: bool
     concat: bool
     native_attributes: bool
     stored_checksum: bool
+    confirmed_creation: bool = False
     read_only: bool = False
 
 
@@ -68,7 +73,8 @@ class ChunkStorage(ABC):
 
         Returns the CRC32C of the bytes handed to the store. Raises AlreadyExistsError (nothing
         changed), CorruptError if `source` yields another length than it announced, and whatever
-        `source` raises, both leaving no chunk. Not idempotent.
+        `source` raises, both leaving no chunk. Not idempotent. CorruptError, too, if the store
+        says that it has other bytes than it was handed: then there may be a chunk.
         """
 
     @abstractmethod

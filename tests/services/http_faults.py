@@ -28,6 +28,7 @@ class Fault:
     server does it, and nobody hears of it. `cut_bytes`: only so much of the answer's body comes;
     before, `then` is called.
     `hold`: it waits until the proxy lets go. `spoil`: one byte of the request's body is changed.
+    `answer_header`: that one of the answer has this value, or is not there.
     """
 
     method: str
@@ -39,6 +40,7 @@ class Fault:
     cut_bytes: int | None = None
     hold: bool = False
     then: Callable[[], None] | None = None
+    answer_header: tuple[str, str | None] | None = None
     spoil: bool = False
 
 
@@ -145,6 +147,11 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             if fault.then is not None:
                 fault.then()
+            if fault.answer_header is not None:
+                name, value = fault.answer_header
+                del answer.headers[name]
+                if value is not None:
+                    answer.headers[name] = value
             self._relay(answer, content, fault.cut_bytes)
 
     def _ask(self, body: bytes) -> tuple[HTTPResponse, bytes]:

@@ -2,9 +2,9 @@
 
 The source is read once. What fits one part is a single request; more goes up part by part in one
 resumable upload, which the store forgets after a week if it did not end. The store compares the
-CRC32C of the whole, and makes the object only if no other has its name. The SDK repeats requests,
-and nothing above it does; so that an object whose answer was lost is not taken for somebody
-else's, each creation leaves its own mark.
+CRC32C of the whole, tells what it has in its answer, and makes the object only if no other has its
+name. The SDK repeats requests, and nothing above it does; so that an object whose answer was lost
+is not taken for somebody else's, each creation leaves its own mark.
 
 A range that breaks off is read on from there by the SDK, of the same generation of the object.
 
@@ -24,13 +24,13 @@ from rsm.segment.errors import (
     InvalidConfigError,
     NotFoundError,
     RetriableError,
-    TieredStorageError,
     UnsupportedError,
 )
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.confirmation import require_stored
 from rsm.storage.gcs.bucket import GcsBucket
 from rsm.storage.gcs.errors import SDK_ERRORS, is_taken
 from rsm.storage.gcs.settings import GcsSettings
@@ -39,7 +39,12 @@ from rsm.storage.object_metadata import creation_of, decode_attributes, encode_m
 from rsm.storage.parts import PartReader
 
 _CAPABILITIES = Capabilities(
-    append=False, truncate=False, concat=True, native_attributes=True, stored_checksum=True
+    append=False,
+    truncate=False,
+    concat=True,
+    native_attributes=True,
+    stored_checksum=True,
+    confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
 _MAX_COMPOSED = 32  # objects that one request joins
@@ -80,8 +85,11 @@ class GcsChunkStorage(ChunkStorage):
                     **self._bucket.bounds,
                 )
             except SDK_ERRORS as error:
-                if not is_taken(error) or not self._is_ours(name, creation):
-                    raise
+                blob = self._made_before(error, name, creation)
+        stored = parse_crc32c(blob.crc32c or "")
+        require_stored(name, "length_bytes", stored=blob.size, handed_over=source.length_bytes)
+        if stored is not None:
+            require_stored(name, "crc32c", stored=stored, handed_over=reader.checksum)
         return reader.checksum
 
     def create(self, name: str) -> None:
@@ -159,12 +167,13 @@ class GcsChunkStorage(ChunkStorage):
     def close(self) -> None:
         self._bucket.close()
 
-    def _is_ours(self, name: str, creation: str) -> bool:
-        """Whether what is there was made by an earlier sending of the same request."""
-        try:
-            return creation_of(self._found(name).metadata or {}) == creation
-        except TieredStorageError:
-            return False
+    def _made_before(self, error: Exception, name: str, creation: str) -> Blob:
+        """What an earlier sending of the same request had made; raises `error` if it is none."""
+        if is_taken(error):
+            found = self._found(name)
+            if creation_of(found.metadata or {}) == creation:
+                return found
+        raise error
 
     def _found(self, name: str) -> Blob:
         _check_object_name(name)

@@ -53,10 +53,13 @@ class MultipartUpload:
         part = answer["CopyPartResult"]
         self._keep(number, {key: part[key] for key in ("ETag", _CHECKSUM) if key in part})
 
-    def complete(self, **conditions: object) -> None:
-        """Make the object of all parts. Raises the SDK's ClientError, for callers that know it."""
+    def complete(self, **conditions: object) -> Mapping[str, Any]:
+        """Make the object of all parts, and return the store's answer.
+
+        Raises the SDK's ClientError, for callers that know it.
+        """
         parts = [{"PartNumber": number, **self._parts[number]} for number in sorted(self._parts)]
-        self._bucket.call(
+        return self._bucket.call(
             "complete_multipart_upload",
             **self._target,
             MultipartUpload={"Parts": parts},

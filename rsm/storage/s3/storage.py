@@ -40,7 +40,12 @@ from rsm.storage.s3.multipart import multipart_upload
 from rsm.storage.s3.upload import S3Uploads
 
 _CAPABILITIES = Capabilities(
-    append=False, truncate=False, concat=True, native_attributes=True, stored_checksum=True
+    append=False,
+    truncate=False,
+    concat=True,
+    native_attributes=True,
+    stored_checksum=True,
+    confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000

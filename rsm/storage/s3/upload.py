@@ -2,7 +2,8 @@
 
 The source is read once. What fits one part is a single PUT; more is a multipart upload, completed
 or aborted whatever happens. The store compares the CRC32C of each part and of the whole, and makes
-the object only if no other has its name.
+the object only if no other has its name. Its answer tells the checksum that it keeps; where it
+does not, the object is looked at.
 
 The SDK may repeat a request whose answer was lost, and is then told that the object is there. So
 that this is not taken for somebody else's, each creation leaves its own mark on its object.
@@ -17,13 +18,15 @@ when there is room for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.local_segment import ContentSource
-from rsm.storage.checksum_text import spell_crc32c
+from rsm.storage.checksum_text import parse_crc32c, spell_crc32c
+from rsm.storage.confirmation import require_stored
 from rsm.storage.object_metadata import creation_of, encode_metadata
 from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
@@ -31,6 +34,7 @@ from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
 from rsm.storage.s3.multipart import multipart_upload
 
+_CHECKSUM = "ChecksumCRC32C"
 _IF_ABSENT = "*"
 _DONE_BEFORE = frozenset({"PreconditionFailed", "NoSuchUpload"})
 
@@ -61,12 +65,14 @@ class S3Uploads:
         look = self.look(attributes, creation=creation)
         try:
             if self._senders.is_one_part(source):
-                self._put(name, reader, look)
+                answer = self._put(name, reader, look)
             else:
-                self._put_in_parts(name, reader, look, self._senders.lengths(source))
+                answer = self._put_in_parts(name, reader, look, self._senders.lengths(source))
         except ClientError as error:
             if not self._was_done(error, name, creation):
                 raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
+            answer = {}
+        self._confirm(name, answer, source.length_bytes, reader.checksum)
         return reader.checksum
 
     def look(self, attributes: Mapping[str, str], *, creation: str = "") -> dict[str, object]:
@@ -77,11 +83,11 @@ class S3Uploads:
     def close(self) -> None:
         self._senders.close()
 
-    def _put(self, name: str, reader: PartReader, look: Mapping[str, object]) -> None:
+    def _put(self, name: str, reader: PartReader, look: Mapping[str, object]) -> Mapping[str, Any]:
         length_bytes = reader.left_bytes
         with self._senders.room(length_bytes):
             content = reader.read(length_bytes)
-            self._bucket.call(
+            return self._bucket.call(
                 "put_object",
                 Key=name,
                 Body=content,
@@ -92,15 +98,28 @@ class S3Uploads:
 
     def _put_in_parts(
         self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Iterable[int]
-    ) -> None:
+    ) -> Mapping[str, Any]:
         length_bytes = reader.left_bytes
         with multipart_upload(self._bucket, name, **look) as upload:
             self._senders.send(reader, lengths, upload.put)
-            upload.complete(
+            return upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
                 MpuObjectSize=length_bytes,
             )
+
+    def _confirm(
+        self, name: str, answer: Mapping[str, Any], length_bytes: int, checksum: int
+    ) -> None:
+        """Compare what the store says it has; it has taken no other length than was announced."""
+        stored = parse_crc32c(answer.get(_CHECKSUM, ""))
+        if stored is None:
+            found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
+            stored = parse_crc32c(found.get(_CHECKSUM, ""))
+            found_bytes = found["ContentLength"]
+            require_stored(name, "length_bytes", stored=found_bytes, handed_over=length_bytes)
+        if stored is not None:  # some stores keep none
+            require_stored(name, "crc32c", stored=stored, handed_over=checksum)
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
         """Whether the request failed because an earlier sending of it had succeeded."""

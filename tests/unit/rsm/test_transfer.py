@@ -10,7 +10,7 @@ from rsm.layout.block_plan import BlockPlanner
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import ChunkInfo
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.throttle import ThrottledChunkStorage
 from rsm.transfer import ReadBack, put_verified
@@ -40,6 +40,17 @@ class LyingStorage(MemoryChunkStorage):
         return self._read(super().read_range(name, positions))
 
 
+class ConfirmingStorage(LyingStorage):
+    """Its creations return when the store has confirmed them."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, confirmed_creation=True)
+
+    def info(self, name: str) -> ChunkInfo:
+        raise AssertionError("to ask again would tell no more")
+
+
 def put(storage: MemoryChunkStorage, *, read_back: bool = False) -> None:
     put_verified(
         storage,
@@ -62,6 +73,15 @@ def test_put_when_store_tells_another_checksum_then_corrupt() -> None:
 
 def test_put_when_store_keeps_no_checksum_then_the_length_decides() -> None:
     put(LyingStorage(told=lambda info: replace(info, crc32c=None)), read_back=True)
+
+
+def test_put_when_store_confirmed_the_creation_then_it_is_not_asked_again() -> None:
+    put(ConfirmingStorage())
+
+
+def test_put_when_store_confirmed_the_creation_then_still_read_back_where_asked_for() -> None:
+    with pytest.raises(CorruptError, match="other bytes"):
+        put(ConfirmingStorage(read=bytes.upper), read_back=True)
 
 
 @pytest.mark.parametrize("read", [bytes.upper, lambda content: content[:-1]])

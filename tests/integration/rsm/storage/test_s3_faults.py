@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from rsm.segment.errors import AlreadyExistsError, RetriableError
+from rsm.segment.errors import AlreadyExistsError, CorruptError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
@@ -86,6 +86,24 @@ def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(
 
     assert proxy.unused() == 0
     assert storage.info(name).length_bytes == sum(map(len, pieces))
+
+
+_TOLD = "x-amz-checksum-crc32c"
+
+
+@pytest.mark.parametrize(("told", "looks"), [(None, 1), ("AAAAAA==", 0)])
+def test_creation_when_the_answer_tells_no_checksum_then_looked_at_and_a_wrong_one_is_corrupt(
+    storage: S3ChunkStorage, proxy: FaultyProxy, name: str, told: str | None, looks: int
+) -> None:
+    proxy.expect(Fault(method="PUT", answer_header=(_TOLD, told)))
+
+    if told is None:
+        storage.create_with_content(name, source_of(b"abc"))
+    else:
+        with pytest.raises(CorruptError, match="other bytes"):
+            storage.create_with_content(name, source_of(b"abc"))
+
+    assert proxy.requests == ["PUT"] + ["HEAD"] * looks
 
 
 def test_creation_when_another_ones_is_there_then_refused_even_if_it_was_repeated(
