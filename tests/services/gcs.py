@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import json
-import socket
 import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.services.ports import free_ports
+from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
@@ -53,7 +52,7 @@ class GcsServer:
             [str(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"],
             log_path=self._directory / "fake-gcs.log",
         )
-        wait_until(self._listens, 20.0, self._process.log_tail)
+        wait_until(lambda: is_listening(self._port), 20.0, self._process.log_tail)
         return self
 
     def __exit__(
@@ -64,7 +63,3 @@ class GcsServer:
     ) -> None:
         if self._process is not None:
             self._process.kill()
-
-    def _listens(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self._port)) == 0
