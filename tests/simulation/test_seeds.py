@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation.actions import cut_off, elect_unclean, pass_time
 from tests.simulation.simulation import Simulation
 from tests.simulation.telling import told
 
@@ -18,6 +19,18 @@ def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step
     for seed in range(first, first + SEEDS_PER_TEST):
         failure = Simulation(seed).run()
         assert failure is None, told(seed, failure)
+
+
+@pytest.mark.parametrize("seed", [263, 377])
+def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_refused(
+    seed: int,
+) -> None:
+    """R1: between the last look and DeleteRecords; what the broker refuses is no violation."""
+    favoured = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
+
+    failure = Simulation(seed, favoured=favoured).run()
+
+    assert failure is None, failure
 
 
 def test_story_when_told_twice_then_is_the_same() -> None:

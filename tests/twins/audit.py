@@ -1,4 +1,7 @@
-"""Looks at every effect a moment before it happens, and writes down those that must not."""
+"""Looks at every effect a moment before it happens, and writes down those that must not.
+
+Of DeleteRecords only what the broker does not refuse: what is not cut does no harm.
+"""
 
 from __future__ import annotations
 

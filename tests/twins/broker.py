@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
@@ -23,7 +23,8 @@ class MemoryBroker(Broker):
     """One broker over its replicas, which a test may change at any moment.
 
     `reachable` false: every question is a RetriableError. `undeletable` are partitions whose
-    cleanup policy does not delete. `deletions` are the DeleteRecords that were carried out.
+    cleanup policy does not delete. `deletions` are the DeleteRecords that were carried out;
+    `before_cut` is called with each one that is not refused, a moment before.
     """
 
     def __init__(self, node_id: int, replicas: Mapping[TopicIdPartition, Replica]) -> None:
@@ -32,6 +33,7 @@ class MemoryBroker(Broker):
         self.reachable = True
         self.undeletable: set[TopicIdPartition] = set()
         self.deletions: list[tuple[TopicIdPartition, int]] = []
+        self.before_cut: Callable[[TopicIdPartition, RecordDeletion], None] | None = None
 
     @property
     def node_id(self) -> int:
@@ -90,6 +92,8 @@ class MemoryBroker(Broker):
                 failed[tip] = error
                 continue
             replica = self._replicas[tip]
+            if self.before_cut is not None:
+                self.before_cut(tip, deletion)
             self.deletions.append((tip, deletion.before_offset))
             replica.move_start(deletion.before_offset)
             succeeded[tip] = replica.log_start_offset

@@ -19,11 +19,15 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from tests.twins.broker import MemoryBroker
 from tests.twins.effects import Effects
 
 
 class SeamBroker(Broker):
-    """Asks a broker. Acts: "delete_records", and questions named after the method."""
+    """Asks a broker. Acts: "delete_records", and questions named after the method.
+
+    What the broker does not refuse is told as "cut", a moment before it does it.
+    """
 
     def __init__(self, inner: Broker, effects: Effects) -> None:
         self._inner = inner
@@ -51,9 +55,12 @@ class SeamBroker(Broker):
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:
-        return self._effects.perform(
-            "delete_records", deletions, lambda: self._inner.delete_records(deletions)
-        )
+        def delete() -> PartitionResults[int]:
+            if isinstance(self._inner, MemoryBroker):
+                self._inner.before_cut = lambda tip, cut: self._effects.tell("cut", {tip: cut})
+            return self._inner.delete_records(deletions)
+
+        return self._effects.perform("delete_records", None, delete)
 
     def close(self) -> None:
         self._inner.close()
