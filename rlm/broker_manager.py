@@ -29,10 +29,10 @@ from rlm.policy.explanation import (
     whereabouts,
     whereabouts_as_json,
 )
+from rlm.policy.held import Held
 from rlm.policy.plan import plan
 from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
-from rlm.policy.trim_gate import TrimHeld
 from rlm.policy.view import PartitionView
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
@@ -183,7 +183,7 @@ class BrokerManager:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)
 
-    def _held_by_share_groups(self, tip: TopicIdPartition) -> TrimHeld | None:
+    def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
         """What is not of the trim gate itself, as the last cycle has seen it."""
         with self._lock:
             held = [each.trim_held for each in self._reports if each.topic_id_partition == tip]

@@ -7,9 +7,9 @@ from there on, so that the pieces together are the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from rlm.policy.held import Held, held_by_log
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import PausableTask, PolicyState
@@ -24,14 +24,6 @@ class Lag:
 
     segments: int
     bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyHeld:
-    """Why rolled segments are not copied now; `values` are what the rule compared."""
-
-    reason: str
-    values: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
@@ -98,7 +90,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     return tuple(candidates)
 
 
-def copy_held(view: PartitionView) -> CopyHeld | None:
+def copy_held(view: PartitionView) -> Held | None:
     """What holds the oldest segment that is not stored; None if nothing does, or there is none."""
     waiting = not_stored(view)
     if not waiting:
@@ -113,34 +105,25 @@ def lag(view: PartitionView) -> Lag:
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
 
 
-def _forbidden(  # noqa: PLR0911 - one return for each rule
-    view: PartitionView,
-) -> CopyHeld | None:
+def _forbidden(view: PartitionView) -> Held | None:
     """What forbids any copy of this partition."""
     if not view.owned:
-        return CopyHeld(reason="not_owner")
+        return Held(reason="not_owner")
     if view.newer is not None:
-        return CopyHeld(reason="newer_record")
+        return Held(reason="newer_record")
     if view.policy.state not in COPYING_STATES:
-        return CopyHeld(reason="policy_not_active", values={"state": view.policy.state.name})
+        return Held(reason="policy_not_active", values={"state": view.policy.state.name})
     if PausableTask.COPY in view.paused:
-        return CopyHeld(reason="paused")
+        return Held(reason="paused")
     if view.state.deletion is not None:
-        return CopyHeld(reason="partition_deleted")
-    if view.untierable is not None:
-        return CopyHeld(reason="unsupported_topic", values={"rule": view.untierable})
-    if view.conflict_offset is not None:
-        return CopyHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
-    if view.epochs_known_from_offset is not None:
-        values = {"epochs_known_from": view.epochs_known_from_offset}
-        return CopyHeld(reason="older_than_epochs", values=values)
-    return None
+        return Held(reason="partition_deleted")
+    return held_by_log(view)
 
 
-def _failing(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
+def _failing(view: PartitionView, segment: LocalSegment) -> Held | None:
     failure = view.copy_failure
     if not view.store_reachable:
-        return CopyHeld(reason="store_unreachable")
+        return Held(reason="store_unreachable")
     if failure is None:
         return None
     values: dict[str, int | str] = {
@@ -149,10 +132,10 @@ def _failing(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
         "error": failure.error,
     }
     reason = "corrupt" if failure.corrupt else "failing"
-    return CopyHeld(reason="stopped" if failure.final else reason, values=values)
+    return Held(reason="stopped" if failure.final else reason, values=values)
 
 
-def _not_yet(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
+def _not_yet(view: PartitionView, segment: LocalSegment) -> Held | None:
     end_offset = segment.offsets.end_offset
     if end_offset <= view.copy_end_offset:
         return _delayed(view, segment)
@@ -161,10 +144,10 @@ def _not_yet(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
         "last_stable_offset": view.offsets.last_stable_offset,
         "high_watermark": view.offsets.high_watermark,
     }
-    return CopyHeld(reason="not_stable_yet", values=values)
+    return Held(reason="not_stable_yet", values=values)
 
 
-def _delayed(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
+def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
     """KIP-1241: young by either measure is copied later, in time for local retention.
 
     Not what an operator asked for, nor when tiering ends. Timestamps of the future count as old.
@@ -187,4 +170,4 @@ def _delayed(view: PartitionView, segment: LocalSegment) -> CopyHeld | None:
         "newer_bytes": newer_bytes,
         "remote.copy.lag.bytes": lag_bytes,
     }
-    return CopyHeld(reason="copy_lag", values=values)
+    return Held(reason="copy_lag", values=values)

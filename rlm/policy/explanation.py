@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlm.broker.list_offsets import PartitionOffsets
-from rlm.policy.trim_gate import TrimHeld, over_local_retention, segment_held, trim_forbidden
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import over_local_retention, segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.spi import PartitionState, SegmentRecord
@@ -95,7 +96,7 @@ def whereabouts(
     )
 
 
-def local_copy(view: PartitionView, offset: int, held_elsewhere: TrimHeld | None) -> LocalCopy:
+def local_copy(view: PartitionView, offset: int, held_elsewhere: Held | None) -> LocalCopy:
     """Why the local log still has, or has no more, the record.
 
     `held_elsewhere` is what held the last trim that the gate would have allowed (share groups).
@@ -149,7 +150,7 @@ def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
 
 def _first_held(
     view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
-) -> TrimHeld | None:
+) -> Held | None:
     """What keeps the segment, or the first of those that would have to go with it."""
     for each in over:
         held = segment_held(view, each)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
 from rlm.policy.gateways import gateway_behind
+from rlm.policy.held import Held
 from rlm.policy.leftovers import (
     begun_deletions,
     below_log_start,
@@ -19,7 +20,7 @@ from rlm.policy.leftovers import (
     removable_after_disabling,
     unreferenced,
 )
-from rlm.policy.read_leases import ExpiryHeld, held_by, lease_on, log_start_within_leases
+from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
 from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
@@ -58,7 +59,7 @@ class Plan:
     forgets: tuple[SegmentRecord, ...] = ()
     gaps: tuple[RecordedGap, ...] | None = None
     trim: TrimDecision = field(default_factory=TrimDecision)
-    expiry_held: ExpiryHeld | None = None
+    expiry_held: Held | None = None
 
 
 def plan(view: PartitionView) -> Plan:
@@ -86,13 +87,13 @@ def _without_deletions(view: PartitionView) -> Plan:
     return Plan(
         copies=copy_candidates(view),
         log_start=began,
-        expiry_held=ExpiryHeld(reason="paused"),
+        expiry_held=Held(reason="paused"),
         gaps=gaps_to_record(view),
         trim=decide_trim(view),
     )
 
 
-def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ExpiryHeld | None]:
+def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Held | None]:
     """The first one fixes where the log began when tiering did; later ones are expiry.
 
     Beside it what holds expiry back.
@@ -114,14 +115,14 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, ExpiryHeld 
     return wanted, held
 
 
-def _held_by_share(view: PartitionView, cut: ExpiryCut) -> ExpiryHeld | None:
+def _held_by_share(view: PartitionView, cut: ExpiryCut) -> Held | None:
     if not cut.waiting_count:
         return None
     values = {
         "waiting_segments": cut.waiting_count,
         "max_percent_per_cycle": view.limits.expiry_max_percent,
     }
-    return ExpiryHeld(reason="share_per_cycle", values=values)
+    return Held(reason="share_per_cycle", values=values)
 
 
 def _requested_start(view: PartitionView) -> int | None:
@@ -136,7 +137,7 @@ def _requested_start(view: PartitionView) -> int | None:
     return offset if current is None or offset > current else None
 
 
-def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ExpiryHeld | None]:
+def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | None]:
     """What is to be deleted, and what holds the first of what stays."""
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
@@ -155,7 +156,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ExpiryHe
         ),
         (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )
-    holding: ExpiryHeld | None = None
+    holding: Held | None = None
     for records, reason in kinds:
         for record in records:
             held = _held_deletion(view, record)
@@ -165,11 +166,11 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], ExpiryHe
     return tuple(found), holding
 
 
-def _held_deletion(view: PartitionView, record: SegmentRecord) -> ExpiryHeld | None:
+def _held_deletion(view: PartitionView, record: SegmentRecord) -> Held | None:
     """A lease on it, or a gateway that has yet to hear that its deletion has begun."""
     lease = lease_on(view.read_leases, record.metadata.offsets)
     if lease is not None:
         return held_by(lease)
     begun = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
     behind = gateway_behind(view.gateways, record.changed_at) if begun else None
-    return None if behind is None else ExpiryHeld(reason="gateway_behind", values=behind)
+    return None if behind is None else Held(reason="gateway_behind", values=behind)

@@ -7,20 +7,12 @@ brokers have carried out already, nor copies that did not finish, which nobody c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
+from rlm.policy.held import Held
 from rlm.policy.view import PartitionView
 from rlmm.spi import ReadLease
 from rsm.segment.ranges import OffsetRange
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiryHeld:
-    """Why what is to expire stays; `values` are what the rule compared."""
-
-    reason: str
-    values: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def log_start_within_leases(view: PartitionView, offset: int) -> tuple[int, ReadLease | None]:
@@ -37,9 +29,9 @@ def lease_on(leases: Iterable[ReadLease], offsets: OffsetRange) -> ReadLease | N
     return min(held, key=lambda lease: lease.offsets, default=None)
 
 
-def held_by(lease: ReadLease) -> ExpiryHeld:
+def held_by(lease: ReadLease) -> Held:
     """A lease as the reason why something stays."""
-    return ExpiryHeld(
+    return Held(
         reason="read_lease",
         values={
             "lease_id": str(lease.lease_id),

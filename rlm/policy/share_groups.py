@@ -8,7 +8,8 @@ from a broker that is not tiered.
 from __future__ import annotations
 
 from rlm.broker.share_groups import ShareGroupStart
-from rlm.policy.trim_gate import TrimDecision, TrimHeld, expired_end
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import TrimDecision, expired_end
 from rlm.policy.view import PartitionView
 from rsm.segment.errors import TieredStorageError
 
@@ -34,10 +35,10 @@ def hold_for_share_groups(
             return decision
         limit_offset = start.offset
         values: dict[str, int | str] = {"group": start.group, "group_start_offset": start.offset}
-        held = TrimHeld(reason=_HELD, values=values)
+        held = Held(reason=_HELD, values=values)
     else:
         limit_offset = view.local_start_offset
-        held = TrimHeld(reason=_UNKNOWN, values={"problem": str(start)})
+        held = Held(reason=_UNKNOWN, values={"problem": str(start)})
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
     below = max((end for end in ends if view.local_start_offset < end <= limit_offset), default=0)
     if below == expired == 0:

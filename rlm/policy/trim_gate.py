@@ -12,9 +12,10 @@ is readable any more, so expired data goes up to there, wherever it lies.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rlm.policy.gateways import gateway_behind
+from rlm.policy.held import Held, held_by_log
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
@@ -23,20 +24,12 @@ from rlmm.spi import SegmentRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrimHeld:
-    """Why data that local retention would let go stays; `values` are what the rule compared."""
-
-    reason: str
-    values: Mapping[str, int | str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrimDecision:
     """The new local start, or None; its rule; and what holds the first segment that stays."""
 
     offset: int | None = None
     rule: str = ""
-    held: TrimHeld | None = None
+    held: Held | None = None
 
 
 def decide_trim(view: PartitionView) -> TrimDecision:
@@ -82,35 +75,30 @@ def expired_end(view: PartitionView) -> int | None:
     return min(log_start, view.offsets.high_watermark)
 
 
-def trim_forbidden(  # noqa: PLR0911 - one return for each rule
+def trim_forbidden(
     view: PartitionView,
-) -> TrimHeld | None:
+) -> Held | None:
     """What forbids any trim of this partition."""
     if view.policy.state is not PolicyState.ACTIVE:
-        return TrimHeld(reason="policy_not_active", values={"state": view.policy.state.name})
+        return Held(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
-        return TrimHeld(reason="not_owner")
+        return Held(reason="not_owner")
     if view.state.log_start_offset is None:
         # It is yet to be read from the broker, who must not have moved its own start by then.
-        return TrimHeld(reason="log_start_not_recorded")
+        return Held(reason="log_start_not_recorded")
     if PausableTask.TRIM in view.paused:
-        return TrimHeld(reason="paused")
+        return Held(reason="paused")
     if view.newer is not None:
         values = {
             "needs_fold_version": view.newer.needs_fold_version,
             "metadata_partition": view.newer.position.partition,
             "metadata_offset": view.newer.position.offset,
         }
-        return TrimHeld(reason="newer_record", values=values)
-    if view.untierable is not None:
-        return TrimHeld(reason="unsupported_topic", values={"rule": view.untierable})
-    if view.conflict_offset is not None:
-        return TrimHeld(reason="lineage_conflict", values={"offset": view.conflict_offset})
-    if view.epochs_known_from_offset is not None:
-        values = {"epochs_known_from": view.epochs_known_from_offset}
-        return TrimHeld(reason="older_than_epochs", values=values)
+        return Held(reason="newer_record", values=values)
+    if (held := held_by_log(view)) is not None:
+        return held
     if view.diverged:
-        return TrimHeld(reason="diverged", values=_diverged_values(view))
+        return Held(reason="diverged", values=_diverged_values(view))
     return None
 
 
@@ -127,7 +115,7 @@ def _diverged_values(view: PartitionView) -> Mapping[str, int | str]:
 
 def _stored_to(
     view: PartitionView, over_retention: tuple[tuple[LocalSegment, Breach], ...]
-) -> tuple[int | None, str, TrimHeld | None]:
+) -> tuple[int | None, str, Held | None]:
     """How far the segments over local retention may go: offset, rule, and what holds the next."""
     offset: int | None = None
     rule = ""
@@ -140,22 +128,22 @@ def _stored_to(
     return offset, rule, None
 
 
-def segment_held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+def segment_held(view: PartitionView, segment: LocalSegment) -> Held | None:
     """What keeps one segment, by all rules but the retention; None: it may go."""
     return _held(view, segment) or _held_for_lag(view, segment) or _held_for_gateway(view, segment)
 
 
-def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+def _held(view: PartitionView, segment: LocalSegment) -> Held | None:
     end_offset = segment.offsets.end_offset
     covered = view.covered_end_offset
     if end_offset > covered:
         values = {"segment_end_offset": end_offset, "stored_end_offset": covered}
-        return TrimHeld(reason="not_stored", values=values)
+        return Held(reason="not_stored", values=values)
     if end_offset > view.offsets.high_watermark:
         values = {"high_watermark": view.offsets.high_watermark}
-        return TrimHeld(reason="above_high_watermark", values=values)
+        return Held(reason="above_high_watermark", values=values)
     if segment is view.local.rolled[-1]:
-        return TrimHeld(
+        return Held(
             reason="newest_rolled_segment", values={"base_offset": segment.offsets.start_offset}
         )
     kept_bytes = sum(
@@ -165,31 +153,31 @@ def _held(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
     )
     if kept_bytes < view.limits.local_trim_margin_bytes:
         values = {"kept_bytes": kept_bytes, "margin_bytes": view.limits.local_trim_margin_bytes}
-        return TrimHeld(reason="within_margin", values=values)
+        return Held(reason="within_margin", values=values)
     age_ms = view.moment.wall_ms - segment.max_timestamp_ms
     if age_ms < view.limits.local_trim_min_age_ms:
         values = {"age_ms": age_ms, "min_age_ms": view.limits.local_trim_min_age_ms}
-        return TrimHeld(reason="younger_than_min_age", values=values)
+        return Held(reason="younger_than_min_age", values=values)
     return None
 
 
-def _held_for_lag(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+def _held_for_lag(view: PartitionView, segment: LocalSegment) -> Held | None:
     """Stored too short a time ago, by the brokers' clock."""
     lag_ms = view.limits.local_trim_deletion_lag_ms
     for record in _copies_of(view, segment) if lag_ms else ():
         stored_for_ms = view.moment.broker_ms - record.changed_ms
         if stored_for_ms < lag_ms:
             values = {"stored_for_ms": stored_for_ms, "deletion_lag_ms": lag_ms}
-            return TrimHeld(reason="within_deletion_lag", values=values)
+            return Held(reason="within_deletion_lag", values=values)
     return None
 
 
-def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> TrimHeld | None:
+def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> Held | None:
     """A live gateway that has not applied all that says where the segment is stored."""
     for record in _copies_of(view, segment) if view.gateways else ():
         behind = gateway_behind(view.gateways, record.changed_at)
         if behind is not None:
-            return TrimHeld(reason="gateway_behind", values=behind)
+            return Held(reason="gateway_behind", values=behind)
     return None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from rlm.policy.candidates import CopyHeld, copy_held, lag
+from rlm.policy.candidates import copy_held, lag
 from rlm.policy.future_timestamps import FutureTimestamps, future_timestamps
-from rlm.policy.read_leases import ExpiryHeld
-from rlm.policy.trim_gate import TrimDecision, TrimHeld
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import PartitionView
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
@@ -40,9 +40,9 @@ class PartitionReport:
     offload_offset: int = -1
     remote_segments: int = 0
     remote_bytes: int = 0
-    copy_held: CopyHeld | None = None
-    trim_held: TrimHeld | None = None
-    expiry_held: ExpiryHeld | None = None
+    copy_held: Held | None = None
+    trim_held: Held | None = None
+    expiry_held: Held | None = None
     copying: bool = False
     diverged: bool = False
     external_start: bool = False
@@ -51,7 +51,7 @@ class PartitionReport:
 
 
 def leader_report(
-    view: PartitionView, decision: TrimDecision, expiry_held: ExpiryHeld | None = None
+    view: PartitionView, decision: TrimDecision, expiry_held: Held | None = None
 ) -> PartitionReport:
     """Report a led partition from the view that was just decided on."""
     behind = lag(view)

@@ -11,7 +11,7 @@ import pytest
 from rlm.cli.manager_words import ask_managers
 from rlm.policy.cluster_status import ManagerWord
 from rlm.policy.future_timestamps import FutureTimestamps
-from rlm.policy.trim_gate import TrimHeld
+from rlm.policy.held import Held
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
 
@@ -29,7 +29,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
 ) -> None:
     cluster = Cluster()
     cluster.register(1, address)
-    held = TrimHeld(reason="young", values={"age_ms": 5})
+    held = Held(reason="young", values={"age_ms": 5})
     future = FutureTimestamps(segment_count=2, max_timestamp_ms=9)
     view.reports = (report(trim_held=held, future_timestamps=future),)
     lines: list[str] = []

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.policy.explanation import Whereabouts, local_copy, whereabouts
-from rlm.policy.trim_gate import TrimHeld, decide_trim
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PartitionView, PolicyLimits
 from rlmm.events import PolicyState
 from rsm.segment.epochs import Lineage
@@ -115,7 +116,7 @@ def test_local_copy_when_asked_for_then_the_gates_own_reason(
 
 def test_local_copy_when_share_groups_held_the_last_trim_then_says_so() -> None:
     """R8."""
-    held = TrimHeld(reason="share_group", values={"group": "readers"})
+    held = Held(reason="share_group", values={"group": "readers"})
     found = local_copy(TIERED.view(), 350, held)
     assert (found.state, found.reason, found.values) == ("held", "share_group", held.values)
 
