@@ -53,16 +53,19 @@ class PartitionDirs:
     def find(self, topic_id_partition: TopicIdPartition) -> Path:
         """The directory that holds the partition now.
 
-        Raises NotFoundError if none does, RetriableError if none does in the log dirs that can be
-        read and another can't.
+        Raises NotFoundError if none does; RetriableError if none does in the log dirs that can be
+        read and another can't, or if the broker has yet to write whose directory it is.
         """
         found: list[tuple[int, Path]] = []
+        nameless: Path | None = None
         offline: OSError | None = None
         for log_dir in self._log_dirs:
             path = log_dir / f"{topic_id_partition.topic}-{topic_id_partition.partition}"
             try:
                 if _read_partition(path) == topic_id_partition:
                     found.append((path.stat().st_ctime_ns, path))
+                elif path.is_dir() and not (path / PARTITION_METADATA_FILE).exists():
+                    nameless = path
             except OSError as error:
                 offline = error
         if found:
@@ -73,6 +76,10 @@ class PartitionDirs:
             ) from offline
         for log_dir in self._log_dirs:
             _require_online(log_dir)
+        if nameless is not None:
+            raise RetriableError(
+                "the broker has not written the topic's id (partition.metadata) yet", path=nameless
+            )
         raise NotFoundError("no log dir has it", topic_id_partition=topic_id_partition)
 
 
