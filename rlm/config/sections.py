@@ -98,7 +98,7 @@ class MetadataConfig(Section):
         description="How long a written event is waited for to come back through the topic.",
     )
     block_cache_bytes: Count = Field(
-        default=67_108_864,
+        default=134_217_728,
         validation_alias="rlmm.config.rocksdb.block.cache.size",
         description="Memory of each process for blocks of its metadata cache that were read.",
     )
@@ -121,7 +121,7 @@ class ManagerConfig(Section):
     copier_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.manager.copier.thread.pool.size",
-        description="Threads that copy segments.",
+        description="Threads that copy segments: so many are copied at once at the most.",
     )
     expiration_thread_count: Count = Field(
         default=10,

@@ -49,7 +49,12 @@ logger = logging.getLogger(__name__)
 
 _DAMAGE_MARK = "DAMAGED"
 _ALL_KEYS_END = b"\xff" * 128
-_CORRUPT_WORDS = ("Corruption", "No such file or directory", "No such column family")
+_CORRUPT_WORDS = (
+    "Corruption",
+    "No such file or directory",
+    "No such column family",
+    "Column families not opened",  # of a version with other tables
+)
 _BLOOM_BITS_PER_KEY = 10
 _MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -59,7 +64,7 @@ _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 class RocksDbSettings:
     """Bounds of what RocksDB keeps in memory and open."""
 
-    block_cache_bytes: int = 64 * 1024 * 1024
+    block_cache_bytes: int = 128 * 1024 * 1024
     write_buffer_bytes: int = 64 * 1024 * 1024
     max_open_files: int = 256
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rocksdict import Options, Rdict
 
 from rlmm.cache.ordered_store import StoreSize, Table
 from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
@@ -101,6 +102,20 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
 
     store.close()
     assert rows_after_opening(directory) == (None, "found damaged while it was in use")
+
+
+def test_store_when_of_a_version_with_other_tables_then_is_begun_anew(tmp_path: Path) -> None:
+    """Scenario 36: the topic holds all that was in it, so an upgrade needs no migration."""
+    directory = written(tmp_path / "cache")
+    families = {name: Options(raw_mode=True) for name in (*(t.value for t in Table), "by_name")}
+    options = Options(raw_mode=True)
+    options.create_missing_column_families(True)  # noqa: FBT003 - positional only
+    Rdict(str(directory), options, column_families=families).close()
+
+    found, reason = rows_after_opening(directory)
+
+    assert found is None
+    assert "by_name" in reason
 
 
 def test_store_when_another_holds_the_directory_then_waits_until_it_leaves(
