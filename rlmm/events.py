@@ -352,9 +352,9 @@ class ProcessRegistered:
     applied: tuple[AppliedPosition, ...] = ()
 
 
-Event = (
-    SegmentEvent
-    | SegmentDeadLettered
+# The fold takes these as they are; of an event of a segment it reads less.
+PlainEvent = (
+    SegmentDeadLettered
     | LeadershipClaimed
     | LocalLogTrimmed
     | LogStartAdvanced
@@ -368,3 +368,5 @@ Event = (
     | TopicPolicyChanged
     | ProcessRegistered
 )
+
+Event = SegmentEvent | PlainEvent

@@ -12,22 +12,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from rlmm import codec
-from rlmm.events import (
-    GapsRecorded,
-    LeadershipClaimed,
-    LocalLogTrimmed,
-    LogStartAdvanced,
-    LogStartRequested,
-    LossAccepted,
-    OffloadRequested,
-    ProcessRegistered,
-    ReadLeaseTaken,
-    RemotePartitionDeleteMetadata,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import PlainEvent, SegmentEvent
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     SEGMENT_SUBJECT_BYTES,
@@ -77,23 +62,7 @@ class Tombstone:
     key: RecordKey
 
 
-Step = (
-    SegmentStep
-    | Tombstone
-    | SegmentDeadLettered
-    | LeadershipClaimed
-    | LocalLogTrimmed
-    | LogStartAdvanced
-    | LogStartRequested
-    | RemotePartitionDeleteMetadata
-    | ReadLeaseTaken
-    | GapsRecorded
-    | OffloadRequested
-    | LossAccepted
-    | TopicPaused
-    | TopicPolicyChanged
-    | ProcessRegistered
-)
+Step = SegmentStep | Tombstone | PlainEvent
 
 
 def read_step(key: bytes, value: bytes | None) -> Step:
