@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 import typer
 
@@ -29,6 +30,13 @@ def run_app(app: typer.Typer) -> None:
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def run_program(function: Callable[..., None]) -> None:
+    """Run this process's command line, which is one command's, and exit."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(function)
+    run_app(app)
 
 
 def exit_code(error: TieredStorageError) -> int:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from rlm.broker.client_check import check_client
-from rlm.cli.ending import run_app
+from rlm.cli.ending import run_program
 from rlm.cli.options import ConfigOption
 from rlm.config.load import Config, load_gateway_config
 from rlm.gateway_app import build_gateway
@@ -26,9 +26,7 @@ _SOCKET = typer.Option(help="An inherited listening socket.")
 
 def main() -> None:
     """Run the gateway's command line in this process and exit."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(_gateway)
-    run_app(app)
+    run_program(_gateway)
 
 
 def _gateway(

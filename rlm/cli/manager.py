@@ -13,7 +13,7 @@ import typer
 
 from rlm.app import build_manager
 from rlm.broker.client_check import check_client
-from rlm.cli.ending import run_app
+from rlm.cli.ending import run_program
 from rlm.cli.options import ConfigOption
 from rlm.config.load import Config, load_config
 from rlm.log_lines import configure_logging
@@ -22,9 +22,7 @@ from rlm.manager_process import run_manager
 
 def main() -> None:
     """Run the manager's command line in this process and exit."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(_manager)
-    run_app(app)
+    run_program(_manager)
 
 
 def _manager(
