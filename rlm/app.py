@@ -41,6 +41,7 @@ from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copy_pace import CopyPace
 from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
@@ -187,9 +188,16 @@ def _copies(
     config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
 ) -> CopyLanes:
     count = config.manager.copier_thread_count
+    copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
+    metrics.copy_concurrency.set(count)
+    pace: CopyPace | None = None
+    if config.copying.adaptive_concurrency:
+        show = metrics.copy_concurrency.set
+        pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
     return CopyLanes(
         ports,
-        lanes=Lanes(lanes.copy_pool, "copy", limit=count),
+        lanes=copy_lanes,
+        pace=pace,
         leadership=leadership,
         metrics=metrics,
         stopping=lanes.stopping,

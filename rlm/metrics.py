@@ -118,6 +118,9 @@ class Metrics:
         self.oldest_copy_age_seconds = self._gauge(
             "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
         )
+        self.copy_concurrency = self._gauge(
+            "rlm_copy_concurrency", "How many segments may be copied at once now.", ()
+        )
 
     def _define_deletions(self) -> None:
         self.remote_delete_requests = self._counter(

@@ -32,6 +32,12 @@ class CopyingConfig(Section):
         "with a larger one is deleted, and its partition's copying stops until the lead moves or "
         "the process starts anew.",
     )
+    adaptive_concurrency: bool = Field(
+        default=True,
+        validation_alias="remote.copy.concurrency.adaptive",
+        description="Let fewer segments be copied at once than there are copier threads, as long "
+        "as more at once bring nothing, or the store refuses. Off: as many as there are threads.",
+    )
     idle_ms: _IdleMs = Field(
         default=86_400_000,
         validation_alias="remote.log.idle.copy.ms",

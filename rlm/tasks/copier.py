@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.source.log_source import LocalSegment, OpenSegment
+from rlm.tasks.copy_pace import CopyPace, PacedContent
 from rlm.tasks.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.partition_lead import PartitionLead, confirm_lead
 from rlm.tasks.ports import Ports
@@ -81,15 +82,17 @@ class Copier:
         ports: Ports,
         throttle: CopyThrottle | None = None,
         *,
+        pace: CopyPace | None = None,
         answer_max_bytes: int = DEFAULT_ANSWER_MAX_BYTES,
     ) -> None:
-        """`throttle` None: as fast as it goes.
+        """`throttle` None: as fast as it goes. `pace` is told what is moved.
 
         `answer_max_bytes` bounds what the store's answer may add to a segment's record, that is
         what Kafka calls custom metadata.
         """
         self._answer_max_bytes = answer_max_bytes
         self._throttle = throttle
+        self._pace = pace
         self._broker = ports.broker
         self._source = ports.source
         self._storage = ports.storage
@@ -117,8 +120,8 @@ class Copier:
         ) as opened:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
-            data = self._throttled(opened.data, attempt)
-            objects = self._storage.copy_log_segment_data(started, data, attempt)
+            data = self._paced(opened.data, attempt)
+            objects = self._store(started, data, attempt)
             with self._discarding(started, TieredStorageError):
                 self._require_small_answer(started, objects)
                 opened.verify_unchanged()
@@ -156,11 +159,23 @@ class Copier:
                 objects=len(objects),
             )
 
-    def _throttled(self, data: LogSegmentData, attempt: CopyAttempt) -> LogSegmentData:
-        if self._throttle is None:
-            return data
-        log = ThrottledContent(source=data.log, throttle=self._throttle, attempt=attempt)
+    def _paced(self, data: LogSegmentData, attempt: CopyAttempt) -> LogSegmentData:
+        log = data.log
+        if self._throttle is not None:
+            log = ThrottledContent(source=log, throttle=self._throttle, attempt=attempt)
+        if self._pace is not None:
+            log = PacedContent(source=log, pace=self._pace)
         return replace(data, log=log)
+
+    def _store(
+        self, started: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
+    ) -> tuple[StoredObject, ...]:
+        try:
+            return self._storage.copy_log_segment_data(started, data, attempt)
+        except RetriableError:
+            if self._pace is not None:
+                self._pace.refused()
+            raise
 
     @contextmanager
     def _discarding(

@@ -19,6 +19,7 @@ from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.copier import DEFAULT_ANSWER_MAX_BYTES, Copier, CopyOrder
+from rlm.tasks.copy_pace import CopyPace
 from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.leadership import Leadership
@@ -77,10 +78,12 @@ class CopyLanes:
         stopping: Event,
         limits: CopyLimits,
         throttle: CopyThrottle | None = None,
+        pace: CopyPace | None = None,
     ) -> None:
-        """`throttle` None: as fast as it goes."""
+        """`throttle` None: as fast as it goes. `pace` None: as many at once as the lanes take."""
         self._lanes = lanes
-        self._copier = Copier(ports, throttle, answer_max_bytes=limits.answer_max_bytes)
+        self._copier = Copier(ports, throttle, pace=pace, answer_max_bytes=limits.answer_max_bytes)
+        self._pace = pace
         self._throttle = throttle
         self._leadership = leadership
         self._clock = ports.clock
@@ -144,7 +147,9 @@ class CopyLanes:
             self._words.ended(tip)
 
     def write_off_overdue(self) -> None:
-        """Give up the attempts that hang beyond their deadline."""
+        """Give up the attempts that hang beyond their deadline, and judge what moves at all."""
+        if self._pace is not None:
+            self._pace.judge()
         now_ms = self._clock.monotonic_ms()
         with self._lock:
             overdue = {

@@ -71,6 +71,18 @@ class Lanes:
             self._running_count -= 1
         self._start_waiting()
 
+    def set_limit(self, limit: int) -> None:
+        """So many at once from now on. What runs beyond that runs to its end."""
+        with self._lock:
+            self._limit = limit
+        self._start_waiting()
+
+    def pressed(self) -> bool:
+        """Whether all places are taken, and more wait for one."""
+        with self._lock:
+            full = self._limit is not None and self._running_count >= self._limit
+            return full and bool(self._waiting)
+
     def busy(self) -> frozenset[Hashable]:
         """The keys that run or wait now."""
         with self._lock:
