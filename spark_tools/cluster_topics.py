@@ -1,16 +1,26 @@
-"""What is asked of the cluster: the ids and partitions of the topics that a user names."""
+"""What is asked of the cluster: ids and partitions of the topics that a user names, and offsets."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
+    AdminClient,
+    OffsetSpec,
+)
 from confluent_kafka.cimpl import NewTopic
 
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition, id_from_text
+from rsm.segment.ranges import OffsetRange
 
 
 def find_partitions(
@@ -39,6 +49,41 @@ def find_partitions(
             for number in sorted(each.id for each in description.partitions)
         )
     return found
+
+
+def find_local_offsets(
+    client: Mapping[str, str],
+    partitions: Sequence[TopicIdPartition],
+    *,
+    read_committed: bool,
+    timeout_ms: int,
+) -> dict[TopicIdPartition, OffsetRange]:
+    """What the brokers have of each partition now; committed: up to the first open transaction.
+
+    RetriableError if a leader does not answer.
+    """
+    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
+    places = [TopicPartition(tip.topic, tip.partition) for tip in partitions]
+    earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
+    latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
+    bounds: list[list[int]] = []
+    try:
+        for spec in (earliest, latest):
+            asked = admin.list_offsets(
+                dict.fromkeys(places, spec),
+                isolation_level=level,
+                request_timeout=timeout_ms / 1000,
+            )
+            bounds.append([asked[place].result().offset for place in places])
+    except KafkaException as exception:
+        raise RetriableError(
+            "the brokers' offsets can't be asked", reason=exception.args[0].str()
+        ) from exception
+    return {
+        tip: OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
+        for tip, start_offset, end_offset in zip(partitions, *bounds, strict=True)
+    }
 
 
 def ensure_topic(

@@ -1,4 +1,4 @@
-"""A piece of a segment as Spark hands it to an executor, and its rows there."""
+"""A piece of a segment, or of a broker's log, as Spark hands it to an executor; its rows there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from spark_tools.connection import Connection
+from spark_tools.reading.broker_reader import read_from_broker
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Piece
+from spark_tools.reading.plan import BrokerPiece, Piece
 from spark_tools.reading.segment_reader import read_piece
 
 
 class SegmentPartition(InputPartition):
-    """One piece of a segment."""
+    """One piece of a segment or of a broker's log."""
 
     def __init__(self, piece: Piece) -> None:
         super().__init__(piece)
@@ -26,6 +27,9 @@ def partition_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one partition; none of Spark's own, which stands for "nothing is to be read"."""
     if not isinstance(partition, SegmentPartition):
+        return
+    if isinstance(partition.piece, BrokerPiece):
+        yield from read_from_broker(partition.piece, connection.client, options)
         return
     storage = connection.store.open()
     try:

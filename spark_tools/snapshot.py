@@ -22,6 +22,7 @@ from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import NewerRecord, PartitionState, SegmentRecord
 from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
@@ -163,7 +164,9 @@ def open_snapshot(
     Into `store`, which is closed in the end: what it holds of this topic already is not read again.
     InvalidConfigError if there is no such topic or the cluster can't be reached in time.
     """
-    topic = _found_topic(connection, timeout_ms)
+    shape = _found_shape(connection, timeout_ms)
+    topic = KafkaTopic(connection.client, shape)
+    admin = KafkaTopicAdmin(connection.client, shape, request_timeout_ms=timeout_ms)
     cache = MetadataCache(store or MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(
         topic,
@@ -172,7 +175,7 @@ def open_snapshot(
         ManagerSettings(consume_wait_ms=timeout_ms),
     )
     try:
-        snapshot = MetadataSnapshot(manager, cache, partial(topic.ensure, create=False))
+        snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
         manager.start()
         readiness = manager.wait_ready(timeout_ms)
         if not readiness.ready:
@@ -198,8 +201,8 @@ def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
     return list(found.values())
 
 
-def _found_topic(connection: Connection, timeout_ms: int) -> KafkaTopic:
-    """The topic in the shape it has: whether that is right is for those who write it to check."""
+def _found_shape(connection: Connection, timeout_ms: int) -> TopicSettings:
+    """The topic's shape as it is: whether that is right is for those who write it to check."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
     try:
@@ -213,5 +216,4 @@ def _found_topic(connection: Connection, timeout_ms: int) -> KafkaTopic:
         ) from error
     finally:
         reader.close()
-    settings = TopicSettings(name=name, partition_count=partition_count, replication_factor=1)
-    return KafkaTopic(connection.client, settings)
+    return TopicSettings(name=name, partition_count=partition_count, replication_factor=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+from rsm.segment.errors import InvalidConfigError
 from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
 from spark_tools.data_source import register
 from spark_tools.export.job import Export
 from spark_tools.job_session import job_session, require_reachable
-from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.options import LATEST_OFFSET, ReadOptions
 
 _NAME = "rlm-export"
 
@@ -25,7 +26,14 @@ def export(arguments: argparse.Namespace) -> int:
     options = {**given_options(arguments), "subscribe": arguments.topics}
     options.setdefault("timeoutMs", str(arguments.timeout * 1000))
     connection = Connection.of(options)
-    ReadOptions.of(options)  # what is wrong there is told before Spark starts
+    # What is wrong there is told before Spark starts.
+    if ReadOptions.of(options).ending.default == LATEST_OFFSET:
+        raise InvalidConfigError(
+            "only what is stored is exported",
+            option="endingOffsets",
+            found="latest",
+            expected="stored, or offsets",
+        )
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
         register(spark)

@@ -18,7 +18,9 @@ from spark_tools.connection import OPTION_PREFIXES, OPTIONS
 from spark_tools.reading.narrowing import Narrowing
 from spark_tools.rows.schema import UNREADABLE, chosen_columns
 
-EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
+STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
+"""The end of what is stored; where the log begins; the end of the broker's log."""
+
 _NAMES = (
     "subscribe", "assign", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "columns", "isolation", "mode", "splitBytes", "leaseMs", "timeoutMs",
@@ -53,7 +55,7 @@ class OffsetBounds:
     named: Mapping[tuple[str, int], int]
 
     def of(self, topic: str, partition: int) -> int:
-        """An offset, EARLIEST_OFFSET or LATEST_OFFSET."""
+        """An offset, or one of the three that stand for one."""
         return self.named.get((topic, partition), self.default)
 
 
@@ -91,6 +93,10 @@ class ReadOptions:
         assigned = self.partitions is None or partition in self.partitions.get(topic, ())
         return assigned and self.narrowing.admits(topic, partition)
 
+    def continues(self, topic: str, partition: int) -> bool:
+        """Whether what a broker has behind the stored end is to be read too."""
+        return self.ending.of(topic, partition) == LATEST_OFFSET
+
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
         """InvalidConfigError names the option, what was found, and what is expected."""
@@ -103,7 +109,7 @@ class ReadOptions:
             topics=topics,
             partitions=partitions,
             starting=_offsets(given, "startingOffsets", EARLIEST_OFFSET),
-            ending=_offsets(given, "endingOffsets", LATEST_OFFSET),
+            ending=_offsets(given, "endingOffsets", STORED_OFFSET),
             from_ms=_number(given, "startingTimestamp", None, 0, 1 << 62),
             until_ms=_number(given, "endingTimestamp", None, 0, 1 << 62),
             columns=(*columns, UNREADABLE) if mode is Mode.PERMISSIVE else columns,
@@ -154,13 +160,15 @@ def _is_number(value: object, at_least: int) -> bool:
 
 
 def _offsets(given: Mapping[str, str], name: str, default: int) -> OffsetBounds:
-    words = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET}
+    words = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET, "stored": STORED_OFFSET}
     text = given.get(name.lower())
     if text is None:
         return OffsetBounds(default=default, named={})
     if text.lower() in words:
         return OffsetBounds(default=words[text.lower()], named={})
-    expected = 'earliest, latest, or like {"orders":{"0":17}} with -2 for earliest, -1 for latest'
+    expected = (
+        'earliest, latest, stored, or like {"orders":{"0":17}} with -2 for earliest, -1 for latest'
+    )
     named: dict[tuple[str, int], int] = {}
     for topic, bounds in _json(given, name, expected).items():
         if not isinstance(bounds, dict):

@@ -3,7 +3,8 @@
 Segments may overlap; each offset is read from one, as the gateway would: of those that hold it in
 the log's lineage, from the one that reaches furthest. A hole between segments is never stepped
 over in silence, unless it is on record. A large segment is several pieces of about equal numbers
-of offsets, each of which finds its first batch by the segment's index.
+of offsets, each of which finds its first batch by the segment's index. What is not stored is read
+from the broker, if that is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.reading.options import EARLIEST_OFFSET, LATEST_OFFSET, Mode, ReadOptions
+from spark_tools.reading.options import (
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    STORED_OFFSET,
+    Mode,
+    ReadOptions,
+)
 from spark_tools.stored_partition import StoredPartition
 
 
@@ -30,6 +37,14 @@ class SegmentPiece:
     @property
     def topic_id_partition(self) -> TopicIdPartition:
         return self.stored.metadata.topic_id_partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerPiece:
+    """Offsets to be read from the broker that has them."""
+
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,23 +63,29 @@ class Hole:
         )
 
 
-Piece = SegmentPiece | Hole
+Piece = SegmentPiece | BrokerPiece | Hole
 
 
-def plan(partition: StoredPartition, options: ReadOptions) -> list[Piece]:
+def plan(
+    partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
+) -> list[Piece]:
     """What to read of a partition, in order of offset.
+
+    `local`: what the broker had before the metadata was read, so that none of it can have been
+    trimmed without being known to be stored; None: nothing is read from there.
 
     Raises NotFoundError for a hole unless the mode is permissive, and for a bound given as an
     offset that lies outside of what is stored.
     """
     ranges = readable_ranges(partition)
-    wanted = _within(wanted_offsets(partition, ranges, options), options.narrowing.offsets)
+    local = _readable(partition, local)
+    wanted = wanted_offsets(partition, ranges, options, local)
     pieces: list[Piece] = []
-    for piece in _cover(partition, ranges, wanted):
+    for piece in _cover(partition, ranges, local, _within(wanted, options.narrowing.offsets)):
         if isinstance(piece, SegmentPiece):
             if _may_match(piece, options):
                 pieces += _split(piece, options.split_bytes)
-        elif options.mode is Mode.PERMISSIVE:
+        elif isinstance(piece, BrokerPiece) or options.mode is Mode.PERMISSIVE:
             pieces.append(piece)
         else:
             raise piece.error()
@@ -82,16 +103,31 @@ def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
     ]
 
 
+def _readable(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
+    """What of the broker's log is not below the log's start; None if that is nothing."""
+    if local is None:
+        return None
+    start_offset = max(local.start_offset, partition.state.first_readable_offset or 0)
+    if start_offset >= local.end_offset:
+        return None
+    return replace(local, start_offset=start_offset)
+
+
 def wanted_offsets(
-    partition: StoredPartition, ranges: Sequence[StoredRange], options: ReadOptions
+    partition: StoredPartition,
+    ranges: Sequence[StoredRange],
+    options: ReadOptions,
+    local: OffsetRange | None = None,
 ) -> OffsetRange:
-    """The offsets asked for, within those that are stored. NotFoundError for one below or above."""
+    """The offsets asked for, within those that there are. NotFoundError for one below or above."""
     tip = partition.topic_id_partition
-    first = min((each.offsets.start_offset for each in ranges), default=0)
-    end = max((each.offsets.end_offset for each in ranges), default=first)
+    every = [*(each.offsets for each in ranges), *([] if local is None else [local])]
+    first = min((each.start_offset for each in every), default=0)
+    stored_end = max((each.offsets.end_offset for each in ranges), default=first)
+    end = max((each.end_offset for each in every), default=first)
     start_offset = options.starting.of(tip.topic, tip.partition)
     end_offset = options.ending.of(tip.topic, tip.partition)
-    bounds = {EARLIEST_OFFSET: first, LATEST_OFFSET: end}
+    bounds = {EARLIEST_OFFSET: first, LATEST_OFFSET: end, STORED_OFFSET: stored_end}
     start_offset, end_offset = (
         bounds.get(start_offset, start_offset),
         bounds.get(end_offset, end_offset),
@@ -114,10 +150,15 @@ def _within(wanted: OffsetRange, bounds: OffsetRange) -> OffsetRange:
 
 
 def _cover(
-    partition: StoredPartition, ranges: Sequence[StoredRange], wanted: OffsetRange
+    partition: StoredPartition,
+    ranges: Sequence[StoredRange],
+    local: OffsetRange | None,
+    wanted: OffsetRange,
 ) -> Iterator[Piece]:
     """The wanted offsets, each once, but for those of a recorded gap: what lay there is lost."""
     gaps = [gap.offsets for gap in partition.state.gaps]
+    starts = [each.offsets.start_offset for each in ranges]
+    local_starts = [] if local is None else [local.start_offset]
     offset = wanted.start_offset
     while offset < wanted.end_offset:
         holding = [each for each in ranges if offset in each.offsets]
@@ -126,8 +167,15 @@ def _cover(
             end_offset = min(stored.offsets.end_offset, wanted.end_offset)
             offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
             yield SegmentPiece(stored=stored, offsets=offsets)
+        elif local is not None and offset in local:
+            above = [start for start in starts if start > offset]
+            end_offset = min((*above, local.end_offset, wanted.end_offset))
+            yield BrokerPiece(
+                topic_id_partition=partition.topic_id_partition,
+                offsets=OffsetRange(start_offset=offset, end_offset=end_offset),
+            )
         else:
-            above = (e.offsets.start_offset for e in ranges if e.offsets.start_offset > offset)
+            above = [start for start in (*starts, *local_starts) if start > offset]
             end_offset = min((*above, wanted.end_offset))
             gap = next((each for each in gaps if offset in each), None)
             if gap is None:

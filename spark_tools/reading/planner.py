@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.cluster_topics import find_partitions
+from spark_tools.cluster_topics import find_local_offsets, find_partitions
 from spark_tools.connection import Connection
 from spark_tools.reading.narrowing import MAX_OFFSET
-from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.options import Isolation, ReadOptions
 from spark_tools.reading.plan import Piece, plan
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
 from spark_tools.stored_partition import StoredPartition
@@ -21,9 +21,15 @@ from spark_tools.stored_partition import StoredPartition
 class Planner:
     """Plans reads of some partitions by metadata that is open. One thread's."""
 
-    def __init__(self, partitions: Sequence[TopicIdPartition], metadata: MetadataSnapshot) -> None:
+    def __init__(
+        self,
+        partitions: Sequence[TopicIdPartition],
+        metadata: MetadataSnapshot,
+        client: Mapping[str, str],
+    ) -> None:
         self.partitions = partitions
         self._metadata = metadata
+        self._client = client
 
     def pieces(self, options: ReadOptions) -> list[Piece]:
         """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
@@ -31,13 +37,37 @@ class Planner:
         Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
         taken.
         """
+        local = self._local(options)
         terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
         pieces: list[Piece] = []
         for tip in self.partitions:
             if options.chooses(tip.topic, tip.partition):
                 self._metadata.take_lease(tip, _to_be_leased(tip, options), terms)
-                pieces += plan(self._metadata.partition(tip), options)
+                pieces += plan(self._metadata.partition(tip), options, local.get(tip))
         return pieces
+
+    def _local(self, options: ReadOptions) -> Mapping[TopicIdPartition, OffsetRange]:
+        """What the brokers have of the partitions whose reading goes on there.
+
+        The metadata is read on behind the brokers' answers: what is trimmed from then on does not
+        matter, and what was trimmed before is known to be stored.
+        """
+        continued = [
+            tip
+            for tip in self.partitions
+            if options.chooses(tip.topic, tip.partition)
+            and options.continues(tip.topic, tip.partition)
+        ]
+        if not continued:
+            return {}
+        found = find_local_offsets(
+            self._client,
+            continued,
+            read_committed=options.isolation is Isolation.READ_COMMITTED,
+            timeout_ms=options.timeout_ms,
+        )
+        self._metadata.catch_up(continued)
+        return found
 
     def stored(self) -> list[StoredPartition]:
         """What is stored of each partition now. RetriableError if that can't be known in time."""
@@ -53,7 +83,7 @@ def open_planner(connection: Connection, options: ReadOptions) -> Iterator[Plann
     every = [tip for tips in found.values() for tip in tips]
     chosen = [tip for tip in every if options.chooses(tip.topic, tip.partition)]
     with open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata:
-        yield Planner(chosen, metadata)
+        yield Planner(chosen, metadata, connection.client)
 
 
 def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:

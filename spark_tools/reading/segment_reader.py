@@ -18,7 +18,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.segment.segment_cursor import SegmentCursor
 from rsm.spi import IndexType, RemoteStorageManager
 from spark_tools.reading.options import Isolation, Mode, ReadOptions
-from spark_tools.reading.plan import Hole, Piece, SegmentPiece
+from spark_tools.reading.plan import Hole, SegmentPiece
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 
@@ -26,7 +26,7 @@ FETCH_BYTES = 8 << 20
 
 
 def read_piece(
-    piece: Piece, storage: RemoteStorageManager, options: ReadOptions
+    piece: SegmentPiece | Hole, storage: RemoteStorageManager, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, in order of offset.
 
@@ -95,7 +95,7 @@ class SegmentReader:
 def _rows(
     topic: str,
     partition: int,
-    piece: Piece,
+    piece: SegmentPiece | Hole,
     options: ReadOptions,
     aborted: AbortedTransactions,
 ) -> PartitionRows:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rsm.segment.coverage import covered_end
-from spark_tools.reading.options import LATEST_OFFSET, OffsetBounds, ReadOptions
+from spark_tools.reading.options import STORED_OFFSET, OffsetBounds, ReadOptions
 from spark_tools.reading.plan import readable_ranges, wanted_offsets
 from spark_tools.stored_partition import StoredPartition
 
@@ -46,7 +46,7 @@ def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> R
     return replace(
         options,
         starting=replace(options.starting, named=_named(start)),
-        ending=OffsetBounds(default=LATEST_OFFSET, named=_named(end)),
+        ending=OffsetBounds(default=STORED_OFFSET, named=_named(end)),
     )
 
 

@@ -102,14 +102,15 @@ class PartitionRows:
                 decode_records(each.header, each.batch)
             raise
         if len(arrays.offsets):
-            yield self._columns_of(arrays)
+            yield self.of_arrays(arrays)
 
     def _older_rows(self, header: BatchHeader, batch: memoryview) -> Iterator[pa.RecordBatch]:
         arrays = _arrays_of(header, decode_records(header, batch), self.bounds)
         if len(arrays.offsets):
-            yield self._columns_of(arrays)
+            yield self.of_arrays(arrays)
 
-    def _columns_of(self, arrays: RecordArrays) -> pa.RecordBatch:
+    def of_arrays(self, arrays: RecordArrays) -> pa.RecordBatch:
+        """Records that were chosen already, as rows of the wanted columns."""
         count = len(arrays.offsets)
         schema = arrow_schema(self.columns)
         makers: Mapping[str, Callable[[], pa.Array]] = {

@@ -48,6 +48,10 @@ def consumed(twins: TwinTopics, twin: Twin, isolation: str) -> list[Message]:
     while (message := consumer.poll(30.0)) is not None and message.error() is None:
         messages.append(message)
     consumer.close()
+    return messages
+
+
+def stored_part(messages: list[Message], twin: Twin) -> list[Message]:
     stored_end = twin.log.segments[-1][0]
     return [message for message in messages if (message.offset() or 0) < stored_end]
 
@@ -82,6 +86,25 @@ def unreadable_object(twins: TwinTopics) -> Iterator[str]:
     away.rename(path)
 
 
+def as_consumed(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows of a query as `as_row` shows a consumer's records."""
+    rows = [
+        {
+            **{name: row[name] for name in row if name != "timestamp"},
+            "timestamp_ms": row["timestamp_ms"],
+            "key": row["key"] and bytes(row["key"]),
+            "value": row["value"] and bytes(row["value"]),
+        }
+        for row in rows_of(frame.selectExpr("*", "unix_millis(timestamp) timestamp_ms"))
+    ]
+    for row in rows:
+        if row["headers"]:
+            row["headers"] = [
+                {"key": h["key"], "value": h["value"] and bytes(h["value"])} for h in row["headers"]
+            ]
+    return rows
+
+
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("topic", _TOPICS)
 def test_read_when_of_what_is_stored_then_a_plain_consumers_records(
@@ -92,23 +115,25 @@ def test_read_when_of_what_is_stored_then_a_plain_consumers_records(
     frame = loaded(spark, twins, topic, isolation=isolation)
 
     assert frame.columns == list(COLUMNS)
-    rows = [
-        {
-            **{name: row[name] for name in row if name != "timestamp"},
-            "timestamp_ms": row["timestamp_ms"],
-            "key": row["key"] and bytes(row["key"]),
-            "value": row["value"] and bytes(row["value"]),
-        }
-        for row in rows_of(frame.selectExpr("*", "unix_millis(timestamp) timestamp_ms"))
-    ]
-    expected = [as_row(message, topic) for message in consumed(twins, twin, isolation)]
+    rows = as_consumed(frame)
     assert len(rows) > 10
-    for row in rows:
-        if row["headers"]:
-            row["headers"] = [
-                {"key": h["key"], "value": h["value"] and bytes(h["value"])} for h in row["headers"]
-            ]
-    assert rows == expected
+    consumer_has = stored_part(consumed(twins, twin, isolation), twin)
+    assert rows == [as_row(message, topic) for message in consumer_has]
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("topic", _TOPICS)
+def test_read_when_it_goes_on_at_the_broker_then_all_of_a_plain_consumers_records(
+    spark: SparkSession, twins: TwinTopics, topic: str, isolation: str
+) -> None:
+    """No gap and nothing twice where the store ends, aborted transactions left out or not."""
+    twin = twins[topic]
+
+    rows = as_consumed(loaded(spark, twins, topic, isolation=isolation, endingOffsets="latest"))
+
+    consumer_has = consumed(twins, twin, isolation)
+    assert len(consumer_has) > len(stored_part(consumer_has, twin))
+    assert rows == [as_row(message, topic) for message in consumer_has]
 
 
 def test_read_when_bounded_then_only_those(spark: SparkSession, twins: TwinTopics) -> None:

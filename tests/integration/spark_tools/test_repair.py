@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,8 +19,9 @@ from rsm.segment.metadata import SegmentState
 from spark_tools.repair.command import command_parser, repair
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_world import RepairWorld
-from tests.metadata_builder import DELETE_STARTED, FINISHED, segment_metadata
+from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.services.s3 import S3Server
+from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -94,6 +101,62 @@ def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
     assert [each.attempts for each in values] == [5, 6]
     repair(arguments(world, *settings))
     assert names(world) == set()
+
+
+def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no_harm(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path
+) -> None:
+    """Scenario 74: a program of its own, killed between batches or within one."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        deleted = [world.store(metadata, DELETE_STARTED) for _ in range(24)]
+        alive = world.store(metadata, FINISHED)
+    world.send(*deleted, alive)
+    everything = names(world)
+    kept = {stored.key for stored in alive.metadata.objects}
+    checkpoint = tmp_path / "checkpoint"
+
+    with killed_at_exit(world, tmp_path, "--checkpoint", str(checkpoint), "--batch", "2"):
+        wait_until(lambda: len(names(world)) < len(everything), deadline_s=120.0, interval_s=0.01)
+
+    left = names(world)
+    assert kept < left < everything
+    repair(arguments(world, "--checkpoint", str(checkpoint)))
+    assert names(world) == kept
+    with host.metadata() as metadata:
+        for letter in (*deleted, alive):
+            record = metadata.segment(letter.metadata.segment_id)
+            assert record is not None
+            assert record.metadata.state is (FINISHED if letter is alive else DELETE_FINISHED)
+    reasons = {headers["reason"] for _, headers in world.received(world.parked)}
+    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
+
+
+@contextmanager
+def killed_at_exit(world: RepairWorld, directory: Path, *more: str) -> Iterator[None]:
+    """`rlm-repair` as a user starts it, with its Spark, until SIGKILL."""
+    jars = Path(__file__).resolve().parents[3] / "build" / "spark-jars"
+    conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    program = str(Path(sys.executable).with_name("rlm-repair"))
+    with (directory / "repair.log").open("w") as log:
+        process = subprocess.Popen(
+            [program, *world.arguments, "--jars", str(jars), *more],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def test_repair_when_the_user_is_wrong_then_told_before_any_work(

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.reading.options import EARLIEST_OFFSET, LATEST_OFFSET, Mode, ReadOptions
+from spark_tools.reading.options import (
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    STORED_OFFSET,
+    Mode,
+    ReadOptions,
+)
 from spark_tools.rows.schema import COLUMNS, UNREADABLE
 
 
@@ -14,7 +20,7 @@ def test_options_when_only_a_topic_is_given_then_all_of_it() -> None:
     assert options.columns == COLUMNS
     assert options.chooses("orders", 7)
     assert options.starting.of("orders", 7) == EARLIEST_OFFSET
-    assert options.ending.of("orders", 7) == LATEST_OFFSET
+    assert options.ending.of("orders", 7) == STORED_OFFSET
 
 
 def test_options_when_names_have_any_case_then_as_spark_takes_them() -> None:
@@ -75,3 +81,13 @@ def test_options_when_wrong_then_an_error_names_the_option(
 ) -> None:
     with pytest.raises(InvalidConfigError, match=named):
         ReadOptions.of(options)
+
+
+def test_options_when_the_end_is_latest_then_reading_goes_on_at_the_broker() -> None:
+    def continued(ending: str) -> list[bool]:
+        options = ReadOptions.of({"subscribe": "orders", "endingOffsets": ending})
+        return [options.continues("orders", each) for each in range(3)]
+
+    assert continued('{"orders":{"0":-1,"1":7}}') == [True, False, False]
+    assert continued("latest") == [True, True, True]
+    assert continued("stored") == [False, False, False]

@@ -15,7 +15,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.narrowing import Narrowing
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Hole, Piece, SegmentPiece, plan
+from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, plan
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import ORDERS, segment_metadata
 
@@ -157,3 +157,91 @@ def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
     partition = replace(partition, state=replace(partition.state, gaps=(gap,)))
 
     assert offsets_of(plan(partition, options())) == [(0, 10), (15, 20)]
+
+
+def continued(
+    partition: StoredPartition, local_start: int, local_end: int, **given: str
+) -> list[tuple[str, int, int]]:
+    """What is planned to the end of a broker's log: from where, and which offsets."""
+    local = OffsetRange(start_offset=local_start, end_offset=local_end)
+    pieces = plan(partition, options(endingOffsets="latest", **given), local)
+    names = {SegmentPiece: "stored", BrokerPiece: "broker", Hole: "hole"}
+    return [
+        (names[type(each)], each.offsets.start_offset, each.offsets.end_offset) for each in pieces
+    ]
+
+
+def test_plan_when_reading_goes_on_at_the_broker_then_no_gap_and_nothing_twice() -> None:
+    """What is stored is read from there, though the broker still has some of it."""
+    partition = stored(segment(1, 0, 10), segment(2, 10, 25))
+
+    assert continued(partition, 12, 40) == [
+        ("stored", 0, 10),
+        ("stored", 10, 25),
+        ("broker", 25, 40),
+    ]
+    assert continued(partition, 25, 40)[-1] == ("broker", 25, 40)
+    assert continued(partition, 12, 25) == [("stored", 0, 10), ("stored", 10, 25)]
+    assert continued(stored(), 12, 40) == [("broker", 12, 40)]
+    assert continued(stored(log_start=20), 12, 40) == [("broker", 20, 40)]
+    assert continued(stored(log_start=50), 12, 40) == []
+
+
+def test_plan_when_the_broker_has_what_lies_between_segments_then_it_is_read_there() -> None:
+    partition = stored(segment(1, 0, 10), segment(2, 15, 20))
+
+    assert continued(partition, 5, 30) == [
+        ("stored", 0, 10),
+        ("broker", 10, 15),
+        ("stored", 15, 20),
+        ("broker", 20, 30),
+    ]
+
+
+def test_plan_when_nobody_has_what_lies_before_the_broker_then_never_stepped_over() -> None:
+    partition = stored(segment(1, 0, 10))
+
+    with pytest.raises(NotFoundError, match=r"\[10, 15\)"):
+        continued(partition, 15, 30)
+    assert continued(partition, 15, 30, mode="permissive")[1:] == [
+        ("hole", 10, 15),
+        ("broker", 15, 30),
+    ]
+
+
+def test_plan_when_the_start_is_behind_what_is_stored_then_only_the_broker_is_read() -> None:
+    starting = f'{{"{ORDERS.topic}":{{"{ORDERS.partition}":27}}}}'
+
+    found = continued(stored(segment(1, 0, 25)), 12, 40, startingOffsets=starting)
+
+    assert found == [("broker", 27, 40)]
+
+
+@given(
+    edges=st.sets(st.integers(0, 60), min_size=2, max_size=6),
+    local=st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted),
+)
+def test_plan_when_continued_anyhow_then_each_offset_is_read_once_or_is_a_hole(
+    edges: set[int], local: list[int]
+) -> None:
+    bounds_of = sorted(edges)
+    segments = [
+        segment(number, start, end)
+        for number, (start, end) in enumerate(pairwise(bounds_of))
+        if number % 2 == 0
+    ]
+
+    found = continued(stored(*segments), local[0], local[1], mode="permissive")
+
+    offsets = [offset for _, start, end in found for offset in range(start, end)]
+    everything = [s.offsets for s in segments]
+    if local[0] < local[1]:
+        everything.append(OffsetRange(start_offset=local[0], end_offset=local[1]))
+    first = min(each.start_offset for each in everything)
+    assert offsets == list(range(first, max(each.end_offset for each in everything)))
+    assert all(
+        not any(offset in each for each in everything)
+        for kind, start, end in found
+        if kind == "hole"
+        for offset in range(start, end)
+    )

@@ -1,0 +1,152 @@
+"""Orphans from the audit that finds them to the repair that removes them, and what is spared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from rlmm.orphan_letter import decode
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.local_segment import BytesSource
+from spark_tools.audit.command import audit
+from spark_tools.audit.command import command_parser as audit_parser
+from spark_tools.quarantine import quarantined_name
+from spark_tools.repair.command import command_parser as repair_parser
+from spark_tools.repair.command import repair
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.spark_tools.repair_world import RepairWorld
+from tests.metadata_builder import FINISHED, STARTED, segment_metadata, step
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+_NO_GRACE = ("--option", "remote.orphan.grace.ms=0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphanage:
+    """A partition with [0, 100) stored, and objects that no metadata names."""
+
+    world: RepairWorld
+
+    @property
+    def keys(self) -> ObjectKeys:
+        return ObjectKeys(prefix=self.world.partition.topic)
+
+    def plant(self, base_offset: int, partition: TopicIdPartition | None = None) -> str:
+        """An object of a segment of its own; its name."""
+        tip = partition or self.world.partition
+        segment_id = RemoteLogSegmentId(topic_id_partition=tip, id=uuid4())
+        name = self.keys.build(
+            ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix="log")
+        )
+        storage = self.world.storage()
+        storage.create_with_content(name, BytesSource(content=b"nobody's"))
+        storage.close()
+        return name
+
+    def names(self) -> set[str]:
+        storage = self.world.storage()
+        found = {chunk.name for chunk in storage.list(f"{self.world.partition.topic}/")}
+        storage.close()
+        return found
+
+    def audit(self, *more: str) -> None:
+        arguments = [*self.world.arguments, *_NO_GRACE, *more]
+        assert audit(audit_parser().parse_args(arguments)) == 0
+
+    def repair(self, checkpoint: Path, *more: str) -> None:
+        arguments = [*self.world.arguments, *_NO_GRACE, "--checkpoint", str(checkpoint), *more]
+        assert repair(repair_parser().parse_args(arguments)) == 0
+
+
+@pytest.fixture
+def orphanage(world: RepairWorld, host: BrokerHost) -> Orphanage:
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.store(metadata, FINISHED)
+    return Orphanage(world=world)
+
+
+def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
+    orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scenario 84 and R22: what is proved dead goes, by way of repair, once somebody says yes."""
+    kept = orphanage.names()
+    orphans = {orphanage.plant(base_offset) for base_offset in (0, 7, 99)}
+    kept.add(orphanage.plant(100))  # maybe the only copy
+    stranger = TopicIdPartition(topic_id=uuid4(), topic="another-clusters", partition=0)
+    kept.add(orphanage.plant(0, stranger))
+
+    orphanage.audit("--delete")
+    assert "would delete 3 objects, 24 bytes; kept 2\n" in capsys.readouterr().out
+    assert orphanage.world.received(orphanage.world.letters) == []
+
+    orphanage.audit("--delete", "--yes")
+    assert "rlm-repair is to delete 3 objects" in capsys.readouterr().out
+    assert orphanage.names() == kept | orphans
+
+    orphanage.repair(tmp_path / "checkpoint")
+
+    assert capsys.readouterr().out == "repaired 3\n"
+    assert orphanage.names() == kept
+
+
+def test_orphans_when_quarantined_then_moved_and_deleted_the_next_time(
+    orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scenario 84."""
+    kept = orphanage.names()
+    orphan = orphanage.plant(7)
+    moved = quarantined_name(orphanage.keys, orphan)
+
+    orphanage.audit("--quarantine", "--yes")
+    orphanage.repair(tmp_path / "checkpoint")
+    assert orphanage.names() == {*kept, moved}
+
+    orphanage.audit("--delete", "--yes")
+    assert "quarantined 1\n" in capsys.readouterr().out
+    orphanage.repair(tmp_path / "checkpoint")
+    assert orphanage.names() == kept
+
+
+def test_orphans_when_told_of_or_written_anew_meanwhile_then_repair_refuses(
+    orphanage: Orphanage, host: BrokerHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R22 and scenario 108: a letter is no proof."""
+    registered, rewritten, young = (orphanage.plant(base_offset) for base_offset in (1, 2, 3))
+    orphanage.audit("--delete", "--yes")
+    before = orphanage.names()
+    storage = orphanage.world.storage()
+    storage.delete(rewritten)
+    storage.create_with_content(rewritten, BytesSource(content=b"somebody's"))
+    storage.close()
+    with host.metadata() as metadata:
+        register(metadata, registered, orphanage)
+
+    capsys.readouterr()
+    orphanage.repair(tmp_path / "checkpoint", "--option", "remote.orphan.grace.ms=86400000")
+    assert capsys.readouterr().out == "refused 3\n"
+    orphanage.repair(tmp_path / "again")
+
+    assert capsys.readouterr().out == "refused 2\nrepaired 1\n"
+    assert orphanage.names() == before - {young}
+    parked = orphanage.world.received(orphanage.world.parked)
+    assert sorted(headers["reason"] for _, headers in parked[3:]) == [
+        b"it is not the object that was seen",
+        b"the metadata has its segment in COPY_SEGMENT_STARTED",
+    ]
+    assert {decode(value).object_key for value, _ in parked} == {registered, rewritten, young}
+
+
+def register(metadata: RemoteLogMetadataManager, object_key: str, orphanage: Orphanage) -> None:
+    """As a late writer would."""
+    name = orphanage.keys.parse(object_key)
+    assert name is not None
+    tip = name.segment_id.topic_id_partition
+    segment = segment_metadata(name.segment_id.id.int, 1, 50, epochs=((0, 1),), partition=tip)
+    assert metadata.publish(step(segment, STARTED)).accepted

@@ -1,0 +1,148 @@
+"""Letters about orphans judged by metadata that was read from a topic in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.partitioner import metadata_partition
+from rlmm.spi import MetadataPosition
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.segment.errors import RetriableError
+from spark_tools.repair.judging import judge_letters
+from spark_tools.repair.orphan_judging import OrphanTerms
+from spark_tools.repair.proof import Verdict
+from spark_tools.snapshot import MetadataSnapshot
+from tests.metadata_builder import (
+    FINISHED,
+    ORDERS,
+    STARTED,
+    claim,
+    segment_id,
+    segment_metadata,
+    step,
+)
+from tests.twins.clock import FakeClock
+
+PARTITIONS = 3
+KEYS = ObjectKeys(prefix="cold")
+TERMS = OrphanTerms(keys=KEYS, cut_off_ms=2_000)
+OURS = KEYS.build(ObjectKey(segment_id=segment_id(9), base_offset=7, suffix="log"))
+
+
+class World:
+    """A partition whose offsets [0, 100) are stored, and a snapshot of its metadata."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        self.log = MemoryLog(clock, partition_count=PARTITIONS)
+        topic, cache = MemoryTopic(self.log), MetadataCache(MemoryStore())
+        self.manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
+        assert self.manager.wait_ready(10_000).ready
+        stored = segment_metadata(1)
+        for event in (claim(), step(stored, STARTED), step(stored, FINISHED)):
+            assert self.manager.publish(event).accepted
+        self.snapshot = MetadataSnapshot(self.manager, cache, partial(topic.ensure, create=False))
+
+    def letter(self) -> OrphanLetter:
+        """About an object of offset 7 of a segment that nobody knows: all is proved."""
+        partition = metadata_partition(ORDERS, PARTITIONS)
+        offset = self.snapshot.positions()[partition]
+        return OrphanLetter(
+            object_key=OURS,
+            length_bytes=3,
+            last_modified_ms=1_999,
+            first_seen_ms=5_000,
+            last_seen_ms=6_000,
+            treatment=OrphanTreatment.DELETE,
+            read_to=MetadataPosition(partition=partition, offset=offset),
+            metadata_topic_id=self.snapshot.identity.topic_id,
+        )
+
+    def judged(self, *letters: OrphanLetter) -> list[tuple[Verdict, str]]:
+        placed = {(0, offset): letter for offset, letter in enumerate(letters)}
+        return [
+            (each.verdict, each.reason)
+            for each in judge_letters(placed, self.snapshot, TERMS).values()
+        ]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    with closing(world.manager):
+        yield world
+
+
+def test_judge_when_all_is_proved_then_the_orphan_goes(world: World) -> None:
+    """R22: an orphan's own proof."""
+    assert world.judged(world.letter()) == [(Verdict.SWEEP, "")]
+
+
+def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
+    """R22: source, topic, position, sightings, grace and name, each by itself."""
+    letter = world.letter()
+    read_to = letter.read_to
+    wrong = {
+        "too young": replace(letter, last_modified_ms=2_000),
+        "not seen twice": replace(letter, last_seen_ms=5_000),
+        "topic is another": replace(letter, metadata_topic_id="elsewhere"),
+        "ends before": replace(letter, read_to=read_to._replace(offset=read_to.offset + 1)),
+        "another metadata partition": replace(
+            letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)
+        ),
+        "not a name of ours": replace(letter, object_key="cold/readme"),
+    }
+
+    for reason, each in wrong.items():
+        ((verdict, found),) = world.judged(each)
+        assert (verdict, reason in found) == (Verdict.REFUSE, True), (reason, found)
+
+
+def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
+    """R22 and scenario 108: the letter was right when it was written."""
+    letter = world.letter()
+    assert world.manager.publish(step(segment_metadata(9), STARTED)).accepted
+
+    ((verdict, reason),) = world.judged(letter)
+
+    assert (verdict, "COPY_SEGMENT_STARTED" in reason) == (Verdict.REFUSE, True)
+
+
+def test_judge_when_the_metadata_is_not_whole_then_refused(world: World) -> None:
+    """R22 and scenario 107."""
+    letter = world.letter()
+    world.log.append(0, b"\xff what is this", b"\xff")
+
+    ((verdict, reason),) = world.judged(letter)
+
+    assert (verdict, "read whole" in reason) == (Verdict.REFUSE, True)
+
+
+def test_judge_when_the_metadata_topic_is_made_anew_then_nothing_is_judged(world: World) -> None:
+    """R22: the same topic."""
+    letter = world.letter()
+    world.log.recreate("topic-2")
+
+    with pytest.raises(RetriableError):
+        world.judged(letter)
+
+
+def test_judge_when_there_are_several_about_an_object_then_the_last_one_counts(
+    world: World,
+) -> None:
+    """What it says of the object is what it was last seen as."""
+    earlier = replace(world.letter(), attempts=5)
+
+    verdicts = [verdict for verdict, _ in world.judged(earlier, world.letter())]
+
+    assert verdicts == [Verdict.SUPERSEDED, Verdict.SWEEP]
