@@ -18,6 +18,7 @@ from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import (
     ChangedPartitions,
+    MetadataPosition,
     NewerRecord,
     PartitionState,
     Readiness,
@@ -136,6 +137,10 @@ class CachedAnswers(RemoteLogMetadataManager):
 
     def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
         return self._answer(None, lambda: self._cache.topic_policy(topic_id))
+
+    def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
+        offset = self._answer(None, lambda: self._cache.topic_policy_offset(topic_id))
+        return None if offset is None else MetadataPosition(CLUSTER_PARTITION, offset)
 
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         return self._answer(None, lambda: self._cache.paused_tasks(topic_id))

@@ -105,7 +105,7 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
             return fold_dead_lettered(state, step)
         case TopicPolicyChanged():
             state.put_newer_record(record.key, None)
-            state.put_policy(step.policy.topic_id.bytes, step)
+            state.put_policy(step.policy.topic_id.bytes, step, record.offset)
             return None
         case TopicPaused():
             state.put_newer_record(record.key, None)
@@ -118,7 +118,7 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
             return None
         case Tombstone():
             state.put_newer_record(record.key, None)
-            return _fold_tombstone(state, step.key)
+            return _fold_tombstone(state, step.key, record.offset)
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
@@ -128,7 +128,7 @@ def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) 
     state.put_newer_record(record.key, newer if needs_fold_version else None)
 
 
-def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
+def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | None:
     match key.kind:
         case RecordKind.SEGMENT:
             erase_segment(state, key)
@@ -148,7 +148,7 @@ def _fold_tombstone(state: FoldState, key: RecordKey) -> Refusal | None:
         case RecordKind.READ_LEASE:
             release_read_lease(state, key)
         case RecordKind.POLICY:
-            state.put_policy(key.subject, None)
+            state.put_policy(key.subject, None, offset)
         case RecordKind.PAUSE:
             state.put_pause(key.subject, None)
         case RecordKind.REGISTRATION:

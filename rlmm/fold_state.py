@@ -54,8 +54,8 @@ class FoldState(Protocol):
     def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
         """A record with this key needs newer rules; None: none does."""
 
-    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
-        """A topic id's policy is now this; None: removed."""
+    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
+        """A topic id's policy is now this, by the record at `offset`; None: removed."""
 
     def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
         """This is paused of a topic id now; None: removed."""

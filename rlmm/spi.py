@@ -380,6 +380,10 @@ class RemoteLogMetadataManager(ABC):
         """The newest policy of one topic id."""
 
     @abstractmethod
+    def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
+        """Where the record of that policy stands; None if it is not known (an older cache)."""
+
+    @abstractmethod
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         """What is paused of one topic id now."""
 

@@ -173,9 +173,15 @@ def _held_for_lag(view: PartitionView, segment: LocalSegment) -> Held | None:
 
 
 def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> Held | None:
-    """A live gateway that has not applied all that says where the segment is stored."""
-    for record in _copies_of(view, segment) if view.gateways else ():
-        behind = gateway_behind(view.gateways, record.changed_at)
+    """A live gateway that has not applied all that says that and where the segment is stored.
+
+    Without the policy it takes the topic for one that is not tiered.
+    """
+    if not view.gateways:
+        return None
+    copies = _copies_of(view, segment)
+    for position in (view.policy_position, *(record.changed_at for record in copies)):
+        behind = gateway_behind(view.gateways, position)
         if behind is not None:
             return Held(reason="gateway_behind", values=behind)
     return None

@@ -10,7 +10,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
 from rlmm.events import PausableTask, ProcessRegistered, TopicPolicy
-from rlmm.spi import NewerRecord, PartitionState, ReadLease, SegmentRecord
+from rlmm.spi import MetadataPosition, NewerRecord, PartitionState, ReadLease, SegmentRecord
 from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition
@@ -71,7 +71,8 @@ class PartitionView:
 
     `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
     that forbids copying and trimming the topic as its broker has it now, None if none does.
-    `gateways` are the live ones: they must know of what is stored before it leaves the broker.
+    `gateways` are the live ones: they must know of what is stored before it leaves the broker, and
+    of the policy, which stands at `policy_position`, that makes them look there at all.
     `paused`: what an operator has paused of the topic. `is_past_retention`: the leader says that no
     committed record is younger than the total retention.
     `copy_failure` is None unless this process' last attempt to copy has failed.
@@ -90,6 +91,7 @@ class PartitionView:
     limits: PolicyLimits
     untierable: str | None = None
     gateways: tuple[ProcessRegistered, ...] = ()
+    policy_position: MetadataPosition | None = None
     newer: NewerRecord | None = None
     copy_failure: CopyFailure | None = None
     paused: frozenset[PausableTask] = frozenset()

@@ -266,6 +266,7 @@ class LeaderCycle:
             untierable=self._outlook.untierable.get(tip.topic_id),
             store_reachable=self._outlook.store_reachable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+            policy_position=self._metadata.topic_policy_position(tip.topic_id),
             newer=self._metadata.newer_record(tip),
             copy_failure=self._copies.failure(tip),
             paused=self._metadata.paused_tasks(tip.topic_id),

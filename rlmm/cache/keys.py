@@ -13,6 +13,7 @@
 | partitions | partition subject, `d` | state of its deletion |
 | record keys | partition subject, kind, event id | offset in the metadata topic |
 | cluster | `policy` + topic id | MetadataEvent |
+| cluster | `read` + topic id | offset of its policy's record in metadata partition 0 |
 | cluster | `pause` + topic id | MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
@@ -39,6 +40,7 @@ IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
 POSITION_END = b"q"
 POLICY_PREFIX = b"policy"
+POLICY_OFFSET_PREFIX = b"read"
 PAUSE_PREFIX = b"pause"
 PROCESS_PREFIX = b"process"
 NEWER_PREFIX = b"newer"

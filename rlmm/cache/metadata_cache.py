@@ -15,6 +15,7 @@ from rlmm.cache.keys import (
     IDENTITY,
     NEWER_PREFIX,
     PAUSE_PREFIX,
+    POLICY_OFFSET_PREFIX,
     POLICY_PREFIX,
     POSITION_END,
     POSITION_PREFIX,
@@ -276,6 +277,11 @@ class MetadataCache:
         """The newest policy of one topic id."""
         value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
         return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
+
+    def topic_policy_offset(self, topic_id: UUID) -> int | None:
+        """Where the record of that policy stands; None if that is not known, or there is none."""
+        value = self._store.get(Table.CLUSTER, POLICY_OFFSET_PREFIX + topic_id.bytes)
+        return None if value is None else unpack_number(value)
 
     def registrations(self) -> tuple[Registration, ...]:
         """All registered processes."""

@@ -12,6 +12,7 @@ from rlmm import codec
 from rlmm.cache import values
 from rlmm.cache.keys import (
     PAUSE_PREFIX,
+    POLICY_OFFSET_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
     EpochBases,
@@ -101,9 +102,11 @@ class Overlay:
         row = record_key_prefix(key.subject, key.kind) + key.event_id
         self._others[Table.RECORD_KEYS, row] = None if offset is None else pack_number(offset)
 
-    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None) -> None:
+    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
         value = None if event is None else codec.encode(event).value
         self._others[Table.CLUSTER, POLICY_PREFIX + topic_id] = value
+        row = POLICY_OFFSET_PREFIX + topic_id
+        self._others[Table.CLUSTER, row] = None if event is None else pack_number(offset)
 
     def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
         value = None if event is None else codec.encode(event).value

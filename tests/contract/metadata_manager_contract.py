@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
+from uuid import UUID
 
 import pytest
 
@@ -144,6 +145,10 @@ class MetadataManagerContract:
 
         assert manager.topic_policy(ORDERS.topic_id) == wanted.policy
         assert manager.topic_policies() == (wanted.policy,)
+        position = manager.topic_policy_position(ORDERS.topic_id)
+        assert position is not None
+        assert position.partition == 0
+        assert manager.topic_policy_position(UUID(int=0)) is None
         assert [found.process for found in manager.registrations()] == [process]
 
     def test_trim_when_superseded_then_only_the_newest_key_is_left(

@@ -48,6 +48,7 @@ def answers(cache: MetadataCache) -> object:
         cache.size_bytes(ORDERS),
         cache.newer_record(ORDERS) is None,
         cache.topic_policies(),
+        cache.topic_policy_offset(ORDERS.topic_id),
         cache.paused_tasks(ORDERS.topic_id),
         cache.registrations(),
     )

@@ -42,6 +42,26 @@ def decided(*gateways: ProcessRegistered) -> TrimDecision:
     ("gateways", "offset"),
     [
         ((), 900),
+        ((gateway((0, 8), (3, 901)),), 900),
+        ((gateway((0, 7), (3, 901)),), None),
+        ((gateway((3, 901)),), None),
+        ((gateway((0, 8), (3, 901)), gateway((0, 7), (3, 901))), None),
+    ],
+)
+def test_trim_when_a_gateway_has_not_read_the_policy_then_nothing_goes(
+    gateways: tuple[ProcessRegistered, ...], offset: int | None
+) -> None:
+    """R15: to it the topic is not tiered, and what a broker lacks is out of range for good."""
+    position = MetadataPosition(partition=0, offset=7)
+    given = Given(segments=SEGMENTS, gateways=gateways, policy_position=position)
+
+    assert decide_trim(given.view()).offset == offset
+
+
+@pytest.mark.parametrize(
+    ("gateways", "offset"),
+    [
+        ((), 900),
         ((gateway((3, 901)),), 900),
         ((gateway((3, 500)),), 500),
         ((gateway((3, 501)),), 600),

@@ -99,6 +99,7 @@ class Given:
     trimmed: int | None = None
     log_start_requested: int | None = None
     gateways: tuple[ProcessRegistered, ...] = ()
+    policy_position: MetadataPosition | None = None
     read_leases: tuple[ReadLease, ...] = ()
     newer: NewerRecord | None = None
     owner: Writer | None = US
@@ -141,6 +142,7 @@ class Given:
             moment=Moment(wall_ms=NOW_MS, broker_ms=self.broker_ms),
             limits=self.limits,
             gateways=self.gateways,
+            policy_position=self.policy_position,
             newer=self.newer,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from uuid import UUID
 
 import pytest
 
@@ -12,10 +11,10 @@ from rlm.policy.view import PolicyLimits
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.lanes import Lanes
-from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.twins.executor import SynchronousExecutor
+from tests.twins.gateways import gateway_at
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import KEEP_REMOTE, World
@@ -46,22 +45,6 @@ class ForgetfulProcess(Process):
             leadership=self.leadership,
             stopping=self.stopping,
         )
-
-
-def gateway_at(world: World, metadata_offset: int) -> None:
-    """A gateway says how far it has read the metadata topic."""
-    event = ProcessRegistered(
-        event_id=world.new_id(),
-        process_id=UUID(int=0x6A7E),
-        role=ProcessRole.GATEWAY,
-        broker_id=1,
-        http_address="",
-        heartbeat_interval_ms=5_000,
-        version="0",
-        gateway_address="gateway:9092",
-        applied=(AppliedPosition(partition=0, offset=metadata_offset),),
-    )
-    assert world.metadata.publish(event).accepted
 
 
 def test_objects_when_a_gateway_has_not_heard_of_their_deletion_then_stay_until_it_has() -> None:

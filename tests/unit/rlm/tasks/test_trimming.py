@@ -11,9 +11,10 @@ from rlmm.events import LocalLogTrimmed
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import OffsetRange
+from tests.twins.gateways import gateway_at
 from tests.twins.invariants import first_unreadable, leftovers, violations
 from tests.twins.process import Process, ProcessSettings
-from tests.twins.world import TIP, World
+from tests.twins.world import KEEP_REMOTE, TIP, World
 
 TRIMMED = "publish LocalLogTrimmed"
 DELETE_RECORDS = "delete_records"
@@ -370,6 +371,24 @@ def test_start_when_moved_by_somebody_else_then_reported_and_remote_start_stays(
 
     assert process.reports[0].external_start
     assert world.state().log_start_offset == 0
+
+
+def test_trim_when_a_gateway_has_not_read_the_newest_policy_then_waits_for_it() -> None:
+    """R15: of what makes the topic a tiered one, not only of where its segments are stored."""
+    world, process = stored_world()
+    before_policy = world.topic.end_offset(0)
+    world.set_policy(KEEP_REMOTE)
+    gateway_at(world, before_policy)
+    process.step()
+    held, while_behind = process.reports[0].trim_held, world.leader().log_start_offset
+    gateway_at(world, before_policy + 1)
+
+    process.step()
+
+    assert held is not None
+    assert (held.reason, held.values["metadata_offset"]) == ("gateway_behind", before_policy)
+    assert while_behind == 0
+    assert world.leader().log_start_offset == 20
 
 
 def test_trims_when_many_partitions_then_one_request_in_a_cycle() -> None:
