@@ -16,7 +16,7 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -215,9 +215,14 @@ class RocksDbStore(OrderedStore):
             self._db.write(batch.changes)
 
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
-        # Made between two batches, all iterators see the same ones; one alone sees whole ones.
-        with self._errors, self._write_lock if len(tables) > 1 else nullcontext():
-            iterators = {table: self._families[table].iter() for table in tables}
+        try:
+            if len(tables) == 1:  # it sees whole batches
+                iterators = {tables[0]: self._families[tables[0]].iter()}
+            else:
+                with self._write_lock:  # made between two batches, all see the same ones
+                    iterators = {table: self._families[table].iter() for table in tables}
+        except Exception as error:
+            raise self._errors.ours(error) from error
         return _RocksDbReader(iterators, self._errors)
 
     def size(self) -> StoreSize:

@@ -17,6 +17,7 @@ from rlmm.cache.keys import (
     offset_key,
     offset_key_parts,
     offset_key_subject,
+    pack_number,
     unpack_epoch_bases,
     unpack_number,
 )
@@ -60,13 +61,15 @@ class SegmentView:
         """
         if leader_epoch < 0 or offset < 0:
             return None
-        best: tuple[int, int, bytes, bytes] | None = None
+        best: tuple[int, int, bytes] | None = None
+        value: bytes | None = None
         for key, data in self._rows(self._covering(offset), offset + 1):
             part = finished_part(data, leader_epoch)
             if part is not None and part[0] <= offset < part[1]:
-                found = (part[1], part[0], offset_key_parts(key)[1], data)
-                best = found if best is None else max(best, found, key=_reach)
-        return None if best is None else entry_value(best[3])
+                found = (part[1], part[0], offset_key_parts(key)[1])
+                if best is None or found > best:
+                    best, value = found, entry_value(data)
+        return value
 
     def find_transactional(self, leader_epoch: int, offset: int) -> SegmentEntry | None:
         """The first finished segment with a transaction index from `offset` on.
@@ -183,9 +186,8 @@ class SegmentView:
 
     def _rows(self, begin: int, end: int) -> Iterator[tuple[bytes, bytes]]:
         partition = self._partition
-        return self._reader.ascending(
-            _SEGMENTS, offset_key(partition, begin), offset_key(partition, end)
-        )
+        begin_key, end_key = partition + pack_number(begin), partition + pack_number(end)
+        return self._reader.ascending(_SEGMENTS, begin_key, end_key)
 
     def _covering(self, offset: int) -> int:
         """The least base offset of a segment that can reach above `offset`."""

@@ -20,6 +20,7 @@ from rsm.segment.ranges import OffsetRange
 from rsm.segment.unknown_fields import unknown_fields
 
 E = TypeVar("E", bound=Enum)
+_STATES = {state.value: state for state in SegmentState}
 
 
 def id_from_bytes(raw: bytes) -> UUID:
@@ -153,7 +154,7 @@ def encoded_objects_bytes(objects: Iterable[StoredObject]) -> int:
 
 def state_from_number(number: int) -> SegmentState:
     """Read a state. UnsupportedError."""
-    return enum_from_number(SegmentState, number, "segment state")
+    return _STATES.get(number) or enum_from_number(SegmentState, number, "segment state")
 
 
 def _objects_to_messages(objects: Iterable[StoredObject]) -> list[pb.StoredObject]:
