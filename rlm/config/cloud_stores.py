@@ -81,10 +81,10 @@ class S3Keys(StoreChoice):
         description="Larger objects go up in parts of so many bytes; others are one request.",
     )
     s3_upload_memory_bytes: SizeBytes = Field(
-        default=128 << 20,
+        default=192 << 20,
         validation_alias="rsm.config.storage.s3.upload.memory.bytes",
         description="Memory for parts on their way, of all copies of a process together; at least "
-        "one part's. It decides how many parts are sent at once.",
+        "one part's. It decides how many parts are sent at once: three blocks of `block_v1`.",
     )
     s3_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
@@ -153,7 +153,7 @@ class AzureKeys(StoreChoice):
         description="Larger objects go up in blocks of so many bytes; others are one request.",
     )
     azure_upload_memory_bytes: SizeBytes = Field(
-        default=128 << 20,
+        default=192 << 20,
         validation_alias="rsm.config.storage.azure.upload.memory.bytes",
         description="Memory for blocks on their way, of all copies of a process together.",
     )

@@ -17,6 +17,6 @@ class AzureSettings:
     connection_string: str = field(repr=False)
     container: str
     part_bytes: int = 16 << 20
-    upload_memory_bytes: int = 128 << 20
+    upload_memory_bytes: int = 192 << 20
     attempt_timeout_ms: int = 30_000
     max_attempts: int = 3

@@ -33,6 +33,6 @@ class S3Settings:
     encryption: ServerSideEncryption | None = None
     kms_key_id: str | None = None
     part_bytes: int = 16 << 20
-    upload_memory_bytes: int = 128 << 20
+    upload_memory_bytes: int = 192 << 20
     attempt_timeout_ms: int = 30_000
     max_attempts: int = 3
