@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -74,6 +77,26 @@ def test_any_request_when_a_name_node_is_away_or_on_standby_then_the_other_is_as
     storage.delete("failover/a")
 
 
+def test_read_when_the_data_node_breaks_off_then_it_is_read_on_from_there(
+    hdfs: HdfsCluster, hdfs_settings: HdfsSettings, standby: FaultyProxy
+) -> None:
+    """Scenario 94: an answer that ends early is not taken for the end of the file."""
+    storage = HdfsChunkStorage(replace(hdfs_settings, namenode_urls=(standby.url,)))
+    content = bytes(range(256)) * 4096
+    storage.create_with_content("cut/a", source_of(content))
+    location = urlsplit(_data_node_of(hdfs.port, f"{hdfs_settings.root}/cut/a", hdfs_settings.user))
+    assert location.port is not None
+    with FaultyProxy(location.port) as data_node:
+        data_node.expect(Fault(method="GET", cut_bytes=100_000))
+        spoilt = location._replace(netloc=urlsplit(data_node.url).netloc).geturl()
+        standby.expect(Fault(method="GET", path="OPEN", answer_header=("Location", spoilt)))
+
+        assert storage.read_range("cut/a", WHOLE) == content
+
+        assert data_node.unused() == standby.unused() == 0
+    storage.delete("cut/a")
+
+
 def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
     hdfs_settings: HdfsSettings,
 ) -> None:
@@ -90,3 +113,12 @@ def test_creation_when_files_were_left_by_a_crash_then_old_ones_are_removed(
         return [entry.name for entry in storage._directory.entries(".incoming/")]
 
     wait_until(lambda: not left(), 10.0, "what was left is gone")
+
+
+def _data_node_of(port: int, path: str, user: str) -> str:
+    """Where the name node sends who wants to read all of a file."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", f"/webhdfs/v1{path}?op=OPEN&user.name={user}&length={1 << 20}")
+        location = connection.getresponse().getheader("Location")
+    assert location is not None
+    return location
