@@ -11,10 +11,11 @@ from uuid import UUID
 
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.layout.keys import ObjectKeys
+from rsm.layout.originals import OriginalsKeys
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.storage.chunk_storage import ChunkStorage
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -37,7 +38,7 @@ def scrub(
     *,
     orphan_before_ms: int,
 ) -> Scrubbed:
-    """Look for missing objects, holes and what nothing names.
+    """Look for missing objects, holes, overlaps and what nothing names.
 
     Objects that nothing names count if they were last written before `orphan_before_ms`.
     """
@@ -49,11 +50,14 @@ def scrub(
         finished = [r for r in records if r.metadata.state is _FINISHED]
         problems += (p for record in finished for p in _missing(storage, record))
         problems += _holes(metadata, partition, finished)
+        problems += _overlaps(metadata, partition, finished)
     objects = list(storage.list(""))
     keys = ObjectKeys()
     for found in objects:
         key = keys.parse(found.name)
         record = None if key is None else named.get(key.segment_id.id)
+        if OriginalsKeys().parse(found.name) is not None:
+            continue  # of a topic, not of a segment
         is_orphan = record is None or record.metadata.state is _GONE
         if is_orphan and found.last_modified_ms < orphan_before_ms:
             problems.append(f"{found.name} is named by nothing")
@@ -81,3 +85,22 @@ def _holes(
         if stored.offsets.start_offset > end_offset:
             yield f"{partition}: nothing is stored of [{end_offset}, {stored.offsets.start_offset})"
         end_offset = max(end_offset, stored.offsets.end_offset)
+
+
+def _overlaps(
+    metadata: RemoteLogMetadataManager, partition: TopicIdPartition, finished: list[SegmentRecord]
+) -> Iterator[str]:
+    """Where one claim has stored readable offsets twice.
+
+    Two leaders may have, of the same history: each offset is read once then. Segments of histories
+    that an election cut off are not readable, and overlap what came instead.
+    """
+    lineage = metadata.partition_state(partition).lineage
+    furthest: dict[Writer, tuple[int, RemoteLogSegmentMetadata]] = {}
+    for stored in stored_ranges(lineage, (record.metadata for record in finished)):
+        found, offsets = stored.metadata, stored.offsets
+        end_offset, before = furthest.get(found.writer, (0, found))
+        if offsets.start_offset < end_offset:
+            yield f"{partition}: {found.offsets} is stored beside {before.offsets} by one claim"
+        if offsets.end_offset > end_offset:
+            furthest[found.writer] = (offsets.end_offset, found)

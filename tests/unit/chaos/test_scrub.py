@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.tasks.originals_mirror import StoredOriginals
+from rlmm.events import SegmentEvent
+from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.local_segment import BytesSource
+from rsm.segment.ranges import OffsetRange
 from tests.chaos.scrub import Scrubbed, scrub
 from tests.twins.world import TIP, World
 
@@ -48,6 +57,38 @@ def test_scrub_when_nothing_names_an_object_then_is_found_after_the_grace() -> N
 
     assert scrubbed(world).problems == ("stray is named by nothing",)
     assert scrubbed(world, orphan_before_ms=0).problems == ()
+
+
+def test_scrub_when_originals_of_a_topic_are_there_then_are_no_orphans() -> None:
+    """Scenario 104, R9."""
+    world = stored_world()
+    settings = OriginalSettings(topic=TIP.topic, topic_id=TIP.topic_id)
+    StoredOriginals(world.objects, OriginalsKeys()).keep(settings)
+
+    assert scrubbed(world).problems == ()
+
+
+@pytest.mark.parametrize(("incarnation", "is_told"), [(None, True), (9, False)])
+def test_scrub_when_offsets_are_stored_twice_then_tells_it_of_one_claim(
+    incarnation: int | None, *, is_told: bool
+) -> None:
+    """Scenarios 6, 104: two leaders may finish the same range, one leader must not."""
+    world = stored_world()
+    first, second = (record.metadata for record in world.records()[:2])
+    wider = replace(
+        first,
+        segment_id=replace(first.segment_id, id=UUID(int=99)),
+        offsets=OffsetRange(start_offset=0, end_offset=second.offsets.end_offset),
+        objects=(),
+    )
+    if incarnation is not None:
+        wider = replace(wider, writer=replace(wider.writer, incarnation=UUID(int=incarnation)))
+    assert world.metadata.publish(SegmentEvent(event_id=world.new_id(), metadata=wider)).accepted
+
+    found = scrubbed(world)
+
+    told = f"{TIP}: {second.offsets} is stored beside {wider.offsets} by one claim"
+    assert (told in found.problems) is is_told
 
 
 def test_scrub_when_first_segment_is_not_stored_then_tells_the_hole() -> None:
