@@ -20,7 +20,7 @@ from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
-from rlmm.spi import NewerRecord, PartitionState, SegmentRecord
+from rlmm.spi import NewerRecord, PartitionState, Readiness, SegmentRecord
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader
@@ -177,7 +177,7 @@ def open_snapshot(
     try:
         snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
         manager.start()
-        readiness = manager.wait_ready(timeout_ms)
+        readiness = _wait_while_reading(manager, timeout_ms)
         if not readiness.ready:
             raise InvalidConfigError(
                 "the metadata topic can't be read in time",
@@ -188,6 +188,17 @@ def open_snapshot(
         yield snapshot
     finally:
         manager.close()
+
+
+def _wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:
+    """Until ready, or until nothing has come for so long."""
+    before = 0
+    while True:
+        readiness = manager.wait_ready(timeout_ms)
+        now = sum(manager.metrics().positions.values())
+        if readiness.ready or now == before:
+            return readiness
+        before = now
 
 
 def _one_for_each(partition_count: int) -> list[TopicIdPartition]:

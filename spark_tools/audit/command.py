@@ -12,18 +12,19 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.orphan_letter import OrphanTreatment, encode
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
+from spark_tools.audit.metadata_source import open_metadata
 from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
-from spark_tools.cluster_topics import ensure_topic
+from spark_tools.cluster_topics import ensure_topic, find_partitions
 from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.letter_log import write_letters
-from spark_tools.snapshot import open_snapshot
 
 _NAME = "rlm-audit"
 _INCOMPLETE = 3
@@ -44,12 +45,17 @@ def audit(arguments: argparse.Namespace) -> int:
         objects_per_range=arguments.objects_per_task,
         verify_checksums=arguments.verify_checksums,
     )
-    open_metadata = partial(open_snapshot, connection, timeout_ms=arguments.timeout * 1000)
-    with open_metadata():
-        pass  # a wrong address is told before Spark starts
+    timeout_ms = arguments.timeout * 1000
+    # A user's mistake is told before Spark starts.
+    if arguments.metadata_cache is not None:
+        require_cache(arguments.metadata_cache)
+    find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
+    open_it = partial(
+        open_metadata, connection, timeout_ms=timeout_ms, cache=arguments.metadata_cache
+    )
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
-        job = Audit(spark, connection.store, open_metadata, settings, SystemClock())
+        job = Audit(spark, connection.store, open_it, settings, SystemClock())
         try:
             result = job.run()
         except IncompleteError as error:
@@ -103,6 +109,12 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--page", metavar="FILE", help="write a page of HTML about it all")
     parser.add_argument(
         "--price", metavar="PRICE", type=float, help="of a GiB a month, for the page's costs"
+    )
+    parser.add_argument(
+        "--metadata-cache",
+        metavar="DIR",
+        type=Path,
+        help="begin with the metadata cache of a process on this host, and read on from there",
     )
     parser.add_argument(
         "--grace-ms",

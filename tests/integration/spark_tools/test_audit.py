@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from rlmm.cache.rocksdb import RocksDbStore
 from rsm.layout.keys import ObjectKey, ObjectKeys
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BytesSource
 from rsm.system_clock import SystemClock
@@ -118,3 +119,28 @@ def test_audit_when_a_source_does_not_answer_whole_then_exit_3_and_nothing_is_sa
     assert code == 3
     assert capsys.readouterr().out == ""
     assert world.received(world.letters) == []
+
+
+def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cache is in use, and knows nothing of what came after it was opened."""
+    connection = Connection.of(world.options)
+    store = RocksDbStore(tmp_path / "cache")
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.store(metadata, FINISHED)
+        with open_snapshot(connection, timeout_ms=30_000, store=store):
+            pass
+        later = world.store(metadata, FINISHED, 100).metadata
+    storage = world.storage()
+    storage.delete(later.objects[0].key)
+    storage.close()
+
+    with closing(RocksDbStore(tmp_path / "cache")):
+        code = run(world, "--metadata-cache", str(tmp_path / "cache"))
+
+    assert code == 0
+    assert capsys.readouterr().out == "missing 1\n"
+    with pytest.raises(InvalidConfigError, match="not a directory of a metadata cache"):
+        run(world, "--metadata-cache", str(tmp_path))
