@@ -157,7 +157,11 @@ def _manage(
                 originals, metadata=metadata, broker=ports.broker
             ).step,
             heartbeat=Heartbeat(metadata, card, ports.new_id).step,
-            gauges=ManagerGauges(metrics, oldest_copy_age_ms=copies.oldest_age_ms),
+            gauges=ManagerGauges(
+                metrics,
+                oldest_copy_age_ms=copies.oldest_age_ms,
+                hanging_copies=copies.hanging_count,
+            ),
         ),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,

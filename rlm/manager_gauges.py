@@ -16,9 +16,11 @@ class ManagerGauges:
         metrics: Metrics,
         *,
         oldest_copy_age_ms: Callable[[], int],
+        hanging_copies: Callable[[], int],
     ) -> None:
         self._metrics = metrics
         self._oldest_copy_age_ms = oldest_copy_age_ms
+        self._hanging_copies = hanging_copies
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
         """Show these reports; partitions that were led before and are not now are dropped."""
@@ -31,6 +33,7 @@ class ManagerGauges:
             if report.role == LEADER and tip not in still_led:
                 self._metrics.forget_partition(tip.topic, tip.partition)
         self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
+        self._metrics.copies_hanging.set(self._hanging_copies())
 
     def _show_led(self, report: PartitionReport) -> None:
         tip = report.topic_id_partition

@@ -118,6 +118,11 @@ class Metrics:
         self.oldest_copy_age_seconds = self._gauge(
             "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
         )
+        self.copies_hanging = self._gauge(
+            "rlm_copies_hanging",
+            "Attempts that were written off and have not come back: each still holds a thread.",
+            (),
+        )
         self.copy_concurrency = self._gauge(
             "rlm_copy_concurrency", "How many segments may be copied at once now.", ()
         )

@@ -99,6 +99,7 @@ class CopyLanes:
         )
         self._words = ChangedWords()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
+        self._hanging: set[UUID] = set()
         self._failed: dict[TopicIdPartition, CopyFailure] = {}
         self._stopped_at: dict[TopicIdPartition, int] = {}
         self._lock = Lock()
@@ -119,6 +120,11 @@ class CopyLanes:
         with self._lock:
             started = [flight.started_at_ms for flight in self._in_flight.values()]
         return self._clock.monotonic_ms() - min(started) if started else 0
+
+    def hanging_count(self) -> int:
+        """How many attempts were written off and have not come back: each holds a thread."""
+        with self._lock:
+            return len(self._hanging)
 
     def offer(
         self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
@@ -157,8 +163,9 @@ class CopyLanes:
                 for tip, flight in self._in_flight.items()
                 if now_ms > flight.deadline_ms + _OVERDUE_MS
             }
-            for tip in overdue:
+            for tip, flight in overdue.items():
                 del self._in_flight[tip]
+                self._hanging.add(flight.segment_id)
         for tip, flight in overdue.items():
             self._metrics.copies_written_off.labels(tip.topic).inc()
             self._note_failure(tip, RetriableError("copy hangs", segment_id=flight.segment_id))
@@ -227,6 +234,7 @@ class CopyLanes:
     def _end(self, tip: TopicIdPartition, segment_id: UUID) -> None:
         """Not if it was written off: another one may be in flight by now."""
         with self._lock:
+            self._hanging.discard(segment_id)
             current = self._in_flight.get(tip)
             if current is not None and current.segment_id == segment_id:
                 del self._in_flight[tip]
