@@ -27,6 +27,7 @@ from rsm.segment.metadata import SegmentState
 _HEADER = Struct(">BBBqqqqqiqII")
 _END_OFFSET, _EPOCH_COUNT = 4, 10  # of its fields
 _EPOCH = Struct(">iq")
+_HELD_EPOCH = Struct(">i")  # as an _EPOCH begins
 _RECORD_BYTES = 17
 ACCEPTED = b"\x01"
 REFUSED = b"\x00"
@@ -140,11 +141,12 @@ class SegmentEntry(NamedTuple):
             end_offset = start_offset
         return ranges[::-1]
 
-    def epochs_held(self) -> list[int]:
-        """The epochs of which the segment holds records."""
-        if len(self.epochs) == _EPOCH.size:
-            return [_EPOCH.unpack(self.epochs)[0]]  # nearly all are of one, which wrote all of it
-        return [epoch for epoch, _, _ in self.epoch_ranges()]
+    def epochs_held(self) -> list[bytes]:
+        """The epochs of which the segment holds records, each as `pack_held_epoch` writes it."""
+        epochs = self.epochs
+        if len(epochs) == _EPOCH.size:
+            return [epochs[: _HELD_EPOCH.size]]  # nearly all are of one, which wrote all of it
+        return [pack_held_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
         """Ids of the accepted, or of the refused, records in log order."""
@@ -185,6 +187,9 @@ def entry_value(data: bytes) -> bytes:
 
 pack_epoch = _EPOCH.pack
 """One of `SegmentEntry.epochs` as bytes: epoch, start offset."""
+
+pack_held_epoch = _HELD_EPOCH.pack
+"""One of `SegmentEntry.epochs_held`."""
 
 
 def with_record(before: SegmentEntry | None, flag: bytes, event_id: bytes) -> bytes:

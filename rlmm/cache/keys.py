@@ -31,6 +31,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
+from rlmm.segment_entry import pack_held_epoch
 
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
@@ -56,12 +57,12 @@ class EpochBases(NamedTuple):
     least_offset: int
     greatest_offset: int
 
-    def covering(self, base_offset: int) -> EpochBases:
-        """These and one more."""
-        least_offset, greatest_offset = self
-        if least_offset <= base_offset <= greatest_offset:
-            return self
-        return EpochBases(min(least_offset, base_offset), max(greatest_offset, base_offset))
+    def joined(self, other: EpochBases) -> EpochBases:
+        """These and those."""
+        return EpochBases(
+            min(self.least_offset, other.least_offset),
+            max(self.greatest_offset, other.greatest_offset),
+        )
 
 
 def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> bytes:
@@ -86,7 +87,7 @@ def offset_key_subject(key: bytes) -> bytes:
 
 def epoch_key(partition: bytes, epoch: int) -> bytes:
     """In `bounds`: an epoch's base offsets."""
-    return partition + _U32.pack(epoch)
+    return partition + pack_held_epoch(epoch)
 
 
 def pack_epoch_bases(bases: EpochBases) -> bytes:

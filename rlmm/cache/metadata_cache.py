@@ -214,16 +214,9 @@ class MetadataCache:
         wanted = _LISTED_STATES if states is None else frozenset(states)
         with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
             view = self._view(reader, topic_id_partition)
-            if _FINISHED in wanted:
-                found = view.from_offset(from_offset, leader_epoch)
-            else:
-                found = view.unfinished_from_offset(from_offset)
-            entries = [
-                entry
-                for entry in found
-                if entry.state in wanted
-                and (leader_epoch is None or leader_epoch in entry.epochs_held())
-            ]
+            unfinished = _FINISHED not in wanted
+            found = view.from_offset(from_offset, leader_epoch, unfinished=unfinished)
+            entries = [entry for entry in found if entry.state in wanted]
         return [values.segment_record(entry) for entry in entries]
 
     def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:

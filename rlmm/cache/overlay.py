@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from rlmm import codec
 from rlmm.cache import values
 from rlmm.cache.keys import (
+    MAX_OFFSET,
     PAUSE_PREFIX,
     POLICY_OFFSET_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
     EpochBases,
     deletion_key,
-    epoch_key,
     newer_prefix,
     offset_key,
     pack_epoch_bases,
@@ -144,13 +144,12 @@ class Overlay:
             known = self._store.get(Table.BOUNDS, partition)
             if known is None or unpack_number(known) < span:
                 batch.put(Table.BOUNDS, partition, pack_number(span))
-        for key, bases in segments.epoch_bases.items():
+        for key, least_offset in segments.least_bases.items():
             known = self._store.get(Table.BOUNDS, key)
-            before = None if known is None else unpack_epoch_bases(known)
-            wide = before.covering(bases.least_offset) if before else bases
-            wide = wide.covering(bases.greatest_offset)
-            if wide != before:
-                batch.put(Table.BOUNDS, key, pack_epoch_bases(wide))
+            new = EpochBases(least_offset, segments.greatest_bases[key])
+            bases = new if known is None else new.joined(unpack_epoch_bases(known))
+            if (value := pack_epoch_bases(bases)) != known:
+                batch.put(Table.BOUNDS, key, value)
 
 
 class _SegmentWrites:
@@ -159,7 +158,8 @@ class _SegmentWrites:
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
         self.spans: dict[bytes, int] = {}
-        self.epoch_bases: dict[bytes, EpochBases] = {}
+        self.least_bases: dict[bytes, int] = {}
+        self.greatest_bases: dict[bytes, int] = {}
 
     def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
         """Replace what is stored of a segment."""
@@ -190,12 +190,11 @@ class _SegmentWrites:
         if self.spans.get(partition, -1) < span:
             self.spans[partition] = span
         for epoch in entry.epochs_held():
-            key = epoch_key(partition, epoch)
-            bases = self.epoch_bases.get(key)
-            if bases is None:
-                self.epoch_bases[key] = EpochBases(base_offset, base_offset)
-            else:
-                self.epoch_bases[key] = bases.covering(base_offset)
+            key = partition + epoch
+            if self.least_bases.get(key, MAX_OFFSET) >= base_offset:
+                self.least_bases[key] = base_offset
+            if self.greatest_bases.get(key, -1) < base_offset:
+                self.greatest_bases[key] = base_offset
 
 
 def stored_entry(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from rlmm.cache.keys import (
     MAX_OFFSET,
-    after,
     epoch_key,
     offset_key,
     offset_key_parts,
@@ -22,7 +21,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
-from rlmm.segment_entry import SegmentEntry, entry_value, finished_part
+from rlmm.segment_entry import SegmentEntry, entry_value, finished_part, pack_held_epoch
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.metadata import SegmentState
 
@@ -140,30 +139,22 @@ class SegmentView:
         return total_bytes
 
     def from_offset(
-        self, from_offset: int, leader_epoch: int | None = None
+        self, from_offset: int, leader_epoch: int | None = None, *, unfinished: bool = False
     ) -> Iterator[SegmentEntry]:
         """The segments that end above `from_offset`, ascending by base offset and id.
 
-        With `leader_epoch` only those that hold records of that epoch.
+        With `leader_epoch` only those that hold records of that epoch. With `unfinished` only
+        those that are not finished; the reader must then show UNFINISHED_BY_OFFSET.
         """
         begin, end = self._covering(from_offset), MAX_OFFSET + 1
+        epoch = b""
         if leader_epoch is not None:
             begin, end = self._where_epoch_is(leader_epoch, begin, end)
-        for _, data in self._rows(begin, end):
+            epoch = pack_held_epoch(leader_epoch)
+        for _, data in (self._unfinished_rows if unfinished else self._rows)(begin, end):
             entry = SegmentEntry.from_bytes(data)
-            if entry.end_offset > from_offset and (
-                leader_epoch is None or leader_epoch in entry.epochs_held()
-            ):
+            if entry.end_offset > from_offset and (not epoch or epoch in entry.epochs_held()):
                 yield entry
-
-    def unfinished_from_offset(self, from_offset: int) -> Iterator[SegmentEntry]:
-        """Of those, the ones that are not finished; the reader must show UNFINISHED_BY_OFFSET."""
-        begin = offset_key(self._partition, self._covering(from_offset))
-        rows = self._reader.ascending(Table.UNFINISHED_BY_OFFSET, begin, after(self._partition))
-        for key, end_offset in rows:
-            data = self._reader.get(_SEGMENTS, key)
-            if data is not None and unpack_number(end_offset) > from_offset:
-                yield SegmentEntry.from_bytes(data)
 
     def entries(self) -> Iterator[tuple[bytes, SegmentEntry]]:
         """All of which any record is left, each with its subject."""
@@ -188,6 +179,13 @@ class SegmentView:
         partition = self._partition
         begin_key, end_key = partition + pack_number(begin), partition + pack_number(end)
         return self._reader.ascending(_SEGMENTS, begin_key, end_key)
+
+    def _unfinished_rows(self, begin: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+        begin_key, end_key = offset_key(self._partition, begin), offset_key(self._partition, end)
+        for key, _ in self._reader.ascending(Table.UNFINISHED_BY_OFFSET, begin_key, end_key):
+            data = self._reader.get(_SEGMENTS, key)
+            if data is not None:
+                yield key, data
 
     def _covering(self, offset: int) -> int:
         """The least base offset of a segment that can reach above `offset`."""
