@@ -64,12 +64,12 @@ def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_a
         world.clock.advance(INTERVAL_MS)
         process.step()
         assert copied.wait(30)
-        hanging = process.copies.hanging_count()
+        hanging_then = process.copies.hanging_count()
     world.settle()
 
     (stored,) = [r for r in world.records() if r.metadata.segment_id != first.metadata.segment_id]
     assert age_ms > world.settings.attempt_timeout_ms
-    assert (hanging_before, hanging, process.copies.hanging_count()) == (0, 1, 0)
+    assert (hanging_before, hanging_then, process.copies.hanging_count()) == (0, 1, 0)
     assert world.stored() == [(0, 10)]
     assert stored.metadata.state.name == "COPY_SEGMENT_FINISHED"
     assert len(world.object_names()) == 2
