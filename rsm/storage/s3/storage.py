@@ -49,7 +49,7 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
-_READ_BYTES = 4 << 20  # a chunk by default, so that it need not be joined
+_READ_BYTES = 8 << 20  # a chunk by default and what a layout adds, so that it need not be joined
 
 
 class S3ChunkStorage(ChunkStorage):
