@@ -9,6 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
+from rsm.segment.ids import TopicIdPartition
 from tests.segment_builder import build_batch, record
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
@@ -18,10 +19,11 @@ MAX_PROCESSES = 5
 
 
 class Stage(Protocol):
-    """What an action sees of the simulation."""
+    """What an action sees of the simulation; `tip` is the partition that it happens to."""
 
     random: Random
     world: SimulatedWorld
+    tip: TopicIdPartition
 
     def living(self) -> list[SimulatedProcess]:
         """The managers that run, oldest first."""
@@ -45,29 +47,29 @@ Action = Callable[[Stage], str | None]
 def produce(stage: Stage) -> str:
     count = stage.random.randint(1, 8)
     commit = stage.random.random() < 0.8
-    stage.world.produce(count, commit=commit)
+    stage.world.produce(count, commit=commit, tip=stage.tip)
     return f"produce {count}{'' if commit else ', not committed'}"
 
 
 def roll(stage: Stage) -> str:
-    stage.world.roll()
-    return f"roll at {stage.world.leader().end_offset}"
+    stage.world.roll(tip=stage.tip)
+    return f"roll at {stage.world.leader(stage.tip).end_offset}"
 
 
 def fill_segment(stage: Stage) -> str:
     """A segment as most are: written, committed, rolled."""
-    stage.world.produce(stage.random.randint(1, 8))
-    stage.world.roll()
-    return f"a segment is full at {stage.world.leader().end_offset}"
+    stage.world.produce(stage.random.randint(1, 8), tip=stage.tip)
+    stage.world.roll(tip=stage.tip)
+    return f"a segment is full at {stage.world.leader(stage.tip).end_offset}"
 
 
 def commit(stage: Stage) -> str:
-    stage.world.commit()
-    return f"commit {stage.world.leader().high_watermark}"
+    stage.world.commit(tip=stage.tip)
+    return f"commit {stage.world.leader(stage.tip).high_watermark}"
 
 
 def open_transaction(stage: Stage) -> str | None:
-    leader = stage.world.leader()
+    leader = stage.world.leader(stage.tip)
     if leader.open_transaction_offset is not None:
         return None
     leader.open_transaction_offset = leader.end_offset
@@ -75,40 +77,40 @@ def open_transaction(stage: Stage) -> str | None:
 
 
 def end_transaction(stage: Stage) -> str | None:
-    opened = stage.world.leader().open_transaction_offset
+    opened = stage.world.leader(stage.tip).open_transaction_offset
     if opened is None:
         return None
-    stage.world.end_transaction()
+    stage.world.end_transaction(stage.tip)
     return f"the transaction from {opened} ends"
 
 
 def elect_clean(stage: Stage) -> str | None:
     world = stage.world
-    found = [n for n in world.hosts if n not in world.cut_off and n != world.leader_id()]
+    found = [n for n in world.hosts if n not in world.cut_off and n != world.leader_id(stage.tip)]
     if not found:
         return None
     node_id = stage.random.choice(found)
     if stage.random.random() < 0.3:
-        world.cut_off.add(world.leader_id())
-    world.elect(node_id)
+        world.cut_off.add(world.leader_id(stage.tip))
+    world.elect(node_id, tip=stage.tip)
     return f"broker {node_id} is elected, cut off are {sorted(world.cut_off)}"
 
 
 def elect_unclean(stage: Stage) -> str | None:
     world = stage.world
-    lagging = sorted(world.cut_off - {world.leader_id()})
+    lagging = sorted(world.cut_off - {world.leader_id(stage.tip)})
     if not lagging:
         return None
     node_id = stage.random.choice(lagging)
     if stage.random.random() < 0.3:
-        world.cut_off.add(world.leader_id())
-    world.elect_unclean(node_id)
-    return f"broker {node_id} is elected though it lags, at {world.leader().end_offset}"
+        world.cut_off.add(world.leader_id(stage.tip))
+    world.elect_unclean(node_id, stage.tip)
+    return f"broker {node_id} is elected though it lags, at {world.leader(stage.tip).end_offset}"
 
 
 def cut_off(stage: Stage) -> str | None:
     world = stage.world
-    found = [n for n in world.hosts if n not in world.cut_off and n != world.leader_id()]
+    found = [n for n in world.hosts if n not in world.cut_off and n != world.leader_id(stage.tip)]
     if len(found) < 2:
         return None
     node_id = stage.random.choice(found)
@@ -120,13 +122,13 @@ def heal(stage: Stage) -> str | None:
     if not stage.world.cut_off:
         return None
     stage.world.cut_off.clear()
-    stage.world.commit()
+    stage.world.commit_all()
     return "all brokers hear of everything"
 
 
 def write_to_deposed(stage: Stage) -> str | None:
     """What a leader takes that does not know it was deposed; it can't commit it."""
-    deposed = stage.world.deposed()
+    deposed = stage.world.deposed(stage.tip)
     if not deposed:
         return None
     replica = stage.random.choice(deposed)
@@ -140,18 +142,19 @@ def write_to_deposed(stage: Stage) -> str | None:
 
 
 def clear_disks(stage: Stage) -> str:
-    for _, replica in stage.world.replicas():
+    for replica in stage.world.replicas():
         replica.delete_old_files()
     return "brokers delete old files"
 
 
 def delete_records(stage: Stage) -> str | None:
     world = stage.world
-    low, high = world.state().first_readable_offset or 0, world.leader().high_watermark
+    low = world.state(stage.tip).first_readable_offset or 0
+    high = world.leader(stage.tip).high_watermark
     if high <= low:
         return None
     offset = stage.random.randint(low + 1, high)
-    world.delete_records(offset)
+    world.delete_records(offset, tip=stage.tip)
     return f"a client deletes below {offset}"
 
 
@@ -174,7 +177,7 @@ def cycle(stage: Stage) -> str | None:
 def work(stage: Stage) -> str | None:
     """A cycle and all the jobs that it finds to do, as in quiet times."""
     found = [p for p in stage.living() if not stage.in_cycle(p)]
-    leaders = [p for p in found if p.ports.broker.node_id == stage.world.leader_id()]
+    leaders = [p for p in found if p.ports.broker.node_id == stage.world.leader_id(stage.tip)]
     if leaders and stage.random.random() < 0.5:
         found = leaders
     if not found:
@@ -219,7 +222,7 @@ def start_another(stage: Stage) -> str | None:
     """Beside a broker that has one already, by mistake."""
     if len(stage.living()) >= MAX_PROCESSES:
         return None
-    node_id = stage.world.leader_id()
+    node_id = stage.world.leader_id(stage.tip)
     stage.start(node_id)
     return f"another manager starts beside broker {node_id}"
 

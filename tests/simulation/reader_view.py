@@ -13,15 +13,15 @@ from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.batch import scan_batches
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.world import SimulatedWorld
 from tests.twins.executor import SynchronousExecutor
 from tests.twins.replica import Replica, batch_header
-from tests.twins.world import TIP
 
 
 class ReaderView:
-    """Reads the partition of a world."""
+    """Reads the partitions of a world."""
 
     def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
@@ -34,24 +34,25 @@ class ReaderView:
 
     def difference(self) -> str | None:
         """How the reader's view differs from the truth; None if it does not."""
-        return self._compare(self._world.leader())
+        found = (self._compare(tip, self._world.leader(tip)) for tip in self._world.tips)
+        return next((difference for difference in found if difference is not None), None)
 
-    def _compare(self, leader: Replica) -> str | None:
-        start_offset = log_start_offset(self._world.metadata, TIP, leader.log_start_offset)
+    def _compare(self, tip: TopicIdPartition, leader: Replica) -> str | None:
+        start_offset = log_start_offset(self._world.metadata, tip, leader.log_start_offset)
         if start_offset >= leader.log_start_offset:
             return None
         offsets = OffsetRange(start_offset=start_offset, end_offset=leader.log_start_offset)
         try:
-            read = self._read(offsets)
+            read = self._read(tip, offsets)
         except TieredStorageError as error:
-            return f"{offsets} can't be read: {error}"
+            return f"{tip}: {offsets} can't be read: {error}"
         written = _overlapping(leader, offsets)
         if read == written:
             return None
-        return f"{offsets} reads as {_bases(read)}, written were {_bases(written)}"
+        return f"{tip}: {offsets} reads as {_bases(read)}, written were {_bases(written)}"
 
-    def _read(self, offsets: OffsetRange) -> list[bytes]:
-        scan = self._reader.scan(TIP, offsets.start_offset, offsets.end_offset)
+    def _read(self, tip: TopicIdPartition, offsets: OffsetRange) -> list[bytes]:
+        scan = self._reader.scan(tip, offsets.start_offset, offsets.end_offset)
         read = [
             bytes(run.data[position : position + header.length_bytes])
             for run in scan

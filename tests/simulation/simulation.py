@@ -15,6 +15,7 @@ from random import Random
 from rlm.source.log_source import LocalSegment
 from rlmm.events import TopicPolicy
 from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from tests.simulation.actions import (
     ACTIONS,
@@ -35,11 +36,12 @@ from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
-from tests.twins.world import KEEP_REMOTE
+from tests.twins.world import KEEP_REMOTE, TIP
 
 STEPS = 30
 _MAX_NESTED = 2
 _QUIET_CYCLES = 40
+_TWO_PARTITIONS = 0.3  # of all stories
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -84,7 +86,12 @@ class Simulation:
         self._draw_shape()
         if favoured:
             self._favour(favoured)
-        self.world = SimulatedWorld(policy=self._draw_policy(), process_type=process_type)
+        self.tip = TIP
+        self.world = SimulatedWorld(
+            policy=self._draw_policy(),
+            process_type=process_type,
+            partitions=1 if favoured else self._draw_partitions(seed),
+        )
         self._reader = ReaderView(self.world)
         self._active: list[tuple[SimulatedProcess, bool]] = []
         self._calm = False
@@ -105,6 +112,10 @@ class Simulation:
         self._nesting_rate = self.random.choice((0.0, 0.05, 0.2))
         self._lag_rate = self.random.choice((0.0, 0.3, 0.9))
         self._shuffles = self.random.random() < 0.3
+
+    def _draw_partitions(self, seed: int) -> int:
+        """Most find more with one, because more happens to it."""
+        return 2 if Random(f"{seed} partitions").random() < _TWO_PARTITIONS else 1
 
     def _favour(self, favoured: Mapping[Action, float]) -> None:
         if elect_unclean in favoured:
@@ -157,6 +168,8 @@ class Simulation:
         self.world.note_allowed_start()
         place = len(self.trail)
         indent = "  " * len(self._active)
+        if len(self.world.tips) > 1:
+            self.tip = self.random.choice(self.world.tips)
         done = action(self)
         if done is not None:
             self.trail.insert(place, indent + done)
@@ -191,8 +204,7 @@ class Simulation:
         if self.world.has_conflict():
             return
         found = leftovers(self.world)
-        if (behind := self._not_stored()) is not None:
-            found.append(behind)
+        found += [behind for tip in self.world.tips for behind in self._not_stored(tip)]
         if found:
             raise BrokenInvariantError("; ".join(found))
 
@@ -205,22 +217,21 @@ class Simulation:
                 self.cycle(process)
                 while process.alive and process.jobs.waiting:
                     self.run_job(process, 0)
-            for _, replica in self.world.replicas():
+            for replica in self.world.replicas():
                 replica.delete_old_files()
             self.world.note_allowed_start()
             if self.world.fingerprint() == before:
                 return
         raise BrokenInvariantError(f"still changing after {_QUIET_CYCLES} quiet cycles")
 
-    def _not_stored(self) -> str | None:
+    def _not_stored(self, tip: TopicIdPartition) -> Iterator[str]:
         """What should be stored by now and is not."""
-        leader = self.world.leader()
+        leader = self.world.leader(tip)
         rolled = [file for file in leader.on_disk[:-1] if file.end_offset <= leader.high_watermark]
-        finished = self.world.records(SegmentState.COPY_SEGMENT_FINISHED)
+        finished = self.world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
         end_offset = max((r.metadata.offsets.end_offset for r in finished), default=0)
         if rolled and end_offset < rolled[-1].end_offset:
-            return f"rolled up to {rolled[-1].end_offset}, stored up to {end_offset}"
-        return None
+            yield f"{tip}: rolled up to {rolled[-1].end_offset}, stored up to {end_offset}"
 
     # ------------------------------------------------------------------------ what actions see
 

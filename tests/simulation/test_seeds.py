@@ -1,10 +1,10 @@
-"""Random stories of one partition on three brokers; a seed tells each of them again."""
+"""Random stories of one or two partitions on three brokers; a seed tells each of them again."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.simulation.actions import cut_off, elect_unclean, pass_time
+from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time
 from tests.simulation.simulation import Simulation
 from tests.simulation.telling import told
 
@@ -26,7 +26,7 @@ def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_ref
     seed: int,
 ) -> None:
     """R1: between the last look and DeleteRecords; what the broker refuses is no violation."""
-    favoured = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
+    favoured: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
 
     failure = Simulation(seed, favoured=favoured).run()
 

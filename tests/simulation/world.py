@@ -28,17 +28,23 @@ BROKERS = 3
 
 
 class SimulatedWorld(World):
-    """Three brokers and one partition. `store_away` and `topic_away`: nothing can be written."""
+    """Three brokers. `store_away` and `topic_away`: nothing can be written."""
 
-    def __init__(self, *, policy: TopicPolicy, process_type: type[Process]) -> None:
+    def __init__(
+        self, *, policy: TopicPolicy, process_type: type[Process], partitions: int = 1
+    ) -> None:
         super().__init__(
-            brokers=BROKERS, policy=policy, settings=SETTINGS, process_type=process_type
+            brokers=BROKERS,
+            partitions=partitions,
+            policy=policy,
+            settings=SETTINGS,
+            process_type=process_type,
         )
         self.store_away = False
         self.topic_away = False
         self.has_late_writers = True
         self.metadata.end_offset = lambda: self.topic.end_offset(0)
-        self._expirable: set[bytes] = set()
+        self._expirable: set[tuple[TopicIdPartition, bytes]] = set()
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
 
     def note_allowed_start(self) -> None:
@@ -48,29 +54,33 @@ class SimulatedWorld(World):
         """
         if not (self.expires or self.deleted_below):
             return
-        allowed = allowed_log_start(self, TIP)
-        self.allowed_before[TIP] = max(self.allowed_before.get(TIP, 0), allowed)
-        self._expirable.update(self._batches_below(allowed))
+        for tip in self.tips:
+            allowed = allowed_log_start(self, tip)
+            self.allowed_before[tip] = max(self.allowed_before.get(tip, 0), allowed)
+            self._expirable.update((tip, batch) for batch in self._batches_below(tip, allowed))
 
     def hidden(self) -> list[str]:
         """Records below the log start that neither retention nor a client ever gave up.
 
         What an unclean leader takes is below it until that leader has claimed the partition.
         """
-        state, leader_epoch = self.state(), self.leader().leader_epoch
+        return [problem for tip in self.tips for problem in self._hidden(tip)]
+
+    def _hidden(self, tip: TopicIdPartition) -> list[str]:
+        state, leader_epoch = self.state(tip), self.leader(tip).leader_epoch
         if leader_epoch is None or state.owner is None or state.owner.leader_epoch < leader_epoch:
             return []
         start_offset = state.log_start_offset or 0
         return [
             f"{batch_header(batch).base_offset} never expired and is below {start_offset}"
-            for batch in self._batches_below(start_offset)
-            if batch not in self._expirable
+            for batch in self._batches_below(tip, start_offset)
+            if (tip, batch) not in self._expirable
         ]
 
-    def _batches_below(self, offset: int) -> list[bytes]:
+    def _batches_below(self, tip: TopicIdPartition, offset: int) -> list[bytes]:
         return [
             batch
-            for file in self.leader().files
+            for file in self.leader(tip).files
             for batch in file.batches
             if batch_header(batch).next_offset <= offset
         ]
@@ -81,34 +91,33 @@ class SimulatedWorld(World):
             process.effects.crashed = True
         self.hosts[node_id].cache = MemoryStore()
 
-    def leader_id(self) -> int:
+    def leader_id(self, tip: TopicIdPartition = TIP) -> int:
         """The broker of the leader with the newest epoch."""
-        leader = self.leader()
-        return next(n for n, replica in self.replicas() if replica is leader)
+        leader = self.leader(tip)
+        return next(n for n, host in self.hosts.items() if host.replicas[tip] is leader)
 
-    def replicas(self) -> Iterator[tuple[int, Replica]]:
-        """Each broker's replica of the partition."""
-        for node_id, host in self.hosts.items():
-            yield node_id, host.replicas[TIP]
+    def replicas(self) -> Iterator[Replica]:
+        """All of every broker."""
+        for host in self.hosts.values():
+            yield from host.replicas.values()
 
-    def deposed(self) -> list[Replica]:
+    def deposed(self, tip: TopicIdPartition = TIP) -> list[Replica]:
         """Those that believe to lead and don't."""
-        leader = self.leader()
-        return [r for _, r in self.replicas() if r.leader_epoch is not None and r is not leader]
+        leader = self.leader(tip)
+        replicas = [host.replicas[tip] for host in self.hosts.values()]
+        return [r for r in replicas if r.leader_epoch is not None and r is not leader]
 
-    def elect_unclean(self, node_id: int) -> None:
+    def elect_unclean(self, node_id: int, tip: TopicIdPartition = TIP) -> None:
         """A replica that lags becomes the leader; what it has not got is lost."""
         self.cut_off.discard(node_id)
-        self.elect(node_id)
+        self.elect(node_id, tip=tip)
 
     def moment(self) -> object:
         """Equal to an earlier one if no invariant can have changed."""
-        leader = self.leader()
+        leaders = [self.leader(tip) for tip in self.tips]
         return (
             self.topic.end_offset(0),
-            leader.leader_epoch,
-            leader.log_start_offset,
-            leader.end_offset,
+            [(each.leader_epoch, each.log_start_offset, each.end_offset) for each in leaders],
             self.object_names(),
         )
 
@@ -118,7 +127,10 @@ class SimulatedWorld(World):
         Then it can't be told any more which of the two what was trimmed belongs to: nothing is
         trimmed or deleted, and nothing is promised, until somebody decides.
         """
-        return stitch(self.state().lineage, self.leader().checkpoint).conflict_offset is not None
+        return any(
+            stitch(self.state(tip).lineage, self.leader(tip).checkpoint).conflict_offset is not None
+            for tip in self.tips
+        )
 
     def heal(self) -> None:
         """All that was away is back, and everybody hears of everything."""
@@ -126,16 +138,21 @@ class SimulatedWorld(World):
         self.store_away = self.topic_away = False
         for host in self.hosts.values():
             host.broker.reachable = True
-        self.end_transaction()
-        self.commit()
+        for tip in self.tips:
+            self.end_transaction(tip)
 
-    def end_transaction(self) -> None:
+    def commit_all(self) -> None:
+        """Move every high watermark up to its log's end."""
+        for tip in self.tips:
+            self.commit(tip=tip)
+
+    def end_transaction(self, tip: TopicIdPartition = TIP) -> None:
         """Let the last stable offset catch up."""
-        self.leader().open_transaction_offset = None
-        self.commit()
+        self.leader(tip).open_transaction_offset = None
+        self.commit(tip=tip)
 
     def delete_records(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
         """A client deletes through a gateway: the broker does it, then it is asked of us."""
         self.leader(tip).move_start(offset)
-        self.commit(self.leader(tip).high_watermark)
-        self.request_log_start(offset)
+        self.commit(self.leader(tip).high_watermark, tip=tip)
+        self.request_log_start(offset, tip=tip)

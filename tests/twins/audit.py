@@ -77,7 +77,7 @@ class Audit:
         log_start = state.log_start_offset or 0
         above = metadata.offsets.end_offset > log_start
         policy = self._world.metadata.topic_policy(metadata.topic_id_partition.topic_id)
-        local_start = self._world.leader().log_start_offset
+        local_start = self._world.leader(metadata.topic_id_partition).log_start_offset
         removed = policy is not None and policy.delete_remote and log_start >= local_start
         if finished and expected and above and not removed and state.owner == metadata.writer:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
