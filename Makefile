@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long fuzz sim chaos demo bench bench-gateway bench-metadata bench-spark bench-storage \
+.PHONY: help setup check test test-long test-spark-oldest fuzz sim chaos demo bench bench-gateway bench-metadata bench-spark bench-storage \
 	proto docs lock clean static downloads s3-server-if-possible azurite-if-possible \
 	gcs-server-if-possible reader-if-possible
 
@@ -14,6 +14,8 @@ HADOOP := build/hadoop
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
+SPARK_OLDEST := build/spark-oldest
+SPARK_OLDEST_VERSION = 4.0.0
 AZURITE_VERSION = 3.35.0
 FAKE_GCS_VERSION = v1.56.1
 VERSITYGW_VERSION = v1.8.0
@@ -40,6 +42,10 @@ test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw
 
 test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
+
+test-spark-oldest: setup $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
+	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
+		$(PYTEST) -q tests/integration/spark_tools -k "not pushed_down"
 
 fuzz: setup ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
@@ -68,8 +74,9 @@ bench-metadata: setup ## Measure the metadata side (SEGMENTS="10000 …" OUT=FIL
 bench-storage: setup $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
 	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
-bench-spark: setup $(STAMPS)/versitygw ## Measure the Spark jobs (OUT=FILE, SHORT=1)
-	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
+bench-spark: setup $(STAMPS)/versitygw ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
+	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(SHORT),--short)
 
 proto: setup ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
@@ -117,6 +124,16 @@ $(STAMPS)/spark-jars: spark_tools/connector.xml
 	@echo "Fetching Spark's Kafka connector into build/spark-jars"
 	@rm -rf build/spark-jars
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
+	@mkdir -p $(@D) && touch $@
+
+# In front of the installed one on Python's path. It has no filters to push down.
+$(STAMPS)/spark-oldest: spark_tools/connector.xml
+	@echo "Fetching Spark $(SPARK_OLDEST_VERSION) and its Kafka connector into $(SPARK_OLDEST)"
+	@rm -rf $(SPARK_OLDEST)
+	@$(PIP) --target $(SPARK_OLDEST)/packages --no-deps pyspark==$(SPARK_OLDEST_VERSION) \
+		$$(sed -n 's/^\(py4j==[0-9.]*\).*/\1/p' requirements-dev.txt)
+	@mvn -q -B -f $< -Dspark.version=$(SPARK_OLDEST_VERSION) dependency:copy-dependencies \
+		-DoutputDirectory=$(CURDIR)/$(SPARK_OLDEST)/jars
 	@mkdir -p $(@D) && touch $@
 
 # Behind the other jars: two Mavens at once may spoil each other's downloads.

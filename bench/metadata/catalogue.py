@@ -25,7 +25,7 @@ METADATA_PARTITIONS = 50
 LEADER_EPOCH = 7
 OFFSETS_PER_SEGMENT = 65_536
 _PARTITIONS_PER_TOPIC = 10
-_SEGMENT_BYTES = 64 << 20
+SEGMENT_BYTES = 64 << 20
 _NOW_MS = 1_700_000_000_000
 _AT_ONCE = 20  # segments of different partitions that are being copied at the same time
 _SEGMENT_KIND = bytes((RecordKind.SEGMENT,))
@@ -93,7 +93,7 @@ def _record(
     metadata.id = identity
     metadata.start_offset, metadata.end_offset = start, start + OFFSETS_PER_SEGMENT
     metadata.max_timestamp_ms = metadata.event_timestamp_ms = _NOW_MS
-    metadata.segment_size_bytes = _SEGMENT_BYTES
+    metadata.segment_size_bytes = SEGMENT_BYTES
     metadata.segment_leader_epochs.add(epoch=LEADER_EPOCH, start_offset=start)
     metadata.state = _STATES[state]
     metadata.writer.broker_id = 1
@@ -104,7 +104,7 @@ def _record(
         stored = metadata.objects.add()
         stored.key = f"tiered/{partition.topic}/{partition.partition}/{start:020}.{suffix}"
         if finished:
-            stored.length_bytes, stored.crc32c = _SEGMENT_BYTES, number & 0x7FFF_FFFF
+            stored.length_bytes, stored.crc32c = SEGMENT_BYTES, number & 0x7FFF_FFFF
     key = b"".join((_SEGMENT_KIND, subject, identity, event_id))
     return EncodedRecord(key=key, value=event.SerializeToString())
 

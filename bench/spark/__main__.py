@@ -1,96 +1,122 @@
-"""Measures the Spark jobs: `python -m bench.spark [--short] [--out FILE]`."""
+"""Measures the Spark jobs: `python -m bench.spark [--short] [--only NAME …] [--out FILE]`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 
-from bench.dataset import TOPIC, BenchSizes, Dataset, produced_dataset
+from bench.dataset import TOPIC, BenchSizes, produced_dataset
 from bench.measurement import Measurement, print_table, write_json
+from bench.metadata.topic import metadata_broker
 from bench.running import measure_memory_of_copying, running_rlm
+from bench.spark.auditing import measure_auditing, measure_real_store
 from bench.spark.reading import ReadTopics, measure_reading
 from bench.spark.repairing import measure_repairing
+from bench.spark.session import bench_session
 from tests.services.s3 import S3Server, credentials_environment
 
-_JARS = Path(__file__).resolve().parents[2] / "build" / "spark-jars"
 _RECORD_BYTES = 200
 _MIB = 1 << 20
+BENCHMARKS = ("reading", "repairing", "auditing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSizes:
+    """How much is measured: `real_objects` are those of an S3 server that is audited."""
+
+    read_bytes: int = 1000 * _MIB
+    letters: int = 100_000
+    segments: tuple[int, ...] = (100_000, 1_000_000)
+    real_objects: int = 20_000
+    runs: int = 3
+
+    @classmethod
+    def short(cls) -> SparkSizes:
+        """A tenth, which does with minutes."""
+        return cls(read_bytes=100 * _MIB, letters=10_000, segments=(100_000,))
 
 
 def main() -> int:
     """Measure what this command line asks for."""
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
-    parser.add_argument("--short", action="store_true", help="a tenth of the letters and records")
+    parser.add_argument("--short", action="store_true", help="a tenth of letters and records")
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=BENCHMARKS)
+    parser.add_argument("--segments", type=int, nargs="+", help="of the audits")
     options = parser.parse_args()
     # Python workers, which Spark starts, look for the store's credentials here.
     os.environ.update({**credentials_environment(), "PYSPARK_PYTHON": sys.executable})
     console = Console()
-    measurements = measure_all(console, short=options.short)
+    sizes = SparkSizes.short() if options.short else SparkSizes()
+    if options.segments:
+        sizes = replace(sizes, segments=tuple(options.segments))
+    measurements = measure_spark(sizes, options.only, console)
     print_table(measurements, console)
     if options.out is not None:
         write_json(measurements, options.out)
     return 0
 
 
-def measure_all(console: Console, *, short: bool) -> list[Measurement]:
-    """Every benchmark over one broker; the console is told what comes next."""
-    sizes = BenchSizes(
-        total_bytes=(100 if short else 1000) * _MIB,
-        segment_bytes=16 * _MIB,
-        record_bytes=_RECORD_BYTES,
-        runs=3,
-    )
-    console.print(f"producing {sizes.total_bytes // _MIB} MiB")
+def measure_spark(
+    sizes: SparkSizes, wanted: Collection[str], console: Console
+) -> list[Measurement]:
+    """What is wanted of BENCHMARKS; the console is told what comes next."""
     measurements: list[Measurement] = []
-    with produced_dataset(sizes) as dataset:
-        with running_rlm(dataset) as rlm:
-            measure_memory_of_copying(dataset, rlm)
-            for cores in (1, 2):
-                console.print(f"reading on {cores} of two cores")
-                with _session(dataset, cores) as spark:
-                    topics = ReadTopics(
-                        servers=dataset.cluster.bootstrap_servers,
-                        configuration=rlm.configuration,
-                        stored=TOPIC,
-                        local=TOPIC,
-                        record_bytes=_RECORD_BYTES,
-                    )
-                    measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
-        letters = 10_000 if short else 100_000
-        console.print(f"repairing {letters} letters")
-        with S3Server(dataset.scratch / "s3") as server, _session(dataset, 2) as spark:
+    if "reading" in wanted:
+        measurements += _reading(sizes, console)
+    if "repairing" in wanted:
+        console.print(f"repairing {sizes.letters} letters")
+        with (
+            metadata_broker() as cluster,
+            TemporaryDirectory(prefix="bench-") as scratch,
+            S3Server(Path(scratch) / "s3") as server,
+            bench_session(Path(scratch), 2) as spark,
+        ):
             measurements += measure_repairing(
-                spark, dataset.cluster, server, dataset.scratch, letters=letters
+                spark, cluster, server, Path(scratch), letters=sizes.letters
             )
+    if "auditing" in wanted:
+        console.print(f"auditing {sizes.segments} segments, {sizes.real_objects} real objects")
+        with (
+            metadata_broker() as cluster,
+            TemporaryDirectory(prefix="bench-") as scratch,
+            S3Server(Path(scratch) / "s3") as server,
+        ):
+            measurements += measure_auditing(cluster, sizes.segments)
+            measurements += measure_real_store(cluster, server, sizes.real_objects)
     return measurements
 
 
-@contextmanager
-def _session(dataset: Dataset, cores: int) -> Iterator[SparkSession]:
-    spark = (
-        SparkSession.builder.appName("bench")
-        .config("spark.master", f"local[{cores}]")
-        .config("spark.jars", ",".join(str(path) for path in sorted(_JARS.glob("*.jar"))))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "2g")
-        .config("spark.local.dir", str(dataset.scratch))
-        .getOrCreate()
+def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
+    dataset_sizes = BenchSizes(
+        total_bytes=sizes.read_bytes,
+        segment_bytes=16 * _MIB,
+        record_bytes=_RECORD_BYTES,
+        runs=sizes.runs,
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    console.print(f"producing {sizes.read_bytes // _MIB} MiB")
+    measurements: list[Measurement] = []
+    with produced_dataset(dataset_sizes) as dataset, running_rlm(dataset) as rlm:
+        measure_memory_of_copying(dataset, rlm)
+        topics = ReadTopics(
+            servers=dataset.cluster.bootstrap_servers,
+            configuration=rlm.configuration,
+            stored=TOPIC,
+            local=TOPIC,
+            record_bytes=_RECORD_BYTES,
+        )
+        for cores in (1, 2):
+            console.print(f"reading on {cores} of two cores")
+            with bench_session(dataset.scratch, cores) as spark:
+                measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
+    return measurements
 
 
 if __name__ == "__main__":

@@ -103,6 +103,7 @@ def _repair(
         interval_s=None,
         batch_letters_count=10_000,
         max_attempts=10,
+        orphan_grace_ms=86_400_000,
         report=None,
     )
     kafka = connector_options(connection.client, {})

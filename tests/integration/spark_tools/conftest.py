@@ -23,7 +23,7 @@ from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
 _BUCKET = "segments"
 _HERE = Path(__file__).resolve().parent
-_CONNECTOR = _HERE.parents[2] / "build" / "spark-jars"
+_CONNECTOR = Path(os.environ.get("SPARK_CONNECTOR", _HERE.parents[2] / "build" / "spark-jars"))
 # The first test starts Spark and a broker, which takes its time on a loaded machine.
 _TIMEOUT_S = 300
 
@@ -33,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def connector() -> Path:
+    """The directory of the jars of Spark's Kafka connector."""
+    return _CONNECTOR
 
 
 @pytest.fixture(scope="session")

@@ -104,7 +104,7 @@ def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
 
 
 def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no_harm(
-    host: BrokerHost, world: RepairWorld, tmp_path: Path
+    host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
 ) -> None:
     """Scenario 74: a program of its own, killed between batches or within one."""
     with host.metadata() as metadata:
@@ -116,7 +116,8 @@ def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no
     kept = {stored.key for stored in alive.metadata.objects}
     checkpoint = tmp_path / "checkpoint"
 
-    with killed_at_exit(world, tmp_path, "--checkpoint", str(checkpoint), "--batch", "2"):
+    settings = ("--jars", str(connector), "--checkpoint", str(checkpoint), "--batch", "2")
+    with killed_at_exit(world, tmp_path, *settings):
         wait_until(lambda: len(names(world)) < len(everything), deadline_s=120.0, interval_s=0.01)
 
     left = names(world)
@@ -135,7 +136,6 @@ def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no
 @contextmanager
 def killed_at_exit(world: RepairWorld, directory: Path, *more: str) -> Iterator[None]:
     """`rlm-repair` as a user starts it, with its Spark, until SIGKILL."""
-    jars = Path(__file__).resolve().parents[3] / "build" / "spark-jars"
     conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
     environment = {
         **os.environ,
@@ -146,7 +146,7 @@ def killed_at_exit(world: RepairWorld, directory: Path, *more: str) -> Iterator[
     program = str(Path(sys.executable).with_name("rlm-repair"))
     with (directory / "repair.log").open("w") as log:
         process = subprocess.Popen(
-            [program, *world.arguments, "--jars", str(jars), *more],
+            [program, *world.arguments, *more],
             env=environment,
             stdout=log,
             stderr=log,

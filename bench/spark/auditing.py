@@ -1,0 +1,177 @@
+"""The audit of a catalogue: over a listing that is made up, and over a real S3 server.
+
+An audit runs in a process of its own, whose memory is then its own too:
+`python -m bench.spark.auditing JSON` prints one JSON object of figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from bench.measurement import Measurement, of_runs
+from bench.metadata import catalogue
+from bench.metadata.topic import fill_topic
+from bench.spark.generated_store import GeneratedStore
+from bench.spark.session import bench_session
+from rlmm.codec import encode
+from rlmm.events import LeadershipClaimed
+from rlmm.partitioner import event_partition
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import Writer
+from rsm.system_clock import SystemClock
+from spark_tools.audit.job import Audit, AuditSettings
+from spark_tools.audit.metadata_source import open_metadata
+from spark_tools.connection import Connection
+from tests.services.kafka import KafkaCluster
+from tests.services.s3 import S3Server
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_TIMEOUT_MS = 60_000
+_OBJECTS_PER_SEGMENT = 2
+_BUCKET = "audited"
+_MIB = 1 << 20
+
+Figures = Mapping[str, float]
+
+
+def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measurement]:
+    """Each number of segments on two cores, the smallest on one too."""
+    measurements: list[Measurement] = []
+    for segments in sizes:
+        topic = prepare(cluster, segments)
+        for cores in (1, 2) if segments == min(sizes) else (2,):
+            figures = _audited(
+                segments=segments, cores=cores, topic=topic, servers=cluster.bootstrap_servers
+            )
+            measurements += _measurements(f"{segments} segments, {cores} cores", segments, figures)
+    return measurements
+
+
+def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) -> list[Measurement]:
+    """The same over as many objects of an S3 server, all of which are there."""
+    segments = objects // _OBJECTS_PER_SEGMENT
+    topic = prepare(cluster, segments)
+    put_objects(server, segments)
+    figures = _audited(
+        segments=segments,
+        cores=2,
+        topic=topic,
+        servers=cluster.bootstrap_servers,
+        endpoint=server.url,
+    )
+    return _measurements(f"{objects} objects of an S3 server", segments, figures)
+
+
+def prepare(cluster: KafkaCluster, segments: int) -> str:
+    """A metadata topic that knows so many segments; its name."""
+    topic = f"audited-{segments}"
+    fill_topic(cluster, topic, segments)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for number in range(min(segments, catalogue.PARTITIONS)):
+        claim = LeadershipClaimed(
+            event_id=uuid4(),
+            topic_id_partition=catalogue.user_partition(number),
+            writer=Writer(broker_id=1, leader_epoch=catalogue.LEADER_EPOCH, incarnation=uuid4()),
+            lineage=Lineage.of((catalogue.LEADER_EPOCH, 0)),
+        )
+        record = encode(claim)
+        partition = event_partition(claim, catalogue.METADATA_PARTITIONS)
+        producer.produce(topic, record.value, record.key, partition=partition)
+    if producer.flush(_TIMEOUT_MS / 1000):
+        raise RuntimeError("the broker did not acknowledge all records in time")
+    return topic
+
+
+def put_objects(server: S3Server, segments: int) -> None:
+    """The objects of so many segments in a bucket of its own, as sparse files of the server's."""
+    server.create_bucket(_BUCKET)
+    directory = server.bucket_directory(_BUCKET)
+    for number in range(segments):
+        tip = catalogue.user_partition(number)
+        place = directory / "tiered" / tip.topic / str(tip.partition)
+        place.mkdir(parents=True, exist_ok=True)
+        for suffix in ("log", "meta"):
+            path = place / f"{catalogue.start_offset(number):020}.{suffix}"
+            path.touch()
+            os.truncate(path, catalogue.SEGMENT_BYTES)
+
+
+def _audited(**arguments: object) -> Figures:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.spark.auditing", json.dumps(arguments)],
+        cwd=_CHECKOUT,
+        env={**os.environ, "PYTHONPATH": str(_CHECKOUT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def _measurements(name: str, segments: int, figures: Figures) -> list[Measurement]:
+    rate = segments / figures["seconds"]
+    return [
+        of_runs(f"audit of {name}", [figures["seconds"]], unit="s"),
+        of_runs(f"segments audited: {name}", [rate], unit="/s"),
+        of_runs(f"driver's memory: {name}", [figures["memory_mib"]], unit="MiB"),
+    ]
+
+
+def audit(
+    spark: SparkSession, *, segments: int, topic: str, servers: str, endpoint: str = ""
+) -> Figures:
+    """Read the metadata, list, compare, settle. RuntimeError if the findings are not the right."""
+    options = {
+        "bootstrap.servers": servers,
+        "rlmm.config.remote.log.metadata.topic.name": topic,
+        "rsm.config.key.prefix": "tiered",
+        "rsm.config.storage.backend": "s3",
+        "rsm.config.storage.s3.bucket.name": _BUCKET,
+        "rsm.config.storage.s3.endpoint.url": endpoint or "http://127.0.0.1:1",
+        "rsm.config.storage.s3.region": "us-east-1",
+        "rsm.config.storage.s3.path.style.access.enabled": "true",
+    }
+    connection = Connection.of(options)
+    open_it = partial(open_metadata, connection, timeout_ms=_TIMEOUT_MS)
+    settings = AuditSettings(grace_ms=0, objects_per_range=20_000, verify_checksums=False)
+    store = connection.store if endpoint else GeneratedStore.of(segments, connection.store)
+    spark.range(1).count()  # Spark's own start is not the audit's
+    start = time.monotonic()
+    result = Audit(spark, store, open_it, settings, SystemClock()).run()
+    seconds = time.monotonic() - start
+    found = Counter(each.kind for each in result.settled.findings)
+    expected = {} if endpoint else {"missing": _OBJECTS_PER_SEGMENT, "foreign": 1}
+    if found != expected:
+        raise RuntimeError(f"not what is to be found: {dict(found)}")
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": seconds, "memory_mib": peak_kib * 1024 / _MIB}
+
+
+def main() -> int:
+    """Audit as the command line says, on so many cores."""
+    arguments = json.loads(sys.argv[1])
+    with (
+        TemporaryDirectory(prefix="bench-") as scratch,
+        bench_session(Path(scratch), arguments.pop("cores")) as spark,
+    ):
+        print(json.dumps(audit(spark, **arguments)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""The Spark session that is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_JARS = Path(__file__).resolve().parents[2] / "build" / "spark-jars"
+
+
+@contextmanager
+def bench_session(scratch: Path, cores: int) -> Iterator[SparkSession]:
+    """On so many cores of this machine; its files are below `scratch`."""
+    spark = (
+        SparkSession.builder.appName("bench")
+        .config("spark.master", f"local[{cores}]")
+        .config("spark.jars", ",".join(str(path) for path in sorted(_JARS.glob("*.jar"))))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "2g")
+        .config("spark.local.dir", str(scratch))
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
