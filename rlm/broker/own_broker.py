@@ -21,6 +21,7 @@ from rlm.broker.list_offsets import (
     fetch_partition_offsets,
 )
 from rlm.broker.partition_results import PartitionResults
+from rlm.broker.shared_offsets import SharedOffsets
 from rlm.broker.spi import Broker
 from rlm.wire.connection import Requester
 from rsm.segment.clock import Clock
@@ -70,6 +71,7 @@ class OwnBroker(Broker):
         self._cluster_id = cluster_id
         self._backoff = backoff
         self._lock = threading.Lock()
+        self._shared_offsets = SharedOffsets(self._put_offsets)
         self._connection: OpenConnection | None = None
         self._failures = 0
         self._last_failure: TieredStorageError | None = None
@@ -90,7 +92,7 @@ class OwnBroker(Broker):
     def offsets(
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
-        return self._ask(lambda broker: fetch_partition_offsets(broker, leader_epochs))
+        return self._shared_offsets.of(leader_epochs)
 
     def first_offsets_since(
         self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
@@ -105,6 +107,12 @@ class OwnBroker(Broker):
     def close(self) -> None:
         with self._lock:
             self._drop()
+
+    def _put_offsets(
+        self, asked: Callable[[], Mapping[TopicIdPartition, int]]
+    ) -> PartitionResults[PartitionOffsets]:
+        """What is asked is taken when the connection is free: till then others may join."""
+        return self._ask(lambda broker: fetch_partition_offsets(broker, asked()))
 
     def _ask(self, question: Callable[[Requester], _AnswerT]) -> _AnswerT:
         with self._lock:

@@ -1,0 +1,87 @@
+"""SharedOffsets: those who ask for offsets while a question is under way are answered by the next.
+
+A copy asks before its first and after its last byte, and an answer may tell nothing older than its
+question. Many copies at once would wait in line for one connection, three requests each; so who
+comes while the line is taken joins the question that is put next, with all others that wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event, Lock
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.partition_results import PartitionResults
+from rsm.segment.ids import TopicIdPartition
+
+_Offsets = PartitionResults[PartitionOffsets]
+_Epochs = Mapping[TopicIdPartition, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Question:
+    """What is asked by several; answered with offsets or an error when `done` is set."""
+
+    epochs: dict[TopicIdPartition, int] = field(default_factory=dict)
+    answer: _Offsets | None = None
+    error: BaseException | None = None
+    done: Event = field(default_factory=Event)
+
+
+class SharedOffsets:
+    """Thread-safe. Memory: the partitions that are asked for at one moment."""
+
+    def __init__(self, put: Callable[[Callable[[], _Epochs]], _Offsets]) -> None:
+        """`put` waits for the line and then asks for what its argument gives it, called once."""
+        self._put = put
+        self._lock = Lock()
+        self._open: _Question | None = None
+
+    def of(self, leader_epochs: _Epochs) -> _Offsets:
+        """Answers to a question that is put after this call began. Raises as `put`."""
+        question, is_first = self._join(leader_epochs)
+        if is_first:
+            self._ask(question)
+        question.done.wait()
+        if question.error is not None:
+            raise question.error
+        assert question.answer is not None
+        found = question.answer
+        return PartitionResults(
+            succeeded={
+                tip: found.succeeded[tip] for tip in leader_epochs if tip in found.succeeded
+            },
+            failed={tip: found.failed[tip] for tip in leader_epochs if tip in found.failed},
+        )
+
+    def _join(self, epochs: _Epochs) -> tuple[_Question, bool]:
+        """The question to wait for, and whether the caller has to put it."""
+        with self._lock:
+            question = self._open
+            if question is not None and not _contradict(question.epochs, epochs):
+                question.epochs.update(epochs)
+                return question, False
+            # Who believes in another epoch asks apart; who comes later joins that.
+            self._open = question = _Question(epochs=dict(epochs))
+            return question, True
+
+    def _ask(self, question: _Question) -> None:
+        try:
+            question.answer = self._put(lambda: self._close(question))
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            question.error = error
+        finally:
+            self._close(question)
+            question.done.set()
+
+    def _close(self, question: _Question) -> _Epochs:
+        """Nobody joins any more; what is asked."""
+        with self._lock:
+            if self._open is question:
+                self._open = None
+            return dict(question.epochs)
+
+
+def _contradict(one: _Epochs, other: _Epochs) -> bool:
+    return any(one.get(tip, epoch) != epoch for tip, epoch in other.items())
