@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from typing import Annotated
 from uuid import UUID, uuid4
 
 import typer
@@ -18,6 +19,10 @@ from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import OriginalConfig, TopicPolicy
+
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Give up records that can't be stored in time.")
+]
 
 
 def tiering_of(session: Session) -> Tiering:
@@ -57,6 +62,15 @@ def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
         clock=session.clock,
         progress=show_progress,
     )
+
+
+def end_tiering(
+    session: Session, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
+) -> TopicPolicy:
+    """What `TieringEnd.disable` does, within the command's time and one more look of managers."""
+    # Each of them has to look once more, after it has heard that trims are to stop.
+    timeout_ms = session.remaining_ms() + session.config.manager.task_interval_ms
+    return ending.disable(topic, delete_remote=delete_remote, force=force, timeout_ms=timeout_ms)
 
 
 def show_progress(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from enum import Enum
 from typing import Annotated
 
@@ -22,7 +23,13 @@ from rlm.cli.options import (
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
-from rlm.cli.tiering_session import preview_lines, tiering_end_of, tiering_of
+from rlm.cli.tiering_session import (
+    ForceOption,
+    end_tiering,
+    preview_lines,
+    tiering_end_of,
+    tiering_of,
+)
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.tiering_end import TieringEnd
@@ -150,9 +157,7 @@ def _disable(
     delete_remote: Annotated[
         bool, typer.Option("--delete-remote", help="Delete what is stored, too.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Give up records that can't be stored in time.")
-    ] = False,
+    force: ForceOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done and lost.")
     ] = False,
@@ -162,24 +167,16 @@ def _disable(
 
     Stored data stays readable unless --delete-remote is given. Refused while records would be lost.
     """
-    settings = cluster.config
-    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(ManagerClient()) as client,
+    ):
         _await(session, topic)
-        client = ManagerClient()
-        try:
-            ending = tiering_end_of(session, client)
-            if dry_run:
-                _show_preview(ending, topic, session.remaining_ms())
-                return
-            # Each manager has to look once more, after it has heard that trims are to stop.
-            policy = ending.disable(
-                topic,
-                delete_remote=delete_remote,
-                force=force,
-                timeout_ms=session.remaining_ms() + settings.manager.task_interval_ms,
-            )
-        finally:
-            client.close()
+        ending = tiering_end_of(session, client)
+        if dry_run:
+            _show_preview(ending, topic, session.remaining_ms())
+            return
+        policy = end_tiering(session, ending, topic, delete_remote=delete_remote, force=force)
     with printing():
         typer.echo(_line(policy))
 

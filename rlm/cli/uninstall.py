@@ -12,6 +12,8 @@ from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_optio
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.cli.tiering_session import (
+    ForceOption,
+    end_tiering,
     preview_lines,
     settings_text,
     show_progress,
@@ -33,9 +35,7 @@ def register(app: typer.Typer) -> None:
 @with_cluster_options
 def _uninstall(
     *,
-    force: Annotated[
-        bool, typer.Option("--force", help="Give up records that can't be stored in time.")
-    ] = False,
+    force: ForceOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be restored and lost.")
     ] = False,
@@ -81,19 +81,12 @@ def _ended(
     session: Session, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
 ) -> bool:
     """Whether that went well; if not, it is told, and the others are not kept waiting."""
-    interval_ms = session.config.manager.task_interval_ms
     try:
         if dry_run:
             now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
             lines = list(preview_lines(now, risks))
         else:
-            # Each manager has to look once more, after it has heard that trims are to stop.
-            ending.disable(
-                policy.topic,
-                delete_remote=False,
-                force=force,
-                timeout_ms=session.remaining_ms() + interval_ms,
-            )
+            end_tiering(session, ending, policy.topic, delete_remote=False, force=force)
             lines = [f"{policy.topic}: the broker's own retention is restored"]
     except TieredStorageError as error:
         show_progress(f"{policy.topic}: {error}")
