@@ -232,7 +232,8 @@ class BrokerAnswers:
 
     def _fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
         header, response = read_response(FETCH, pending.version, frame)
-        pending = replace(pending, header_tags=header.unknown_tags)
+        if header.unknown_tags:
+            pending = replace(pending, header_tags=header.unknown_tags)
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
         # The Fetch stays owed, behind what is asked for its sake.

@@ -56,6 +56,11 @@ class ClientOutput:
         return self._sent_count if self._waiting else None
 
     @property
+    def is_paused(self) -> bool:
+        """Whether the transport has enough."""
+        return self._is_paused
+
+    @property
     def is_blocked(self) -> bool:
         """Whether nothing more should be added for now."""
         return self._is_paused or bool(self._waiting)

@@ -137,8 +137,9 @@ class ClientRequests:
         version = head.api_version
         header, asked = read_request(FETCH, version, frame)
         _refuse_replicas(asked)
-        max_bytes = min(asked.max_bytes, self._parts.limits.fetch_max_bytes)
-        request = replace(asked, max_bytes=max_bytes)
+        request, limit_bytes = asked, self._parts.limits.fetch_max_bytes
+        if asked.max_bytes > limit_bytes:
+            request = replace(asked, max_bytes=limit_bytes)
         if goes_on_with_session(request):
             self._refuse_session(header, version)
             return

@@ -28,6 +28,7 @@ from rsm.segment.ids import TopicIdPartition
 READ_COMMITTED = 1
 _LOG_START_VERSION = 5
 _NO_RECORDS = b""
+_NOT_DIVERGING = EpochEndOffset()
 
 Rows = Mapping[FetchKey, PartitionData]
 
@@ -95,16 +96,22 @@ def merge(
 ) -> FetchResponse:
     """The answer to the client. `outcomes` has an entry for each read; slices stay the caller's."""
     rows = rows_of(response, version)
-    for key in left_to_store(plan, rows):
-        tiered = plan.tiered[key]
-        known = ends[tiered.topic_id_partition]
-        rows[key] = _remote_row(rows[key], outcomes.get(key, Reading()), known, plan)
     for key, tiered in plan.tiered.items():
-        if key in rows and version >= _LOG_START_VERSION:
+        row = rows.get(key)
+        if row is None:
+            continue
+        if _is_left(tiered, row):
+            known = ends[tiered.topic_id_partition]
+            log_start_offset = _log_start(tiered, known.start_offset, version)
+            outcome = outcomes.get(key) or Reading()
+            rows[key] = _remote_row(row, outcome, known, plan, log_start_offset)
+        elif row.error_code == ErrorCode.NONE:
             known_ends = ends.get(tiered.topic_id_partition)
-            rows[key] = _with_log_start(tiered, rows[key], known_ends)
+            local_start = row.log_start_offset if known_ends is None else known_ends.start_offset
+            log_start_offset = _log_start(tiered, local_start, version)
+            rows[key] = replace(row, log_start_offset=log_start_offset)
     _keep_budget(plan, rows, version)
-    return replace(_with_rows(response, rows, version), session_id=NO_SESSION_ID)
+    return _with_rows(response, rows, version)
 
 
 def refuse_out_of_range(
@@ -129,7 +136,7 @@ def _with_rows(response: FetchResponse, rows: Rows, version: int) -> FetchRespon
         )
         for topic in response.responses
     )
-    return replace(response, responses=topics)
+    return replace(response, responses=topics, session_id=NO_SESSION_ID)
 
 
 def size_of(records: Records | None) -> int:
@@ -144,11 +151,12 @@ def _remote_row(
     outcome: RemoteOutcome,
     ends: LogEnds,
     plan: FetchPlan,
+    log_start_offset: int,
 ) -> PartitionData:
     if ends.error_code != ErrorCode.NONE:
         return _error_row(row, ends.error_code)
     if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging | GapBelow):
-        return _success_row(row, outcome, ends, read_committed=_is_committed(plan))
+        return _success_row(row, outcome, ends, plan, log_start_offset)
     return _error_row(row, outcome.error_code)
 
 
@@ -160,12 +168,13 @@ def _success_row(
     row: PartitionData,
     outcome: RemoteSlice | Reading | Throttled | Diverging | GapBelow,
     ends: LogEnds,
-    *,
-    read_committed: bool,
+    plan: FetchPlan,
+    log_start_offset: int,
 ) -> PartitionData:
+    read_committed = _is_committed(plan)
     aborted: tuple[AbortedTransaction, ...] | None = () if read_committed else None
     records: Records = _NO_RECORDS
-    diverging = EpochEndOffset()
+    diverging = _NOT_DIVERGING
     stored_end_offset = -1
     if isinstance(outcome, RemoteSlice):
         records = outcome.buffers
@@ -182,6 +191,7 @@ def _success_row(
         # The ends may be older than what is stored by now; only what is stable was stored.
         high_watermark=max(ends.high_watermark, stored_end_offset),
         last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
+        log_start_offset=log_start_offset,
         diverging_epoch=diverging,
         aborted_transactions=aborted,
         records=records,
@@ -197,11 +207,8 @@ def _error_row(row: PartitionData, error_code: int) -> PartitionData:
     )
 
 
-def _with_log_start(tiered: TieredFetch, row: PartitionData, ends: LogEnds | None) -> PartitionData:
-    if row.error_code != ErrorCode.NONE:
-        return row
-    local_start_offset = row.log_start_offset if ends is None else ends.start_offset
-    return replace(row, log_start_offset=tiered.facts.log_start(local_start_offset))
+def _log_start(tiered: TieredFetch, local_start_offset: int, version: int) -> int:
+    return tiered.facts.log_start(local_start_offset) if version >= _LOG_START_VERSION else -1
 
 
 def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:

@@ -44,11 +44,6 @@ class TieredFetch:
     sent_offset: int
 
     @property
-    def is_changed(self) -> bool:
-        """Whether the broker is asked otherwise than the client asked."""
-        return self.is_remote or self.sent_offset != self.asked.fetch_offset
-
-    @property
     def is_below_log_start(self) -> bool:
         """Whether nothing may be served here, even if the broker has it."""
         return self.asked.fetch_offset < (self.facts.recorded_start_offset or 0)
@@ -147,14 +142,14 @@ def _tiered_fetch(
 def _sent_topics(
     request: FetchRequest, version: int, tiered: Mapping[FetchKey, TieredFetch]
 ) -> tuple[FetchTopic, ...]:
-    changed = {key: each for key, each in tiered.items() if each.is_changed}
+    changed = {key: sent for key, each in tiered.items() if (sent := _sent(each)) is not each.asked}
     if not changed:
         return request.topics
     return tuple(
         replace(
             topic,
             partitions=tuple(
-                _sent(each, changed.get((topic_key(topic, version), each.partition)))
+                changed.get((topic_key(topic, version), each.partition), each)
                 for each in topic.partitions
             ),
         )
@@ -162,16 +157,18 @@ def _sent_topics(
     )
 
 
-def _sent(asked: FetchPartition, tiered: TieredFetch | None) -> FetchPartition:
+def _sent(tiered: TieredFetch) -> FetchPartition:
     """As the broker is asked for it.
 
     Its lineage is cut where its log starts: an epoch that was fetched last is compared by us where
     the offset is remote.
     """
-    if tiered is None:
-        return asked
+    asked = tiered.asked
     if tiered.is_remote:
-        return replace(asked, last_fetched_epoch=_NO_EPOCH)
+        is_bare = asked.last_fetched_epoch == _NO_EPOCH
+        return asked if is_bare else replace(asked, last_fetched_epoch=_NO_EPOCH)
+    if tiered.sent_offset == asked.fetch_offset:
+        return asked
     return replace(asked, fetch_offset=tiered.sent_offset)
 
 

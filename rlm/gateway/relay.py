@@ -2,6 +2,8 @@
 
 Neither side is read faster than the other takes it: while the broker's transport is full the
 client is paused, while the client's is full both are: what it asks may be answered right here.
+While an answer of ours waits for the client's socket, each is read once more before it is paused:
+mostly nothing comes meanwhile, and to pause costs more than to look.
 """
 
 from __future__ import annotations
@@ -66,6 +68,8 @@ class Relay:
         )
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
+        self._reads_client, self._reads_broker = False, True
+        self._came_late = False
         self._pipes = pipes
         self._splice: Splice | None = None
         self._closed = closed
@@ -97,10 +101,12 @@ class Relay:
 
     def client_received(self, data: memoryview) -> None:
         """Take bytes; their buffer may be reused after."""
+        self._came_late = self._output.is_blocked
         self._run(lambda: self._session.from_client(data))
 
     def broker_received(self, data: memoryview) -> None:
         """Take bytes, which may be changed; their buffer may be reused after."""
+        self._came_late = self._output.is_blocked
         self._run(lambda: self._session.from_broker(data))
         if self._splice is not None and not self._is_closed:
             self._pass_on_unread(self._splice)
@@ -251,15 +257,21 @@ class Relay:
         """Read each side only where the other takes it, and the session does not hold of it."""
         if self._broker is None or self._is_closed:
             return
-        session, is_blocked = self._session, self._output.is_blocked
+        session, output = self._session, self._output
+        is_blocked = output.is_blocked and (self._came_late or output.is_paused)
         reads_client = not (is_blocked or self._broker_is_full or session.holds_client)
-        _set_reading(self._client, reads=reads_client)
+        if reads_client != self._reads_client:
+            self._reads_client = reads_client
+            _set_reading(self._client, reads=reads_client)
         is_spliced = self._splice is not None and self._splice.is_running
-        _set_reading(self._broker, reads=not (is_blocked or is_spliced or session.holds_broker))
+        reads_broker = not (is_blocked or is_spliced or session.holds_broker)
+        if reads_broker != self._reads_broker:
+            self._reads_broker = reads_broker
+            _set_reading(self._broker, reads=reads_broker)
 
 
 def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:
-    if transport.is_closing() or transport.is_reading() == reads:
+    if transport.is_closing():
         return
     if reads:
         transport.resume_reading()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from rlm.remote_read.locate import log_start_of
 from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
@@ -11,6 +12,7 @@ from rsm.segment.clock import Clock
 from rsm.segment.ids import TopicIdPartition
 
 _LIMIT_COUNT = 50_000
+_FoundT = TypeVar("_FoundT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,43 +46,64 @@ class TierView(Protocol):
         """Of now, or of a short while ago. Does not block on anything outside."""
 
 
-class MetadataTierView:
-    """From this process' copy of the metadata, each looked up again only when it has changed.
+class KeptLookUps(Generic[_FoundT]):
+    """What was looked up of partitions in this process' copy of the metadata, while it is still so.
 
-    A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
-    one loop; not thread-safe. Memory: three numbers for each partition that is read.
+    Used by one loop; not thread-safe. Memory: what was found of 50,000 partitions.
     """
 
-    def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        look_up: Callable[[TopicIdPartition], _FoundT],
+    ) -> None:
         self._metadata = metadata
-        self._clock = clock
-        self._known: dict[PartitionPlace, TierFacts] = {}
+        self._look_up = look_up
+        self._known: dict[PartitionPlace, _FoundT] = {}
         self._seen_count = 0
-        self._seen_ms = -1
 
-    def facts(self, partition: TopicIdPartition) -> TierFacts:
-        self._forget_changed()
-        place = PartitionPlace(partition.topic_id, partition.partition)
-        known = self._known.get(place)
-        if known is not None:
-            return known
-        facts = self._look_up(partition)
-        if len(self._known) >= _LIMIT_COUNT:
-            self._known.clear()
-        self._known[place] = facts
-        return facts
-
-    def _forget_changed(self) -> None:
-        now_ms = self._clock.monotonic_ms()
-        if now_ms == self._seen_ms:
-            return
+    def forget_changed(self) -> None:
+        """Look up again what has changed until now."""
         changed = self._metadata.changed_partitions(self._seen_count)
         if changed.places is None:
             self._known.clear()
         else:
             for place in changed.places:
                 self._known.pop(place, None)
-        self._seen_count, self._seen_ms = changed.count, now_ms
+        self._seen_count = changed.count
+
+    def get(self, partition: TopicIdPartition) -> _FoundT:
+        """As of the last `forget_changed`, or later. Raises as the look-up."""
+        place = PartitionPlace(partition.topic_id, partition.partition)
+        known = self._known.get(place)
+        if known is not None:
+            return known
+        found = self._look_up(partition)
+        if len(self._known) >= _LIMIT_COUNT:
+            self._known.clear()
+        self._known[place] = found
+        return found
+
+
+class MetadataTierView:
+    """From this process' copy of the metadata.
+
+    A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
+    one loop; not thread-safe.
+    """
+
+    def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._known = KeptLookUps(metadata, self._look_up)
+        self._seen_ms = -1
+
+    def facts(self, partition: TopicIdPartition) -> TierFacts:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms != self._seen_ms:
+            self._known.forget_changed()
+            self._seen_ms = now_ms
+        return self._known.get(partition)
 
     def _look_up(self, partition: TopicIdPartition) -> TierFacts:
         state = self._metadata.partition_state(partition)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from rlm.gateway.actions import RemoteRead
 from rlm.gateway.remote_outcome import Diverging, GapBelow, Refused
+from rlm.gateway.tier_facts import KeptLookUps
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
@@ -42,9 +43,10 @@ class Fetcher(Protocol):
 
 
 class TierReader:
-    """Thread-safe. `begin` and `absent` may block on the metadata topic, none on the store.
+    """Thread-safe but for `ready`, which is one loop's.
 
-    For `catch_up_ms` at most: fetches that need nothing of the topic use the same threads.
+    `begin` and `absent` may block on the metadata topic, none on the store. For `catch_up_ms` at
+    most: fetches that need nothing of the topic use the same threads.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class TierReader:
     ) -> None:
         self._metadata = metadata
         self._fetcher = fetcher
+        self._states = KeptLookUps(metadata, metadata.partition_state)
         self._catch_up_ms = catch_up_ms
 
     def begin(
@@ -87,7 +90,8 @@ class TierReader:
         """
         if read.above_end:
             return None
-        state = self._metadata.partition_state(read.topic_id_partition)
+        self._states.forget_changed()
+        state = self._states.get(read.topic_id_partition)
         if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:
             return None
         fetch = _fetch_of(read, read_committed=read_committed, client=client)

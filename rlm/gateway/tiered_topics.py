@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from uuid import UUID
 
 from rlmm.events import PolicyState, TopicPolicy
@@ -61,7 +62,13 @@ class TieredTopics:
         limit = self.partition_counts.get(topic_id, _NO_LIMIT) + _UNHEARD_COUNT
         if not 0 <= partition < limit:
             return None
-        return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
+        return _named(topic_id, topic, partition)
+
+
+@lru_cache(maxsize=10_000)
+def _named(topic_id: UUID, topic: str, partition: int) -> TopicIdPartition:
+    """The same object for the same partition: clients ask for the same over and over."""
+    return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
 
 
 def tiered_topics(
