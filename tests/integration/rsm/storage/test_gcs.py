@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange
@@ -173,10 +176,29 @@ def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
         GcsChunkStorage(hasty).read_range("a", WHOLE)
 
 
-def test_check_access_when_the_key_file_is_not_there_then_it_says_so(
-    gcs_settings: GcsSettings, tmp_path: Path
+def test_check_access_when_the_key_is_mended_then_it_recovers_without_restart(
+    gcs_settings: GcsSettings, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
-    keyed = replace(gcs_settings, anonymous=False, credentials_file=tmp_path / "key.json")
+    """Scenario 97: no key, then one that nobody takes, then one that is taken."""
+    key_file = tmp_path / "key.json"
+    keyed = replace(gcs_settings, anonymous=False, credentials_file=key_file)
+    storage = GcsChunkStorage(keyed)
 
     with pytest.raises(RetriableError, match="credentials cannot be read"):
-        GcsChunkStorage(keyed).check_access()
+        storage.check_access()
+    key_file.write_text(_service_account(f"{proxy.url}/token"))
+    proxy.expect(Fault(method="POST", status=400, body='{"error": "invalid_grant"}'))
+    with pytest.raises(RetriableError, match="no credentials that the store takes"):
+        storage.check_access()
+    granted = '{"access_token": "token", "expires_in": 3600, "token_type": "Bearer"}'
+    proxy.expect(Fault(method="POST", status=200, body=granted))
+    storage.check_access()
+
+    assert proxy.unused() == 0
+    storage.close()
+
+
+def _service_account(token_url: str) -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return json.dumps({"client_email": "me@of-tests", "private_key": pem, "token_uri": token_url})
