@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-_FIRST_LIMIT = 2
+_FIRST_LIMIT = 4
 _LEAST_SHARE = 0.5
 _QUIET_WINDOWS = 3
 

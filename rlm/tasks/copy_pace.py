@@ -18,7 +18,10 @@ from rsm.segment.local_segment import ContentSource, WrappedSource
 
 _log = logging.getLogger(__name__)
 
-_WINDOW_MS = 2_000
+# A window is as long as it takes to tell a rate: in many pieces, or in this time at the most.
+_LEAST_WINDOW_MS = 500
+_LONGEST_WINDOW_MS = 2_000
+_WINDOW_BYTES = 32 << 20
 
 
 class CopyPace:
@@ -52,7 +55,8 @@ class CopyPace:
         """Draw the consequence of a window that has ended; nothing before."""
         with self._lock:
             elapsed_ms = self._clock.monotonic_ms() - self._began_ms
-            if elapsed_ms < _WINDOW_MS:
+            is_plenty = self._moved_bytes >= _WINDOW_BYTES
+            if elapsed_ms < (_LEAST_WINDOW_MS if is_plenty else _LONGEST_WINDOW_MS):
                 return
             before = self._now.limit
             window = CopyWindow(

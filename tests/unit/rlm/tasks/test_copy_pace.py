@@ -21,14 +21,14 @@ WINDOW_MS = 2_000
 class Bench:
     """Lanes with more keys than places, none of which ends by itself."""
 
-    keys: int = 8
+    keys: int = 12
     clock: FakeClock = field(default_factory=FakeClock)
     executor: HeldExecutor = field(default_factory=HeldExecutor)
     shown: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.lanes = Lanes(self.executor, "copy", limit=6)
-        self.pace = CopyPace(self.clock, self.lanes, most=6, changed=self.shown.append)
+        self.lanes = Lanes(self.executor, "copy", limit=10)
+        self.pace = CopyPace(self.clock, self.lanes, most=10, changed=self.shown.append)
         for key in range(self.keys):
             self.lanes.offer(key, lambda: None)
         self.end_window()  # it began before anything waited
@@ -45,9 +45,9 @@ class Bench:
         return len(self.executor.waiting)
 
 
-def test_pace_when_it_begins_then_two_at_once() -> None:
+def test_pace_when_it_begins_then_four_at_once() -> None:
     bench = Bench()
-    assert (bench.shown, bench.running) == ([2], 2)
+    assert (bench.shown, bench.running) == ([4], 4)
 
 
 def test_pace_when_more_bring_more_then_more_lanes_open_at_once() -> None:
@@ -55,30 +55,37 @@ def test_pace_when_more_bring_more_then_more_lanes_open_at_once() -> None:
     bench.end_window(moved_bytes=2_000_000)
     opened = bench.running
     bench.end_window(moved_bytes=4_000_000)
-    assert (opened, bench.running, bench.shown) == (4, 6, [2, 4, 6])
+    assert (opened, bench.running, bench.shown) == (8, 10, [4, 8, 10])
 
 
 def test_pace_when_more_bring_nothing_then_what_runs_ends_and_fewer_follow() -> None:
     bench = Bench()
     bench.end_window(moved_bytes=2_000_000)
     bench.end_window(moved_bytes=2_000_000)
-    bench.executor.run()
-    bench.executor.run()
-    assert (bench.shown, bench.running) == ([2, 4, 2], 2)
+    for _ in range(4):
+        bench.executor.run()
+    assert (bench.shown, bench.running) == ([4, 8, 4], 4)
 
 
 def test_pace_when_nothing_moves_and_the_cycle_looks_then_one_more() -> None:
     """Scenario 12: the bytes of those that hang do not come, so they can't be waited for."""
     bench = Bench()
     bench.end_window()
-    assert bench.running == 3
+    assert bench.running == 5
 
 
 def test_pace_within_a_window_then_nothing_changes() -> None:
     bench = Bench()
     bench.clock.advance(WINDOW_MS - 1)
     bench.pace.moved(10_000_000)
-    assert bench.shown == [2]
+    assert bench.shown == [4]
+
+
+def test_pace_when_much_is_moved_soon_then_does_not_wait_for_the_longest_window() -> None:
+    bench = Bench()
+    bench.clock.advance(WINDOW_MS // 4)
+    bench.pace.moved(40_000_000)
+    assert bench.shown == [4, 8]
 
 
 def test_content_when_read_then_the_same_pieces_and_counted() -> None:
@@ -87,7 +94,7 @@ def test_content_when_read_then_the_same_pieces_and_counted() -> None:
     bench.clock.advance(WINDOW_MS)
     paced = PacedContent(source=source, pace=bench.pace)
     assert (b"".join(paced.chunks()), paced.length_bytes) == (source.content, 1000)
-    assert bench.shown == [2, 4]
+    assert bench.shown == [4, 8]
 
 
 class PacedProcess(Process):
@@ -119,6 +126,6 @@ def test_copies_when_the_store_refuses_then_fewer_at_once_and_all_is_stored_in_t
 
     world.settle()
 
-    assert process.shown[:2] == [2, 1]
+    assert process.shown[:2] == [4, 2]
     assert all(world.stored(tip=tip) == [(0, 10), (10, 20)] for tip in world.tips)
     assert world.audit.violations == []
