@@ -32,9 +32,14 @@ class AzureServer:
         (self._port,) = free_ports(1)
         self._process: ServiceProcess | None = None
 
-    def connection_string(self, key: str = _KEY) -> str:
-        """As the SDK takes it."""
-        endpoint = f"http://127.0.0.1:{self._port}/{_ACCOUNT}"
+    @property
+    def port(self) -> int:
+        """Where it listens on 127.0.0.1."""
+        return self._port
+
+    def connection_string(self, key: str = _KEY, *, url: str = "") -> str:
+        """As the SDK takes it; `url` is another way to the server."""
+        endpoint = f"{url or f'http://127.0.0.1:{self._port}'}/{_ACCOUNT}"
         return (
             f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};AccountKey={key};"
             f"BlobEndpoint={endpoint};"

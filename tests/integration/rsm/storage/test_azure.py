@@ -17,6 +17,7 @@ from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkCreationContract
 from tests.contract.sources import source_of
 from tests.services.azure import AzureServer
+from tests.services.http_faults import Fault, FaultyProxy
 
 CONTAINER = "segments"
 MIB = 1 << 20
@@ -77,6 +78,24 @@ def test_creation_when_it_is_in_parts_then_one_whole(
     whole = storage.read_range("a", ByteRange(start_position=0, end_position=1 << 40))
     assert whole == content[:length_bytes]
     assert storage.info("a").attributes == {"k": "v"}
+
+
+def test_read_when_the_answer_is_cut_then_it_is_asked_for_again(
+    storage: AzureChunkStorage, azure_settings: AzureSettings, server: AzureServer
+) -> None:
+    """Scenario 94."""
+    content = bytes(range(256)) * 4096 * 3
+    storage.create_with_content("a", source_of(content))
+    with FaultyProxy(server.port) as proxy:
+        proxy.expect(Fault(method="GET", cut_bytes=2 * MIB - 7))
+        way = server.connection_string(url=proxy.url)
+        spoilt = AzureChunkStorage(replace(azure_settings, connection_string=way, max_attempts=3))
+
+        whole = spoilt.read_range("a", ByteRange(start_position=0, end_position=1 << 40))
+
+        assert whole == content
+        assert proxy.unused() == 0
+        spoilt.close()
 
 
 def test_any_request_when_the_container_is_not_there_then_never_not_found(
