@@ -50,10 +50,7 @@ def _of_a_newer_version(message: pb.MetadataEvent) -> None:
 
 
 def _in_an_unknown_state(message: pb.MetadataEvent) -> None:
-    event = (
-        b"\x52\x05\x0a\x03\x40" + b"\xe3\x00"
-    )  # segment.metadata.state = 99, as it is on the wire
-    message.MergeFromString(event)
+    message.MergeFromString(b"\x52\x05\x0a\x03\x40\xe3\x00")  # segment.metadata.state = 99
 
 
 def _of_another_segment(message: pb.MetadataEvent) -> None:

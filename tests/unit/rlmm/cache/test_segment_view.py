@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import Event
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
-from tests.folding import append, folded
+from tests.folding import append, contents, fold_log, folded, log_of
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     DELETE_STARTED,
@@ -153,3 +155,38 @@ def test_lookup_when_epochs_begin_above_the_base_then_answers_from_there() -> No
     cache = finished(segment_metadata(1, 0, 100, epochs=((3, 40),)))
 
     assert [found_number(cache, o, 3) for o in (39, 40)] == [None, 1]
+
+
+@pytest.mark.parametrize("max_records", [1, 7])
+def test_segment_when_a_later_record_begins_elsewhere_then_stands_there_only(
+    max_records: int,
+) -> None:
+    """Scenario 30: the newest accepted record is what counts, whichever batches they came in."""
+    log = log_of(
+        claim(),
+        step(segment_metadata(1, 0, 10), STARTED),
+        step(segment_metadata(1, 20, 30), FINISHED),
+        step(segment_metadata(2, 20, 25), STARTED),
+    )
+    store = MemoryStore()
+
+    fold_log(log, store, max_records=max_records)
+
+    cache = MetadataCache(store)
+    assert [found_number(cache, offset) for offset in (5, 25)] == [None, 1]
+    assert [r.metadata.segment_id.id.int for r in cache.segments(ORDERS)] == [1, 2]
+    unfinished = cache.segments(ORDERS, states=[STARTED])
+    assert [r.metadata.segment_id.id.int for r in unfinished] == [2]
+
+
+def test_segment_when_erased_then_leaves_no_row() -> None:
+    """R11: when its tombstones have been read, nothing is left but the bounds of searches."""
+    metadata = segment_metadata(1, 0, 10)
+    log = log_of(step(metadata, STARTED), step(metadata, FINISHED))
+    for record in list(log.records(0)):
+        log.append(0, record.key, None)
+    store = MemoryStore()
+
+    fold_log(log, store, max_records=1)
+
+    assert not any(contents(store).values())
