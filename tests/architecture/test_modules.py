@@ -22,6 +22,10 @@ ENTRY_POINTS = {
     "rlm.cli.manager",
     "rlm.config.reference",
     "rlm.metrics_reference",
+    "spark_tools.audit.command",
+    "spark_tools.data_source",
+    "spark_tools.export.command",
+    "spark_tools.repair.command",
 }
 
 # Used from outside the process: by programs and tests that need no disk and no broker.
@@ -74,7 +78,7 @@ def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> 
 
 
 def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -> None:
-    files = {file.module: file for file in python_files("rlm", "rsm", "rlmm")}
+    files = {file.module: file for file in python_files(*PRODUCT_PACKAGES)}
 
     dead = set(files) - _reachable(files, ENTRY_POINTS | MEMORY_TWINS)
     assert not dead, "\n".join(sorted(dead))
