@@ -247,10 +247,14 @@ def _with_known_epochs(order: CopyOrder, log_start_offset: int) -> CopyOrder:
 
     A broker rewrites its first entry to the log start. If nobody had claimed that epoch before, it
     is not known where below it began, and what the file still holds from there is no corruption.
+    A part that is to begin at the log start may begin below, with the batch that holds it.
     """
     entries, offsets = order.lineage.entries, order.segment.offsets
     is_guess = any(entry.start_offset == log_start_offset for entry in entries)
-    if not is_guess or not offsets.start_offset < log_start_offset < offsets.end_offset:
+    begins_below = offsets.start_offset < log_start_offset or (
+        offsets.start_offset == log_start_offset and not order.segment.is_whole_file
+    )
+    if not is_guess or not begins_below or log_start_offset >= offsets.end_offset:
         return order
     known = tuple(entry for entry in entries if entry.start_offset >= log_start_offset)
     return replace(order, lineage=Lineage(entries=known))

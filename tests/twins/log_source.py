@@ -147,10 +147,14 @@ def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], 
         if wanted.start_offset < end <= wanted.end_offset
     ]
     if not segment.is_active:
-        return batches, wanted
+        begin = batch_header(batches[0]).base_offset if batches else wanted.start_offset
+        return batches, replace(wanted, start_offset=min(wanted.start_offset, begin))
     if not batches:
         raise RetriableError("no whole batch to copy", offsets=wanted)
-    return batches, replace(wanted, end_offset=batch_header(batches[-1]).next_offset)
+    return batches, OffsetRange(
+        start_offset=min(wanted.start_offset, batch_header(batches[0]).base_offset),
+        end_offset=batch_header(batches[-1]).next_offset,
+    )
 
 
 def _bounds(replica: Replica) -> list[OffsetRange]:

@@ -102,6 +102,20 @@ def test_idle_segment_when_local_retention_is_over_then_it_stays_local() -> None
     assert world.leader(TIP).log_start_offset == 20
 
 
+def test_idle_segment_when_the_log_begins_inside_a_batch_then_stored_from_that_batch_on() -> None:
+    """Scenario 4: what a client deleted of the batch is stored with it, and not readable."""
+    world, _ = idle_world()
+    world.elect(1)
+    world.produce(5)
+    world.leader().move_start(17)
+    world.clock.advance(10 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.stored() == [(0, 10), (15, 20)]
+    assert world.audit.violations == []
+
+
 @pytest.mark.parametrize("rolled", [False, True])
 def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None:
     """R10: the log starts behind it, stored objects and local records go."""
