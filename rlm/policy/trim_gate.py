@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rlm.policy.gaps import gaps_to_record
 from rlm.policy.gateways import gateway_behind
 from rlm.policy.held import Held, held_by_log
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
@@ -97,8 +98,17 @@ def trim_forbidden(
         return Held(reason="newer_record", values=values)
     if (held := held_by_log(view)) is not None:
         return held
+    return _held_by_losses(view)
+
+
+def _held_by_losses(view: PartitionView) -> Held | None:
+    """Records that the broker's log has lost, and nobody has accepted or put on record yet."""
     if view.diverged:
         return Held(reason="diverged", values=_diverged_values(view))
+    if gaps_to_record(view) is not None:
+        # Behind a trim of ours it could not be told any more that records went before.
+        values = {"local_start_offset": view.local_start_offset}
+        return Held(reason="gap_not_recorded", values=values)
     return None
 
 

@@ -139,6 +139,26 @@ def test_gap_when_it_can_not_be_recorded_then_recorded_later() -> None:
     assert offsets_of(world.state().gaps) == [(10, 30)]
 
 
+def test_gap_when_managers_restart_before_it_is_on_record_then_no_trim_hides_it() -> None:
+    """R6: a trim would move our own start above it, and nobody would see any more that it went."""
+    world, _ = stored_ten()
+    world.set_policy(KEEP_REMOTE)
+    world.segments(2)
+    for _ in range(4):
+        world.restart()
+        world.cycle()
+    held = [report.trim_held for p in world.running(1) for report in p.reports]
+    before = world.leader().log_start_offset
+
+    world.settle()
+
+    assert [each.reason for each in held if each is not None] == ["gap_not_recorded"]
+    assert before == 30
+    assert offsets_of(world.state().gaps) == [(10, 30)]
+    assert world.leader().log_start_offset == 50
+    assert violations(world) + leftovers(world) == []
+
+
 def test_gap_when_a_clients_deletion_is_still_on_its_way_then_none_is_recorded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
