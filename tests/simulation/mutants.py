@@ -9,7 +9,14 @@ from uuid import UUID
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
 from rlm.tasks.ports import Ports
-from rlmm.events import Event, LeadershipClaimed, LocalLogTrimmed, LogStartAdvanced, SegmentEvent
+from rlmm.events import (
+    Event,
+    GapsRecorded,
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    SegmentEvent,
+)
 from rlmm.spi import PartitionState, PublishResult
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
@@ -26,9 +33,11 @@ from tests.simulation.actions import (
     toggle_topic,
     work,
 )
+from tests.simulation.other_users import read_in_share_group, take_lease, take_records
 from tests.simulation.processes import LaggingMetadata, SimulatedProcess
 from tests.twins.broker import MemoryBroker
 from tests.twins.process import Outside, ProcessSettings
+from tests.twins.share_groups import MemoryShareGroups
 from tests.twins.unguarded import (
     ExpectsAnything,
     UnfinishedCounts,
@@ -108,6 +117,22 @@ class _NoDeadline(LaggingMetadata):
     def publish(self, event: Event) -> PublishResult:
         if isinstance(event, SegmentEvent):
             event = replace(event, copy_timeout_ms=0, copy_deadline_ms=0)
+        return super().publish(event)
+
+
+class _Unleased(LaggingMetadata):
+    """Knows of no read lease."""
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        return replace(super().partition_state(topic_id_partition), read_leases=())
+
+
+class _Gapless(LaggingMetadata):
+    """Puts no gap on record."""
+
+    def publish(self, event: Event) -> PublishResult:
+        if isinstance(event, GapsRecorded):
+            return PublishResult(refusal=None, append_time_ms=0)
         return super().publish(event)
 
 
@@ -205,6 +230,25 @@ class WithoutRecord(WithoutTrimOnRecord, SimulatedProcess):
     """R2, D2: a trim, and the lineage with it, is on record before the cut."""
 
 
+class WithoutLeases(SimulatedProcess):
+    """R13: what somebody reads stays until the lease expires."""
+
+    metadata_type = _Unleased
+
+
+class WithoutShareGroups(SimulatedProcess):
+    """R8: what a share group has not done with is not trimmed."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
+
+
+class WithoutGaps(SimulatedProcess):
+    """R6: what was lost before it was stored is put on record."""
+
+    metadata_type = _Gapless
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """A manager without a guard, and the actions that the guard is there for."""
@@ -224,4 +268,7 @@ MUTANTS = (
     Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRecord),
+    Mutant(process_type=WithoutLeases, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutShareGroups, favoured={read_in_share_group: 2}),
+    Mutant(process_type=WithoutGaps, favoured={take_records: 4}),
 )

@@ -6,7 +6,7 @@ them count. It reads what the brokers have let go, for the rest they answer them
 
 from __future__ import annotations
 
-from rlm.remote_read.locate import log_start_offset
+from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -45,19 +45,44 @@ class ReaderView:
         try:
             read = self._read(tip, offsets)
         except TieredStorageError as error:
+            if self._world.unrecorded():
+                return None  # a hole that nobody has seen yet
             return f"{tip}: {offsets} can't be read: {error}"
-        written = _overlapping(leader, offsets)
+        written = [
+            batch
+            for batch in _overlapping(leader, offsets)
+            if batch in read or not self._is_taken(tip, batch)
+        ]
         if read == written:
             return None
         return f"{tip}: {offsets} reads as {_bases(read)}, written were {_bases(written)}"
 
+    def _is_taken(self, tip: TopicIdPartition, batch: bytes) -> bool:
+        """Whether somebody else has deleted any of it, so that it may be in a gap."""
+        header = batch_header(batch)
+        return any(
+            header.base_offset < taken.end_offset and taken.start_offset < header.next_offset
+            for taken in self._world.taken.get(tip, ())
+        )
+
     def _read(self, tip: TopicIdPartition, offsets: OffsetRange) -> list[bytes]:
-        scan = self._reader.scan(tip, offsets.start_offset, offsets.end_offset)
-        read = [
-            bytes(run.data[position : position + header.length_bytes])
-            for run in scan
-            for position, header in scan_batches(run.data)
-        ]
+        read: list[bytes] = []
+        offset = offsets.start_offset
+        while offset < offsets.end_offset:
+            scan = self._reader.scan(tip, offset, offsets.end_offset)
+            read.extend(
+                bytes(run.data[position : position + header.length_bytes])
+                for run in scan
+                for position, header in scan_batches(run.data)
+            )
+            if scan.next_offset >= offsets.end_offset:
+                break
+            found = locate(self._world.metadata, tip, scan.next_offset)
+            if not isinstance(found, NotStored) or found.until_offset is None:
+                break
+            if found.absence is not Absence.RECORDED_GAP:
+                raise found.error()
+            offset = found.until_offset
         return [batch for batch in read if batch_header(batch).base_offset < offsets.end_offset]
 
 

@@ -25,6 +25,7 @@ from tests.simulation.actions import (
     elect_unclean,
     name_of,
 )
+from tests.simulation.other_users import OTHER_USERS, read_in_share_group, take_records
 from tests.simulation.processes import (
     LaggingMetadata,
     ShuffledCopies,
@@ -84,6 +85,7 @@ class Simulation:
         self.random = Random(seed)
         self._skipped = skipped
         self._draw_shape()
+        self._draw_other_users(0 if favoured else seed)
         if favoured:
             self._favour(favoured)
         self.tip = TIP
@@ -92,6 +94,8 @@ class Simulation:
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
         )
+        if self._weight_of(read_in_share_group):
+            self.world.begin_share_groups()
         self._reader = ReaderView(self.world)
         self._active: list[tuple[SimulatedProcess, bool]] = []
         self._calm = False
@@ -113,6 +117,18 @@ class Simulation:
         self._lag_rate = self.random.choice((0.0, 0.3, 0.9))
         self._shuffles = self.random.random() < 0.3
 
+    def _draw_other_users(self, seed: int) -> None:
+        """Some stories have some of them; seed 0 none. Losses of two kinds are not told apart."""
+        drawn = Random(f"{seed} others")
+        for action, weight in OTHER_USERS:
+            self._actions.append(action)
+            self._weights.append(weight * drawn.choice((0, 0, 0, 1, 3)) if seed else 0)
+        if self._weight_of(take_records):
+            self._weights[self._actions.index(elect_unclean)] = 0
+
+    def _weight_of(self, action: Action) -> float:
+        return self._weights[self._actions.index(action)]
+
     def _draw_partitions(self, seed: int) -> int:
         """Most find more with one, because more happens to it."""
         return 2 if Random(f"{seed} partitions").random() < _TWO_PARTITIONS else 1
@@ -121,6 +137,8 @@ class Simulation:
         if elect_unclean in favoured:
             self._expires = False
             self._weights[self._actions.index(delete_records)] = 0
+        if take_records in favoured:
+            self._weights[self._actions.index(elect_unclean)] = 0
         for action, weight in favoured.items():
             self._weights[self._actions.index(action)] = weight
         self._nesting_rate = 0.2
@@ -204,6 +222,7 @@ class Simulation:
         if self.world.has_conflict():
             return
         found = leftovers(self.world)
+        found += self.world.unrecorded()
         found += [behind for tip in self.world.tips for behind in self._not_stored(tip)]
         if found:
             raise BrokenInvariantError("; ".join(found))

@@ -15,7 +15,10 @@ SEEDS_PER_TEST = 200
 def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step(
     first: int,
 ) -> None:
-    """Scenarios 3, 5-14, 35, 67-72, 75, 79, 80, 82, 92, 100, 103-106, 113, 114; R1, R2, R5, R7."""
+    """Scenarios 3, 5-14, 35, 67-72, 75, 79, 80, 82, 83, 92, 100, 103-106, 113, 114.
+
+    R1, R2, R5-R8, R13.
+    """
     for seed in range(first, first + SEEDS_PER_TEST):
         failure = Simulation(seed).run()
         assert failure is None, told(seed, failure)

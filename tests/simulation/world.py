@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlm.broker.share_groups import ShareGroupStart
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
-from rlmm.events import TopicPolicy
+from rlmm.events import PausableTask, ReadLeaseTaken, TopicPaused, TopicPolicy
+from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
 from tests.twins.invariants import allowed_log_start
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.replica import Replica, batch_header
-from tests.twins.world import TIP, World
+from tests.twins.world import TIP, Lease, World
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -111,6 +114,9 @@ class SimulatedWorld(World):
         """A replica that lags becomes the leader; what it has not got is lost."""
         self.cut_off.discard(node_id)
         self.elect(node_id, tip=tip)
+        for other in self.tips:
+            if other != tip:  # of these it hears what it lags behind
+                self.commit(tip=other)
 
     def moment(self) -> object:
         """Equal to an earlier one if no invariant can have changed."""
@@ -136,6 +142,8 @@ class SimulatedWorld(World):
         """All that was away is back, and everybody hears of everything."""
         self.cut_off.clear()
         self.store_away = self.topic_away = False
+        self.share_groups.begun.clear()
+        self.pause(frozenset())
         for host in self.hosts.values():
             host.broker.reachable = True
         for tip in self.tips:
@@ -150,6 +158,64 @@ class SimulatedWorld(World):
         """Let the last stable offset catch up."""
         self.leader(tip).open_transaction_offset = None
         self.commit(tip=tip)
+
+    def pause(self, tasks: frozenset[PausableTask]) -> None:
+        """An operator pauses these of the topic, and resumes all others."""
+        event = TopicPaused(
+            event_id=self.new_id(), topic=TIP.topic, topic_id=TIP.topic_id, tasks=tasks
+        )
+        assert self.metadata.publish(event).accepted
+
+    def take_lease(self, tip: TopicIdPartition, offsets: OffsetRange, duration_ms: int) -> None:
+        """Somebody takes a read lease."""
+        at_offset = self.topic.end_offset(0)
+        event = ReadLeaseTaken(
+            event_id=self.new_id(),
+            lease_id=self.new_id(),
+            topic_id_partition=tip,
+            offsets=offsets,
+            duration_ms=duration_ms,
+            holder="a reader",
+        )
+        expires_ms = self.clock.wall_ms() + duration_ms
+        assert self.metadata.publish(event).accepted
+        self.leases.append(
+            Lease(
+                topic_id_partition=tip,
+                offsets=offsets,
+                at_offset=at_offset,
+                expires_ms=expires_ms,
+            )
+        )
+
+    def begin_share_groups(self) -> None:
+        """Each partition has a share group, which has done with nothing yet."""
+        for tip in self.tips:
+            self.share_groups.begun[tip] = ShareGroupStart(group="sharers", offset=0)
+
+    def take_records(self, tip: TopicIdPartition, offset: int) -> None:
+        """Somebody deletes at the broker itself, and tells nobody."""
+        leader = self.leader(tip)
+        taken = OffsetRange(start_offset=leader.log_start_offset, end_offset=offset)
+        self.taken.setdefault(tip, []).append(taken)
+        leader.move_start(offset)
+        self.commit(leader.high_watermark, tip=tip)
+
+    def unrecorded(self) -> list[str]:
+        """What was taken, is not stored, and is not on record as a gap."""
+        return [
+            f"{tip}: {taken} was taken, and is neither stored nor on record"
+            for tip, ranges in self.taken.items()
+            for taken in ranges
+            if self._known_end(tip, taken) < taken.end_offset
+        ]
+
+    def _known_end(self, tip: TopicIdPartition, taken: OffsetRange) -> int:
+        state = self.state(tip)
+        start_offset = max(taken.start_offset, state.first_readable_offset or 0)
+        stored = stored_ranges(state.lineage, (r.metadata for r in self.records(tip=tip)))
+        gaps = [gap.offsets for gap in state.gaps]
+        return max(start_offset, covered_end(stored, start_offset, gaps=gaps))
 
     def delete_records(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
         """A client deletes through a gateway: the broker does it, then it is asked of us."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
+from rlm.policy.leftovers import never_finished
 from rlmm.events import LeadershipClaimed, SegmentEvent
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
@@ -111,10 +112,25 @@ class Audit:
         state = None if record is None else record.metadata.state
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._add(f"deletes {name} of a finished copy")
+        if record is not None and self._is_leased(record):
+            self._add(f"deletes {name}, which is leased")
         if record is not None and state is SegmentState.COPY_SEGMENT_STARTED:
             own = record.metadata.writer.incarnation == process.incarnation
             if not own:
                 self._add(f"deletes {name} of a copy that another process has begun")
+
+    def _is_leased(self, record: SegmentRecord) -> bool:
+        """Whether somebody took a lease before the deletion began; of copies that had finished."""
+        if record.changed_at is None or never_finished(record):
+            return False
+        now_ms = self._world.clock.wall_ms()
+        return any(
+            lease.topic_id_partition == record.metadata.topic_id_partition
+            and lease.offsets.overlaps(record.metadata.offsets)
+            and lease.at_offset < record.changed_at.offset
+            and now_ms < lease.expires_ms
+            for lease in self._world.leases
+        )
 
     def _record_of(self, name: str) -> SegmentRecord | None:
         key = ObjectKeys().parse(name)

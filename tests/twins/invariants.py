@@ -53,7 +53,7 @@ def first_unreadable(
 ) -> str | None:
     """Read a range from the store as a reader does; what stops it, or None if all is as written.
 
-    Recorded gaps are stepped over.
+    Recorded gaps are stepped over, and what somebody else has taken.
     """
     lineage = stitch(world.state(tip).lineage, truth.checkpoint).lineage
     offset = offsets.start_offset
@@ -64,7 +64,8 @@ def first_unreadable(
             if epoch is None
             else world.metadata.remote_log_segment_metadata(tip, epoch, offset)
         )
-        gap = next((g.offsets for g in world.state(tip).gaps if offset in g.offsets), None)
+        lost = (*(g.offsets for g in world.state(tip).gaps), *world.taken.get(tip, ()))
+        gap = next((offsets for offsets in lost if offset in offsets), None)
         if metadata is None and gap is not None:
             offset = gap.end_offset
             continue

@@ -18,6 +18,7 @@ from rlmm.spi import PartitionState, SegmentRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 from rsm.storage.memory import MemoryChunkStorage
 from tests.log_dir_builder import producer_snapshot
 from tests.segment_builder import build_batch, record
@@ -47,6 +48,16 @@ KEEP_REMOTE = TopicPolicy(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A read lease as it was taken: its record stands at `at_offset` of the metadata topic."""
+
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+    at_offset: int
+    expires_ms: int
+
+
 @dataclass(kw_only=True)
 class Host:
     """A broker with its disk, and what its managers keep beside it."""
@@ -64,7 +75,8 @@ class World:
     """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all.
 
     `has_late_writers`: objects may come in after their attempt was deleted. `allowed_before` is how
-    far a log start was ever allowed to be, also when that is no longer so.
+    far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
+    else has deleted at the brokers, stored or not.
     """
 
     def __init__(
@@ -89,6 +101,8 @@ class World:
         self.cut_off: set[int] = set()
         self.began_at_offset: dict[TopicIdPartition, int] = {}
         self.deleted_below: dict[TopicIdPartition, int] = {}
+        self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
+        self.leases: list[Lease] = []
         self.has_late_writers = False
         self.allowed_before: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
