@@ -63,4 +63,7 @@ class GatewayCounts:
 
     def topic(self, name: str) -> TopicCounts:
         """A topic's own; there are only as many as were tiered."""
-        return self.topics.setdefault(name, TopicCounts())
+        found = self.topics.get(name)
+        if found is None:
+            found = self.topics[name] = TopicCounts()
+        return found

@@ -65,8 +65,8 @@ def remote_reads(
     A first batch may be larger, whose fate `merge` decides. A partition for which the broker tells
     no ends, and one behind the budget, is not read.
     """
-    left = left_to_store(plan, rows)
-    local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in set(left))
+    left = dict.fromkeys(left_to_store(plan, rows))
+    local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
     budget_bytes = max(plan.asked.max_bytes - local_bytes, 0)
     reads: dict[FetchKey, RemoteRead] = {}
     for key in left:

@@ -46,6 +46,7 @@ _LOG_START_VERSION = 5
 _ABORTED_BYTES = 16
 _UUID_BYTES = 16
 _INT32 = struct.Struct(">i")
+_NO_TAGS_BYTES = 3  # behind the last partition, its topic, and the response
 
 
 class ScannedResponse(NamedTuple):
@@ -100,6 +101,7 @@ class FetchResponseScanner(StructureScanner):
             raise UnsupportedError("no such version of Fetch", version=version)
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.correlation_id: int | None = None
+        self._frame_bytes = frame_bytes
         self._visitor = visitor
         self._version = version
         self._flexible = version in FETCH.flexible
@@ -186,8 +188,18 @@ class FetchResponseScanner(StructureScanner):
         records_bytes, end = nullable_length_unit(data, position, flexible=self._flexible)
         self._visitor.records(records_bytes)
         self._reader.skip_bytes = records_bytes
-        self._end_structure(self._next_partition)
+        left_bytes = self._frame_bytes - self._reader.base_position - end - records_bytes
+        if self._flexible and left_bytes == _NO_TAGS_BYTES and not self._is_more_to_come:
+            self._reader.skip_bytes += _NO_TAGS_BYTES  # with the records: nothing is changed there
+            self._finish()
+        else:
+            self._end_structure(self._next_partition)
         return end
+
+    @property
+    def _is_more_to_come(self) -> bool:
+        """Whether another partition follows this one."""
+        return bool(self._partitions_left or self._topics_left)
 
     def _next_partition(self) -> None:
         if self._partitions_left:

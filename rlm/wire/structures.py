@@ -27,7 +27,7 @@ class StructureScanner:
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen: they are records."""
+        """How many of the next bytes may go by unseen: records, mostly."""
         return self._reader.passing_bytes
 
     def passed(self, count: int) -> None:

@@ -19,6 +19,7 @@ from rlm.wire.api.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    NodeEndpoint,
     PartitionData,
 )
 from rlm.wire.api.list_offsets import (
@@ -152,10 +153,25 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
 
     world.broker_sends(sent[: begin + 100])
 
-    assert world.session.passing_bytes == 300
+    # Behind them are no more than the counts of three structures' tags, none.
+    assert world.session.passing_bytes == len(sent) - begin - 100 <= 303
     world.broker_sends(sent[begin + 100 :], unread=True)
     assert world.session.passing_bytes == 0
     assert world.session.is_idle
+
+
+def test_records_when_something_follows_that_is_changed_then_they_alone_pass_unread() -> None:
+    """KIP-951: the addresses of leader hints stand at the very end."""
+    world = SessionWorld()
+    world.client_sends(request(FETCH, 16, _fetch(16, 200)))
+    found = _found(16, _local(0, b"x" * 400, version=16))
+    hinted = replace(found, node_endpoints=(NodeEndpoint(node_id=1, host="h", port=1),))
+    sent = response(FETCH, 16, hinted)
+    begin = sent.index(b"x" * 400)
+
+    world.broker_sends(sent[: begin + 100])
+
+    assert world.session.passing_bytes == 300
 
 
 @given(version=_VERSIONS)
