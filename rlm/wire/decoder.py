@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from rlm.wire import reading
+from rlm.wire.function_source import FunctionSource
 from rlm.wire.layout import (
-    KINDS,
     FieldPlan,
     MessagePlan,
     plan,
@@ -39,10 +38,7 @@ def compile_decoder(message_type: type[Message], version: int, *, flexible: bool
     such a message.
     """
     source = _DecoderSource(plan(message_type, version, flexible=flexible))
-    namespace = source.namespace
-    code = compile(source.text(), f"<decoder of {message_type.__name__} v{version}>", "exec")
-    exec(code, namespace)  # noqa: S102 - the text is made of our own tables alone
-    decoder: Decoder = namespace["decode"]
+    decoder: Decoder = source.compiled("decode")
     return decoder
 
 
@@ -51,19 +47,12 @@ def _whole(body: bytes, position: int) -> None:
         raise CorruptError("tagged field is longer than its value", left=len(body) - position)
 
 
-class _DecoderSource:
-    """Gathers the lines of one decoder, and the objects its names stand for."""
-
+class _DecoderSource(FunctionSource):
     def __init__(self, message_plan: MessagePlan) -> None:
-        self._plan = message_plan
-        self._lines = ["def decode(data, pos):"]
-        self.namespace: dict[str, Any] = {
-            **vars(reading),
-            "Message": message_plan.message_type,
-            "whole": _whole,
-        }
+        names = {**vars(reading), "Message": message_plan.message_type, "whole": _whole}
+        super().__init__(message_plan, verb="read", head="def decode(data, pos):", names=names)
 
-    def text(self) -> str:
+    def _write(self) -> None:
         for step in self._plan.steps:
             self._step(step, "data", "pos", "    ")
         self._tags()
@@ -72,7 +61,6 @@ class _DecoderSource:
         if self._plan.flexible:
             arguments.append("unknown_tags=tags")
         self._lines.append(f"    return Message({', '.join(arguments)}), pos")
-        return "\n".join(self._lines)
 
     def _step(self, step: tuple[FieldPlan, ...], data: str, pos: str, indent: str) -> None:
         field = step[0]
@@ -83,7 +71,7 @@ class _DecoderSource:
         elif isinstance(field.type, type):
             self._structure(field, field.type, data, pos, indent)
         else:
-            reader = self._reader(field.type, nullable=field.nullable)
+            reader = self._primitive(field.type, nullable=field.nullable)
             self._lines.append(f"{indent}v_{field.name}, {pos} = {reader}({data}, {pos})")
 
     def _fixed(self, step: tuple[FieldPlan, ...], data: str, pos: str, indent: str) -> None:
@@ -117,7 +105,7 @@ class _DecoderSource:
         read_count = "read_compact_count" if self._plan.flexible else "read_count"
         name = f"v_{field.name}"
         if_null = f"{name} = None" if field.nullable else "raise null_array()"
-        self.namespace["null_array"] = lambda: CorruptError("null for an array that must be there")
+        self._namespace["null_array"] = lambda: CorruptError("null for an array that must be there")
         self._lines += [
             f"{indent}count, {pos} = {read_count}({data}, {pos}, {least_bytes})",
             f"{indent}if count < 0:",
@@ -141,7 +129,7 @@ class _DecoderSource:
             if single.struct_code is not None:
                 unpack = self._named("unpack", struct.Struct(">" + single.struct_code).unpack_from)
                 return [f"item, = {unpack}({data}, {pos})", f"{pos} += {least_bytes}"], least_bytes
-            reader = self._reader(element, nullable=False)
+            reader = self._primitive(element, nullable=False)
             return [f"item, {pos} = {reader}({data}, {pos})"], least_bytes
         decode = self._named("decode", compile_decoder(element, version, flexible=flexible))
         least_bytes = smallest_message_bytes(element, version, flexible=flexible)
@@ -173,15 +161,3 @@ class _DecoderSource:
             "                unknown.append((tag, body))",
             "        tags = tuple(unknown)",
         ]
-
-    def _reader(self, primitive: WireType, *, nullable: bool) -> str:
-        if primitive is WireType.UUID:
-            return "read_uuid"
-        compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
-        kind = KINDS.get(primitive, "string")
-        return f"read_{'compact_' * compact}{'nullable_' * nullable}{kind}"
-
-    def _named(self, prefix: str, value: object) -> str:
-        name = f"{prefix}_{len(self.namespace)}"
-        self.namespace[name] = value
-        return name

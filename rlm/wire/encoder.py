@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from rlm.wire import writing
-from rlm.wire.layout import KINDS, FieldPlan, MessagePlan, plan
+from rlm.wire.function_source import FunctionSource
+from rlm.wire.layout import FieldPlan, MessagePlan, plan
 from rlm.wire.schema import ArrayOf, Message, WireType
 from rsm.segment.errors import UnsupportedError
 
@@ -25,22 +25,16 @@ def compile_encoder(message_type: type[Message], version: int, *, flexible: bool
     that does not fit its width.
     """
     source = _EncoderSource(plan(message_type, version, flexible=flexible))
-    namespace = source.namespace
-    code = compile(source.text(), f"<encoder of {message_type.__name__} v{version}>", "exec")
-    exec(code, namespace)  # noqa: S102 - the text is made of our own tables alone
-    encoder: Encoder = namespace["encode"]
+    encoder: Encoder = source.compiled("encode")
     return encoder
 
 
-class _EncoderSource:
-    """Gathers the lines of one encoder, and the objects its names stand for."""
-
+class _EncoderSource(FunctionSource):
     def __init__(self, message_plan: MessagePlan) -> None:
-        self._plan = message_plan
-        self._lines = ["def encode(out, m):"]
-        self.namespace: dict[str, Any] = {**vars(writing), "not_carried": self._not_carried}
+        names = {**vars(writing), "not_carried": self._not_carried}
+        super().__init__(message_plan, verb="write", head="def encode(out, m):", names=names)
 
-    def text(self) -> str:
+    def _write(self) -> None:
         for field in self._plan.absent:
             self._absent(field.name, field.default)
         for step in self._plan.steps:
@@ -49,7 +43,6 @@ class _EncoderSource:
             self._tags()
         else:
             self._absent("unknown_tags", ())
-        return "\n".join(self._lines)
 
     def _not_carried(self, name: str) -> UnsupportedError:
         return UnsupportedError(
@@ -84,7 +77,7 @@ class _EncoderSource:
         elif isinstance(field.type, type):
             self._structure(field, field.type, out, indent)
         else:
-            writer = self._writer(field.type, nullable=field.nullable)
+            writer = self._primitive(field.type, nullable=field.nullable)
             self._lines.append(f"{indent}{writer}({out}, m.{field.name})")
 
     def _structure(self, field: FieldPlan, kind: type[Message], out: str, indent: str) -> None:
@@ -119,7 +112,7 @@ class _EncoderSource:
             if single.struct_code is not None:
                 pack = self._named("pack", struct.Struct(">" + single.struct_code).pack)
                 return f"{out} += {pack}(item)"
-            return f"{self._writer(element, nullable=False)}({out}, item)"
+            return f"{self._primitive(element, nullable=False)}({out}, item)"
         encoder = compile_encoder(element, self._plan.version, flexible=self._plan.flexible)
         return f"{self._named('encode', encoder)}({out}, item)"
 
@@ -134,15 +127,3 @@ class _EncoderSource:
             self._step((field,), "body", " " * 8)
             self._lines.append(f"        tags.append(({field.tag}, bytes(body)))")
         self._lines += ["    tags.sort()", "    write_tags(out, tags)"]
-
-    def _writer(self, primitive: WireType, *, nullable: bool) -> str:
-        if primitive is WireType.UUID:
-            return "write_uuid"
-        compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
-        kind = KINDS.get(primitive, "string")
-        return f"write_{'compact_' * compact}{'nullable_' * nullable}{kind}"
-
-    def _named(self, prefix: str, value: object) -> str:
-        name = f"{prefix}_{len(self.namespace)}"
-        self.namespace[name] = value
-        return name

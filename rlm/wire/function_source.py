@@ -1,0 +1,49 @@
+"""The text of a function made for one version of a message, and the objects its names stand for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from rlm.wire.layout import KINDS, MessagePlan
+from rlm.wire.schema import WireType
+
+
+class FunctionSource(ABC):
+    """Gathers lines, the first of which is `head`; `verb` begins the names of what they call."""
+
+    def __init__(
+        self, message_plan: MessagePlan, *, verb: str, head: str, names: Mapping[str, Any]
+    ) -> None:
+        self._plan = message_plan
+        self._verb = verb
+        self._lines = [head]
+        self._namespace: dict[str, Any] = dict(names)
+
+    @abstractmethod
+    def _write(self) -> None:
+        """Gather the lines."""
+
+    def compiled(self, name: str) -> Any:  # noqa: ANN401 - what it takes is in its head
+        """The function of that name, made of all lines."""
+        self._write()
+        plan = self._plan
+        title = f"<{name} {plan.message_type.__name__} v{plan.version}>"
+        code = compile("\n".join(self._lines), title, "exec")
+        exec(code, self._namespace)  # noqa: S102 - the text is made of our own tables alone
+        return self._namespace[name]
+
+    def _primitive(self, primitive: WireType, *, nullable: bool) -> str:
+        """The name of what reads or writes such a value."""
+        if primitive is WireType.UUID:
+            return f"{self._verb}_uuid"
+        compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
+        kind = KINDS.get(primitive, "string")
+        return f"{self._verb}_{'compact_' * compact}{'nullable_' * nullable}{kind}"
+
+    def _named(self, prefix: str, value: object) -> str:
+        """A new name for an object."""
+        name = f"{prefix}_{len(self._namespace)}"
+        self._namespace[name] = value
+        return name
