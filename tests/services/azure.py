@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from azure.storage.blob import ContainerClient
 
 from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
+from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 _HOME = Path(__file__).resolve().parents[2] / "build" / "azurite"
@@ -23,7 +22,7 @@ _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
-class AzureServer:
+class AzureServer(Service):
     """Runs within its `with` block. Not thread-safe."""
 
     def __init__(self, directory: Path) -> None:
@@ -50,7 +49,7 @@ class AzureServer:
         with ContainerClient.from_connection_string(self.connection_string(), name) as container:
             container.create_container()
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self._port))
         quiet = ("--silent", "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry")
         self._process = ServiceProcess(
@@ -59,13 +58,7 @@ class AzureServer:
             directory=self._directory,
         )
         wait_until(lambda: is_listening(self._port), 60.0, self._process.log_tail)
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         if self._process is not None:
             self._process.kill(children=True)

@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 import urllib.request
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
+from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "fake-gcs" / "fake-gcs-server"
 
 
-class GcsServer:
+class GcsServer(Service):
     """Runs within its `with` block. Not thread-safe."""
 
     def __init__(self, directory: Path) -> None:
@@ -46,20 +45,14 @@ class GcsServer:
         )
         urllib.request.urlopen(request).close()  # noqa: S310
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         listen = ("-scheme", "http", "-host", "127.0.0.1", "-port", str(self._port))
         self._process = ServiceProcess(
             [str(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"],
             log_path=self._directory / "fake-gcs.log",
         )
         wait_until(lambda: is_listening(self._port), 20.0, self._process.log_tail)
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         if self._process is not None:
             self._process.kill()

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
+from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 _JARS = Path(__file__).resolve().parents[2] / "build" / "hadoop" / "jars"
@@ -21,7 +20,7 @@ _JVM = ("-Xms64m", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 USER = "tests"
 
 
-class HdfsCluster:
+class HdfsCluster(Service):
     """Runs within its `with` block, with one empty directory."""
 
     root = "/store"
@@ -42,7 +41,7 @@ class HdfsCluster:
         """The name node's."""
         return f"http://127.0.0.1:{self._http_port}"
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         ports = ("-nnport", str(self._rpc_port), "-httpport", str(self._http_port))
         # Everybody may write: who tests is not who runs the name node.
         settings = ("-D", "dfs.permissions.enabled=false")
@@ -53,14 +52,8 @@ class HdfsCluster:
             directory=self._directory,
         )
         wait_until(self._has_data_node, 120.0, self._process.log_tail, interval_s=0.2)
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         if self._process is not None:
             self._process.kill(children=True)
 

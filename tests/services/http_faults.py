@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+
+from tests.services.service import Service
 
 _ERROR = (
     '<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>-</Message></Error>'
@@ -44,7 +44,7 @@ class Fault:
     spoil: bool = False
 
 
-class FaultyProxy:
+class FaultyProxy(Service):
     """Listens on `port` of 127.0.0.1 within its `with` block. Thread-safe."""
 
     def __init__(self, upstream_port: int) -> None:
@@ -74,16 +74,10 @@ class FaultyProxy:
         """How many faults no request has taken."""
         return len(self._faults)
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         self.let_go()
         self._server.shutdown()
         self._server.server_close()

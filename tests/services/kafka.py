@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,6 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
+from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 _READY_DEADLINE_S = 60.0
@@ -127,7 +126,7 @@ class KafkaBroker:
         return f"broker {self.node_id}: {what}; the end of its log:\n{self.log_tail()}"
 
 
-class KafkaCluster:
+class KafkaCluster(Service):
     """Brokers that know each other; the first three are controllers too. Not thread-safe.
 
     `properties` go to every broker and win over the defaults for tests, which are few threads,
@@ -241,18 +240,6 @@ class KafkaCluster:
         for broker in self.brokers:
             if broker.is_running:
                 _wait_for_leaders(broker, name, partitions)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:

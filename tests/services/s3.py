@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import boto3
 
 from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
+from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
@@ -22,7 +21,7 @@ ACCESS_KEY = "access-key"
 SECRET_KEY = "secret-key-of-tests"  # noqa: S105 - of a server that only tests reach
 
 
-class S3Server:
+class S3Server(Service):
     """Runs within its `with` block; may be stopped and started again. Not thread-safe."""
 
     def __init__(self, directory: Path) -> None:
@@ -69,18 +68,6 @@ class S3Server:
             aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY, region_name=_REGION
         )
         session.client("s3", endpoint_url=self.url).create_bucket(Bucket=name)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def credentials_environment() -> dict[str, str]:
