@@ -17,12 +17,13 @@ from tests.services.waiting import wait_until
 _MIB = 1 << 20
 _COPIED_DEADLINE_S = 120.0
 _SAMPLE_INTERVAL_S = 0.02
+_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests have fewer
 
 
 @contextmanager
 def running_rlm(dataset: Dataset) -> Iterator[RlmRun]:
-    """`rlm run`, ready; stopped at the end."""
-    rlm = RlmRun(dataset.scratch / "rlm", dataset.cluster)
+    """`rlm run`, ready; stopped at the end. It copies with as many threads as by default."""
+    rlm = RlmRun(dataset.scratch / "rlm", dataset.cluster, settings=_AS_BY_DEFAULT)
     try:
         rlm.start()
         yield rlm
