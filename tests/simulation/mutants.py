@@ -15,7 +15,9 @@ from rlmm.events import (
     LeadershipClaimed,
     LocalLogTrimmed,
     LogStartAdvanced,
+    OutagePolicy,
     SegmentEvent,
+    TopicPolicy,
 )
 from rlmm.spi import PartitionState, PublishResult
 from rsm.segment.epochs import Lineage
@@ -30,6 +32,7 @@ from tests.simulation.actions import (
     pass_time,
     run_job,
     start_another,
+    toggle_store,
     toggle_topic,
     work,
 )
@@ -134,6 +137,14 @@ class _Gapless(LaggingMetadata):
         if isinstance(event, GapsRecorded):
             return PublishResult(refusal=None, append_time_ms=0)
         return super().publish(event)
+
+
+class _Shedding(LaggingMetadata):
+    """Takes every topic for one that sheds."""
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        shed = OutagePolicy.SHED_OLDEST
+        return tuple(replace(each, outage_policy=shed) for each in super().topic_policies())
 
 
 class _OneSweep(ViewedMetadata, LaggingMetadata):
@@ -249,6 +260,12 @@ class WithoutGaps(SimulatedProcess):
     metadata_type = _Gapless
 
 
+class WithoutHold(SimulatedProcess):
+    """R6: only of a topic whose outage policy is shed is anything given up."""
+
+    metadata_type = _Shedding
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """A manager without a guard, and the actions that the guard is there for."""
@@ -271,4 +288,5 @@ MUTANTS = (
     Mutant(process_type=WithoutLeases, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, favoured={take_records: 4}),
+    Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
 )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
+from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.source.log_source import LocalSegment
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.lanes import Job, Lanes
+from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
 from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from tests.twins.broker import MemoryBroker
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
 
 _CYCLES_PER_BEAT = 10
+DISK_BYTES = 1_000
 
 
 class LaggingMetadata(FreshMetadata):
@@ -65,6 +70,16 @@ class ShuffledCopies(CopyLanes):
         super().offer(lead, ordered, lineage)
 
 
+class BrokerDisk(LocalDisks):
+    """The one disk of a broker, which is soon half full."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        self._broker = broker
+
+    def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
+        return DiskUsage(name="d", total_bytes=DISK_BYTES, used_bytes=self._broker.disk_bytes())
+
+
 class SimulatedProcess(Process):
     """One whose copies and deletions wait to be run, one at a time and in any order."""
 
@@ -88,6 +103,15 @@ class SimulatedProcess(Process):
         metadata = super().make_metadata(outside)
         metadata.end_offset = lambda: outside.topic.end_offset(0)
         return metadata
+
+    def make_outages(self, outside: Outside) -> OutageWatch:
+        assert isinstance(outside.broker, MemoryBroker)
+        return OutageWatch(
+            BrokerDisk(outside.broker),
+            outside.clock,
+            limits=OutageLimits(disk_threshold_percent=50),
+            metrics=self.metrics,
+        )
 
     def make_lanes(self, name: str) -> Lanes:
         return StrictLanes(self.jobs, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlmm.events import GapReason
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
@@ -58,11 +59,13 @@ class ReaderView:
         return f"{tip}: {offsets} reads as {_bases(read)}, written were {_bases(written)}"
 
     def _is_taken(self, tip: TopicIdPartition, batch: bytes) -> bool:
-        """Whether somebody else has deleted any of it, so that it may be in a gap."""
+        """Whether somebody has given up or deleted any of it, so that it may be in a gap."""
         header = batch_header(batch)
+        gaps = self._world.state(tip).gaps
+        shed = (gap.offsets for gap in gaps if gap.reason is GapReason.SHED)
         return any(
             header.base_offset < taken.end_offset and taken.start_offset < header.next_offset
-            for taken in self._world.taken.get(tip, ())
+            for taken in (*self._world.taken.get(tip, ()), *shed)
         )
 
     def _read(self, tip: TopicIdPartition, offsets: OffsetRange) -> list[bytes]:

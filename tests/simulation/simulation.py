@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from rlm.source.log_source import LocalSegment
-from rlmm.events import TopicPolicy
+from rlmm.events import OutagePolicy, TopicPolicy
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -24,6 +24,7 @@ from tests.simulation.actions import (
     delete_records,
     elect_unclean,
     name_of,
+    toggle_store,
 )
 from tests.simulation.other_users import OTHER_USERS, read_in_share_group, take_records
 from tests.simulation.processes import (
@@ -43,6 +44,7 @@ STEPS = 30
 _MAX_NESTED = 2
 _QUIET_CYCLES = 40
 _TWO_PARTITIONS = 0.3  # of all stories
+_SHEDDING = 0.15
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -123,7 +125,11 @@ class Simulation:
         for action, weight in OTHER_USERS:
             self._actions.append(action)
             self._weights.append(weight * drawn.choice((0, 0, 0, 1, 3)) if seed else 0)
-        if self._weight_of(take_records):
+        sheds = seed and drawn.random() < _SHEDDING
+        self._outage_policy = OutagePolicy.SHED_OLDEST if sheds else OutagePolicy.HOLD
+        if sheds:
+            self._weights[self._actions.index(toggle_store)] = 8
+        if sheds or self._weight_of(take_records):
             self._weights[self._actions.index(elect_unclean)] = 0
 
     def _weight_of(self, action: Action) -> float:
@@ -144,10 +150,11 @@ class Simulation:
         self._nesting_rate = 0.2
 
     def _draw_policy(self) -> TopicPolicy:
+        keep = replace(KEEP_REMOTE, outage_policy=self._outage_policy)
         if not self._expires:
-            return KEEP_REMOTE
+            return keep
         return replace(
-            KEEP_REMOTE,
+            keep,
             retention_ms=self.random.choice((-1, 10 * MINUTE_MS, 2 * HOUR_MS)),
             retention_bytes=self.random.choice((-1, -1, 1_500)),
         )

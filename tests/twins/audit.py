@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.leftovers import never_finished
-from rlmm.events import LeadershipClaimed, SegmentEvent
+from rlmm.events import (
+    GapReason,
+    GapsRecorded,
+    LeadershipClaimed,
+    OutagePolicy,
+    SegmentEvent,
+)
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.ids import TopicIdPartition
@@ -48,6 +54,8 @@ class Audit:
             self._claimed_by[subject.writer] = process
         elif isinstance(subject, SegmentEvent):
             self._check_event(subject)
+        elif isinstance(subject, GapsRecorded):
+            self._check_gaps(subject)
         elif isinstance(subject, Mapping):
             for tip, deletion in subject.items():
                 self._check_trim(process, tip, deletion)
@@ -82,6 +90,14 @@ class Audit:
         removed = policy is not None and policy.delete_remote and log_start >= local_start
         if finished and expected and above and not removed and state.owner == metadata.writer:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
+
+    def _check_gaps(self, event: GapsRecorded) -> None:
+        """Nothing is given up of a topic that is to hold."""
+        tip = event.topic_id_partition
+        policy = self._world.metadata.topic_policy(tip.topic_id)
+        is_shed = any(gap.reason is GapReason.SHED for gap in event.gaps)
+        if is_shed and (policy is None or policy.outage_policy is OutagePolicy.HOLD):
+            self._add(f"gives up records of {tip}, whose outage policy is hold")
 
     def _check_trim(
         self, process: Process, tip: TopicIdPartition, deletion: RecordDeletion

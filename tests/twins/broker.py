@@ -99,6 +99,11 @@ class MemoryBroker(Broker):
             succeeded[tip] = replica.log_start_offset
         return PartitionResults(succeeded=succeeded, failed=failed)
 
+    def disk_bytes(self) -> int:
+        """What the files of all replicas take."""
+        files = (file for replica in self._replicas.values() for file in replica.on_disk)
+        return sum(file.size_bytes for file in files)
+
     def close(self) -> None:
         """Nothing is held."""
 

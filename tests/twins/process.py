@@ -22,6 +22,7 @@ from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import CycleOutlook, LeaderCycle
 from rlm.tasks.leadership import Leadership
+from rlm.tasks.outage_watch import OutageWatch
 from rlm.tasks.ports import Ports
 from rlm.tasks.report import PartitionReport
 from rlm.tasks.trimmer import Trimmer
@@ -94,6 +95,7 @@ class Process:
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
         self.trimmer = self.make_trimmer()
+        self.outages = self.make_outages(outside)
         self.cycle = self.make_cycle()
         self._heartbeat = self._make_heartbeat()
 
@@ -148,6 +150,10 @@ class Process:
             ),
         )
 
+    def make_outages(self, outside: Outside) -> OutageWatch | None:
+        """None: no disk is looked at."""
+        return None
+
     def make_trimmer(self) -> Trimmer:
         return Trimmer(self.ports, plan_max_age_ms=self.settings.plan_max_age_ms)
 
@@ -159,6 +165,7 @@ class Process:
             expiries=self._make_expiries(),
             trimmer=self.trimmer,
             limits=self.settings.limits,
+            outages=self.outages,
         )
 
     def _make_expiries(self) -> ExpiryLanes:
