@@ -26,8 +26,9 @@ from rlm.cli.record_lines import human_line, json_line
 from rlm.cli.session import Session, open_session
 from rlm.outside import client_properties, open_chunk_storage, storage_manager
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
-from rlm.remote_read.tiered_log import Isolation, RemoteTier, TieredLog
+from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
+from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange

@@ -18,7 +18,7 @@ from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.aborted import AbortedTransactions, Isolation
 from rsm.segment.batch import scan_batches
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -36,13 +36,6 @@ class Tier(Enum):
 
     REMOTE = "remote"
     LOCAL = "local"
-
-
-class Isolation(Enum):
-    """Kafka's isolation.level: whether records of aborted transactions are read."""
-
-    READ_UNCOMMITTED = "read_uncommitted"
-    READ_COMMITTED = "read_committed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which batches a reader of committed records leaves out. Pure.
+"""Isolation levels, and which batches a reader of committed records leaves out. Pure.
 
 A producer has one transaction at a time in a partition, so each of its transactional batches
 between the first offset of an aborted transaction and its marker belongs to that transaction.
@@ -7,9 +7,17 @@ between the first offset of an aborted transaction and its marker belongs to tha
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 
 from rsm.segment.batch import BatchHeader
 from rsm.segment.local_segment import AbortedTransaction
+
+
+class Isolation(Enum):
+    """Kafka's isolation.level: whether records of aborted transactions are read."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
 
 
 class AbortedTransactions:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
+from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES, OPTIONS
 from spark_tools.reading.narrowing import Narrowing
@@ -31,13 +32,6 @@ _MAX_LEASE_MS = 86_400_000
 _DEFAULT_TIMEOUT_MS = 60_000
 
 E = TypeVar("E", bound=Enum)
-
-
-class Isolation(Enum):
-    """Whether records of aborted transactions are read, as Kafka's isolation.level."""
-
-    READ_UNCOMMITTED = "read_uncommitted"
-    READ_COMMITTED = "read_committed"
 
 
 class Mode(Enum):

@@ -6,13 +6,14 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.cluster_topics import find_local_offsets, find_partitions
 from spark_tools.connection import Connection
 from spark_tools.reading.narrowing import MAX_OFFSET
-from spark_tools.reading.options import Isolation, ReadOptions
+from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece, plan
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
 from spark_tools.stored_partition import StoredPartition

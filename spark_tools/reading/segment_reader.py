@@ -10,14 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.aborted import AbortedTransactions, Isolation
 from rsm.segment.errors import CorruptError, TieredStorageError
 from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.segment.segment_cursor import SegmentCursor
 from rsm.spi import IndexType, RemoteStorageManager
-from spark_tools.reading.options import Isolation, Mode, ReadOptions
+from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from rlm.remote_read.reader import RemoteLogReader
-from rlm.remote_read.tiered_log import Isolation, RemoteTier, Tier, TieredLog
+from rlm.remote_read.tiered_log import RemoteTier, Tier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
+from rsm.segment.aborted import Isolation
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.records import ControlType, Record
