@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,13 +33,16 @@ def metadata_broker() -> Iterator[KafkaCluster]:
 
 def open_topic(bootstrap_servers: str, name: str) -> KafkaTopic:
     """A client of a metadata topic of the catalogue's shape."""
-    settings = TopicSettings(name=name, partition_count=METADATA_PARTITIONS, replication_factor=1)
-    return KafkaTopic({"bootstrap.servers": bootstrap_servers}, settings)
+    return KafkaTopic({"bootstrap.servers": bootstrap_servers}, _shape(name))
 
 
-def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
-    """Create the topic as the product does, and write all records of the catalogue."""
-    topic = open_topic(cluster.bootstrap_servers, name)
+def _shape(name: str) -> TopicSettings:
+    return TopicSettings(name=name, partition_count=METADATA_PARTITIONS, replication_factor=1)
+
+
+def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
+    """Create a metadata topic as the product does, and wait until all know it."""
+    topic = KafkaTopic(client, shape)
 
     def is_there() -> bool:
         try:
@@ -52,6 +55,11 @@ def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
         wait_until(is_there, _TIMEOUT_S, "the metadata topic")
     finally:
         topic.close()
+
+
+def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
+    """Create the topic as the product does, and write all records of the catalogue."""
+    create_topic({"bootstrap.servers": cluster.bootstrap_servers}, _shape(name))
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +23,6 @@ from tests.services.s3 import S3Server, credentials_environment
 
 _RECORD_BYTES = 200
 _MIB = 1 << 20
-BENCHMARKS = ("reading", "repairing", "auditing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
     parser.add_argument("--short", action="store_true", help="a tenth of letters and records")
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=BENCHMARKS)
+    parser.add_argument("--only", nargs="+", choices=_BENCHMARKS, default=_BENCHMARKS)
     parser.add_argument("--segments", type=int, nargs="+", help="of the audits")
     options = parser.parse_args()
     # Python workers, which Spark starts, look for the store's credentials here.
@@ -57,41 +55,14 @@ def main() -> int:
     sizes = SparkSizes.short() if options.short else SparkSizes()
     if options.segments:
         sizes = replace(sizes, segments=tuple(options.segments))
-    measurements = measure_spark(sizes, options.only, console)
-    print_table(measurements, console)
+    measurements: list[Measurement] = []
+    for name in options.only:
+        measured = _BENCHMARKS[name](sizes, console)
+        print_table(measured, console)  # should the next one fail, this is known
+        measurements += measured
     if options.out is not None:
         write_json(measurements, options.out)
     return 0
-
-
-def measure_spark(
-    sizes: SparkSizes, wanted: Collection[str], console: Console
-) -> list[Measurement]:
-    """What is wanted of BENCHMARKS; the console is told what comes next."""
-    measurements: list[Measurement] = []
-    if "reading" in wanted:
-        measurements += _reading(sizes, console)
-    if "repairing" in wanted:
-        console.print(f"repairing {sizes.letters} letters")
-        with (
-            metadata_broker() as cluster,
-            TemporaryDirectory(prefix="bench-") as scratch,
-            S3Server(Path(scratch) / "s3") as server,
-            bench_session(Path(scratch), 2) as spark,
-        ):
-            measurements += measure_repairing(
-                spark, cluster, server, Path(scratch), letters=sizes.letters
-            )
-    if "auditing" in wanted:
-        console.print(f"auditing {sizes.segments} segments, {sizes.real_objects} real objects")
-        with (
-            metadata_broker() as cluster,
-            TemporaryDirectory(prefix="bench-") as scratch,
-            S3Server(Path(scratch) / "s3") as server,
-        ):
-            measurements += measure_auditing(cluster, sizes.segments)
-            measurements += measure_real_store(cluster, server, sizes.real_objects)
-    return measurements
 
 
 def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
@@ -117,6 +88,31 @@ def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
             with bench_session(dataset.scratch, cores) as spark:
                 measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
     return measurements
+
+
+def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
+    console.print(f"repairing {sizes.letters} letters")
+    with (
+        metadata_broker() as cluster,
+        TemporaryDirectory(prefix="bench-") as scratch,
+        S3Server(Path(scratch) / "s3") as server,
+        bench_session(Path(scratch), 2) as spark,
+    ):
+        return measure_repairing(spark, cluster, server, Path(scratch), letters=sizes.letters)
+
+
+def _auditing(sizes: SparkSizes, console: Console) -> list[Measurement]:
+    console.print(f"auditing {sizes.segments} segments, {sizes.real_objects} real objects")
+    with (
+        metadata_broker() as cluster,
+        TemporaryDirectory(prefix="bench-") as scratch,
+        S3Server(Path(scratch) / "s3") as server,
+    ):
+        measurements = measure_auditing(cluster, sizes.segments)
+        return measurements + measure_real_store(cluster, server, sizes.real_objects)
+
+
+_BENCHMARKS = {"reading": _reading, "repairing": _repairing, "auditing": _auditing}
 
 
 if __name__ == "__main__":

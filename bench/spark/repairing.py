@@ -13,12 +13,12 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from bench.measurement import Measurement, of_runs
+from bench.metadata.topic import create_topic
 from rlmm.codec import encode
 from rlmm.dead_letter import DeadLetter
 from rlmm.dead_letter import encode as encode_letter
 from rlmm.events import Event, LeadershipClaimed, SegmentEvent
 from rlmm.partitioner import event_partition
-from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -122,9 +122,7 @@ def _write_records(connection: Connection, letter_topic: str, keys: list[str]) -
     shape = TopicSettings(
         name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
     )
-    topic = KafkaTopic(connection.client, shape)
-    topic.ensure(create=True)
-    topic.close()
+    create_topic(connection.client, shape)
     producer = Producer(
         {**connection.client, "linger.ms": 20, "queue.buffering.max.messages": 10**6}
     )
