@@ -17,23 +17,21 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
-
-_CREDENTIALS = "the store does not take these credentials: expired, or not its own"
-_PERMISSION = "the store denies this: a permission is missing"
+from rsm.storage.refusals import CHANGED, CREDENTIALS, PERMISSION, TOO_MANY
 
 _RETRIABLE: Mapping[str, str] = MappingProxyType(
     {
         "ContainerNotFound": "no such container",
         "ContainerBeingDeleted": "no such container",
-        "AuthenticationFailed": _CREDENTIALS,
-        "InvalidAuthenticationInfo": _CREDENTIALS,
-        "NoAuthenticationInformation": _CREDENTIALS,
-        "AuthorizationFailure": _PERMISSION,
-        "AuthorizationPermissionMismatch": _PERMISSION,
-        "AuthorizationResourceTypeMismatch": _PERMISSION,
-        "AuthorizationServiceMismatch": _PERMISSION,
-        "ServerBusy": "the store asks for fewer requests",
-        "Md5Mismatch": "bytes changed on their way to the store",
+        "AuthenticationFailed": CREDENTIALS,
+        "InvalidAuthenticationInfo": CREDENTIALS,
+        "NoAuthenticationInformation": CREDENTIALS,
+        "AuthorizationFailure": PERMISSION,
+        "AuthorizationPermissionMismatch": PERMISSION,
+        "AuthorizationResourceTypeMismatch": PERMISSION,
+        "AuthorizationServiceMismatch": PERMISSION,
+        "ServerBusy": TOO_MANY,
+        "Md5Mismatch": CHANGED,
     }
 )
 _TAKEN = frozenset({"BlobAlreadyExists", "ConditionNotMet"})

@@ -17,6 +17,7 @@ from requests import RequestException
 from urllib3.exceptions import HTTPError
 
 from rsm.segment.errors import AlreadyExistsError, RetriableError, TieredStorageError
+from rsm.storage.refusals import CREDENTIALS, NO_BUCKET, PERMISSION, TOO_MANY
 
 SDK_ERRORS = (
     GoogleAPICallError,
@@ -29,14 +30,12 @@ SDK_ERRORS = (
 )
 """All that the SDK raises, of its own and of what is below it."""
 
-_CREDENTIALS = "the store does not take these credentials: expired, or not its own"
-
 _ANSWERED: Mapping[int | None, str] = MappingProxyType(
     {
-        HTTPStatus.UNAUTHORIZED: _CREDENTIALS,
-        HTTPStatus.FORBIDDEN: "the store denies this: a permission is missing",
-        HTTPStatus.NOT_FOUND: "no such bucket",
-        HTTPStatus.TOO_MANY_REQUESTS: "the store asks for fewer requests",
+        HTTPStatus.UNAUTHORIZED: CREDENTIALS,
+        HTTPStatus.FORBIDDEN: PERMISSION,
+        HTTPStatus.NOT_FOUND: NO_BUCKET,
+        HTTPStatus.TOO_MANY_REQUESTS: TOO_MANY,
     }
 )
 

@@ -27,31 +27,29 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
-
-_CREDENTIALS = "the store does not take these credentials: expired, or not its own"
-_PERMISSION = "the store denies this: a permission is missing"
+from rsm.storage.refusals import CHANGED, CREDENTIALS, NO_BUCKET, PERMISSION, TOO_MANY
 
 _RETRIABLE: Mapping[str, str] = MappingProxyType(
     {
-        "NoSuchBucket": "no such bucket",
-        "AccessDenied": _PERMISSION,
-        "AllAccessDisabled": _PERMISSION,
-        "AccountProblem": _PERMISSION,
-        "403": _PERMISSION,
-        "ExpiredToken": _CREDENTIALS,
-        "ExpiredTokenException": _CREDENTIALS,
-        "TokenRefreshRequired": _CREDENTIALS,
-        "InvalidToken": _CREDENTIALS,
-        "InvalidAccessKeyId": _CREDENTIALS,
-        "InvalidClientTokenId": _CREDENTIALS,
-        "SignatureDoesNotMatch": _CREDENTIALS,
-        "XAdminUserNotFound": _CREDENTIALS,  # versitygw's word
+        "NoSuchBucket": NO_BUCKET,
+        "AccessDenied": PERMISSION,
+        "AllAccessDisabled": PERMISSION,
+        "AccountProblem": PERMISSION,
+        "403": PERMISSION,
+        "ExpiredToken": CREDENTIALS,
+        "ExpiredTokenException": CREDENTIALS,
+        "TokenRefreshRequired": CREDENTIALS,
+        "InvalidToken": CREDENTIALS,
+        "InvalidAccessKeyId": CREDENTIALS,
+        "InvalidClientTokenId": CREDENTIALS,
+        "SignatureDoesNotMatch": CREDENTIALS,
+        "XAdminUserNotFound": CREDENTIALS,  # versitygw's word
         "RequestTimeTooSkewed": "this host's clock and the store's are too far apart",
         "RequestExpired": "this host's clock and the store's are too far apart",
-        "SlowDown": "the store asks for fewer requests",
-        "RequestLimitExceeded": "the store asks for fewer requests",
-        "BadDigest": "bytes changed on their way to the store",
-        "XAmzContentChecksumMismatch": "bytes changed on their way to the store",
+        "SlowDown": TOO_MANY,
+        "RequestLimitExceeded": TOO_MANY,
+        "BadDigest": CHANGED,
+        "XAmzContentChecksumMismatch": CHANGED,
     }
 )
 
@@ -66,7 +64,7 @@ _CONFIGURATION: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_STALE_CREDENTIALS = frozenset(code for code, text in _RETRIABLE.items() if text is _CREDENTIALS)
+_STALE_CREDENTIALS = frozenset(code for code, text in _RETRIABLE.items() if text is CREDENTIALS)
 
 _NO_CREDENTIALS = (
     NoCredentialsError,

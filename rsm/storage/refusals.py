@@ -1,0 +1,11 @@
+"""What a store's refusals mean, in the same words whichever store it is. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CREDENTIALS: Final = "the store does not take these credentials: expired, or not its own"
+PERMISSION: Final = "the store denies this: a permission is missing"
+TOO_MANY: Final = "the store asks for fewer requests"
+CHANGED: Final = "bytes changed on their way to the store"
+NO_BUCKET: Final = "no such bucket"
