@@ -52,7 +52,7 @@ _UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it bef
 class FollowerSettings:
     """Bounds of following: records per step, waits, and how often the topic is looked at anew."""
 
-    max_records_per_step: int = 5000
+    max_records_per_step: int = 2000
     poll_timeout_ms: int = 500
     check_interval_ms: int = 30_000
     retry_backoff_ms: int = 100
