@@ -52,7 +52,8 @@ def _offload(
     """Have all rolled segments stored now, also those that a copy lag would let wait.
 
     Returns when they are, and lists what was stored. The segment that a broker still writes to is
-    never stored: what is in it waits until it is rolled. Ctrl-C ends the waiting, not the copying.
+    not meant: what is in it waits until it is rolled, or idle for remote.log.idle.copy.ms. Ctrl-C
+    ends the waiting, not the copying.
     """
     name = PartitionName.parse(partition)
     with (

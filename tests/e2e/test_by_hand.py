@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from typing import Any
 
+from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import SEGMENT_BYTES, TieredLog
 from tests.services.waiting import wait_until
@@ -55,6 +57,52 @@ def test_segments_when_a_lag_lets_them_wait_then_offload_stores_them_now(
         o.crc32c for segment in stored for o in segment.objects
     ]
     assert throttled_ms > 300
+
+
+def test_offload_when_interrupted_then_ends_at_once_and_the_copying_goes_on(
+    host: BrokerHost, log: TieredLog
+) -> None:
+    """A user's Ctrl-C ends the waiting only: what was asked for is stored, and nothing is half so.
+
+    Scenario 25: the rate makes it last; by how much does not matter.
+    """
+    host.set(**{"remote.log.manager.copy.max.bytes.per.second": str(SEGMENT_BYTES)})
+    log.produce(2)
+    with host.metadata() as metadata, host.running():
+        lag = ("--copy-lag-ms", "3600000", "--local-retention-ms", "7200000")
+        host.rlm("topic", "set", log.topic, *lag)
+        wait_until(lambda: _held(host, log) == "copy_lag", describe=lambda: _held(host, log))
+
+        code, output, errors = _interrupted_when_it_waits(host, "offload", log.topic)
+        wait_until(lambda: len(log.finished(metadata)) == 2, describe="both are stored")
+        wait_until(lambda: host.report(log.topic).get("lag_segments") == 0, describe="it says so")
+        asked_offset = metadata.partition_state(log.partition).offload_requested_offset
+        again = json.loads(host.rlm("offload", log.topic, "--json"))["partitions"]
+
+        left = log.in_states(
+            metadata, SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED
+        )
+        named = {stored.key for each in log.finished(metadata) for stored in each.objects}
+    assert (code, output) == (128 + signal.SIGINT, "")
+    assert all(line.startswith(f"{log.topic}:0 stored to ") for line in errors)
+    assert asked_offset == log.base_offsets()[-1]
+    assert [each["segments"] for each in again] == [[]]
+    assert left == []
+    assert {key for key in log.object_keys() if key.endswith((".log", ".meta"))} == named
+
+
+def _interrupted_when_it_waits(host: BrokerHost, *arguments: str) -> tuple[int, str, list[str]]:
+    """Exit code, standard output and the lines of standard error of a command that met a Ctrl-C."""
+    command = [sys.executable, "-m", "rlm", *arguments, "--config", str(host.config_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        code = process.wait(30)
+        return code, process.stdout.read(), [first, *process.stderr.read().splitlines()]
 
 
 def test_lag_when_it_is_above_a_retention_then_refused_with_rule_and_values(
