@@ -15,7 +15,6 @@ from rsm.segment.metadata import SegmentState
 from tests.twins.clock import FakeClock
 from tests.unit.rlm.policy.views import remote
 
-
 ORPHAN = b"a letter about an orphan"
 
 
