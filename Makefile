@@ -43,9 +43,11 @@ test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw
 test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
+# That Spark has no filters to push down, and leaves sockets open.
 test-spark-oldest: setup $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
-		$(PYTEST) -q tests/integration/spark_tools -k "not pushed_down"
+		$(PYTEST) -q tests/integration/spark_tools -k "not pushed_down" \
+		-W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
 fuzz: setup ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
@@ -126,7 +128,7 @@ $(STAMPS)/spark-jars: spark_tools/connector.xml
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
 	@mkdir -p $(@D) && touch $@
 
-# In front of the installed one on Python's path. It has no filters to push down.
+# In front of the installed one on Python's path.
 $(STAMPS)/spark-oldest: spark_tools/connector.xml
 	@echo "Fetching Spark $(SPARK_OLDEST_VERSION) and its Kafka connector into $(SPARK_OLDEST)"
 	@rm -rf $(SPARK_OLDEST)
