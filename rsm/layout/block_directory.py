@@ -3,8 +3,9 @@
 The log position of a batch and its entry id tell its place: in its block, in front of it, are the
 block's header, the entry headers up to its own, and the block's bytes of log up to its own. So any
 batch whose number is known is a place to begin at: those are the index object's log points, and
-what reads before have come by. How far to read is known to within the entry headers between two
-points. Pure.
+what reads before have come by. Where both ends of a batch are such places, a read begins within it:
+what is in front, up to a megabyte of a busy producer's batch, is not read. How far to read is known
+to within the entry headers between two points. Pure.
 """
 
 from __future__ import annotations
@@ -34,24 +35,27 @@ _FRONT = struct.Struct(">iq8xi4xbI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRun:
-    """Bytes of a data object that begin with an entry header, and lie in one block.
+    """Bytes of a data object in one block, that begin with an entry header or within a batch.
 
-    `begin` is that entry's batch; what is wanted of the run ends at `end_log_position`. The block
-    ends with the batch in front of `block_end`.
+    `begin` is the first batch; what is wanted of the run ends at `end_log_position`. The block ends
+    with the batch in front of `block_end`. If `left_out_bytes`, so much of the first batch is in
+    front of the run, with its entry header, and the batch is `first_batch_bytes` long.
     """
 
     begin: LogPoint
     end_log_position: int
     block_end: LogPoint
     positions: ByteRange
+    left_out_bytes: int = 0
+    first_batch_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBatches:
-    """Batches one behind the other from `begin` to `last`, which may be cut short. Of one use."""
+    """Batches one behind the other from a position on to `last`, which may be cut. Of one use."""
 
     batches: list[memoryview]
-    begin: LogPoint
+    start_log_position: int
     last: LogPoint
 
     def cut(self, positions: ByteRange) -> list[memoryview]:
@@ -60,7 +64,7 @@ class TakenBatches:
         end_position = positions.end_position - self.last.log_position
         pieces[-1] = pieces[-1][: max(end_position, 0)]
         # They begin in front of what was asked for by so much that all of some may be left out.
-        before_bytes = positions.start_position - self.begin.log_position
+        before_bytes = positions.start_position - self.start_log_position
         for number, piece in enumerate(pieces):
             if len(piece) > before_bytes:
                 return [piece[max(before_bytes, 0) :], *pieces[number + 1 :]]
@@ -104,7 +108,7 @@ class BlockDirectory:
         runs: list[EntryRun] = []
         number = bisect_right(self._block_log_positions, begin.log_position) - 1
         while begin.log_position < positions.end_position:
-            runs.append(self._run(number, begin, positions.end_position))
+            runs.append(self._run(number, begin, positions))
             number += 1
             if number == len(self._block_log_positions):
                 break
@@ -115,16 +119,22 @@ class BlockDirectory:
         return runs
 
     def batches(self, run: EntryRun, content: bytes) -> TakenBatches:
-        """The batches of a run, the last one maybe cut short.
+        """The batches of a run, the first and the last one maybe cut short.
 
         CorruptError for what can't be an entry or its batch; the CRC of each whole batch is
-        checked.
+        checked, that of one that is cut is its reader's to check.
         """
         view, place, end = memoryview(content), 0, len(content)
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
         end_entry_id, block_bytes_end = run.block_end.entry_id, run.block_end.log_position
         taken: list[memoryview] = []
         length_bytes = 0
+        if run.left_out_bytes:
+            length_bytes = run.first_batch_bytes
+            place = length_bytes - run.left_out_bytes
+            taken.append(view[:place])
+            log_position += length_bytes
+            entry_id += 1
         while log_position < run.end_log_position:
             batch = None
             if end - place >= _FRONT.size:  # the way of nearly all: version 2, unpacked in place
@@ -146,12 +156,15 @@ class BlockDirectory:
             log_position += length_bytes
             entry_id += 1
         last = LogPoint(entry_id=entry_id - 1, log_position=log_position - length_bytes)
-        return TakenBatches(batches=taken, begin=run.begin, last=last)
+        start_log_position = run.begin.log_position + run.left_out_bytes
+        return TakenBatches(batches=taken, start_log_position=start_log_position, last=last)
 
-    def _run(self, number: int, begin: LogPoint, end_log_position: int) -> EntryRun:
+    def _run(self, number: int, begin: LogPoint, wanted: ByteRange) -> EntryRun:
         block_end = self._block_end(number)
-        within = min(end_log_position, block_end.log_position)
+        within = min(wanted.end_position, block_end.log_position)
         start_position = self._position(number, begin)
+        left_out_bytes, first_batch_bytes = self._left_out(begin, wanted, block_end)
+        left_out_header_bytes = ENTRY_HEADER_BYTES if left_out_bytes else 0
         # An entry header may stand in front of each batch up to the next one whose number is known.
         following = self._points.ceiling(within)
         last = block_end if following is None else following
@@ -162,10 +175,22 @@ class BlockDirectory:
             end_log_position=within,
             block_end=block_end,
             positions=ByteRange(
-                start_position=start_position,
+                start_position=start_position + left_out_header_bytes + left_out_bytes,
                 end_position=start_position + entry_count * ENTRY_HEADER_BYTES + log_bytes,
             ),
+            left_out_bytes=left_out_bytes,
+            first_batch_bytes=first_batch_bytes,
         )
+
+    def _left_out(self, begin: LogPoint, wanted: ByteRange, block_end: LogPoint) -> tuple[int, int]:
+        """What of the batch at `begin` need not be read, and its length; 0, 0 to read it all."""
+        left_out_bytes = wanted.start_position - begin.log_position
+        if left_out_bytes <= 0:
+            return 0, 0
+        following = self._points.ceiling(wanted.start_position) or block_end
+        if following.entry_id != begin.entry_id + 1:
+            return 0, 0
+        return left_out_bytes, following.log_position - begin.log_position
 
     def _position(self, number: int, point: LogPoint) -> int:
         """Where the entry header of a batch is that is in this block."""

@@ -192,6 +192,41 @@ def test_fetch_log_segment_when_read_at_random_then_less_than_the_points_spacing
     assert len(positions) < 140_000
 
 
+def test_fetch_log_segment_when_batches_are_large_then_just_what_was_asked_for_is_read() -> None:
+    """Both ends of a batch above the points' spacing are known, so a read begins within it."""
+    store = Store()
+    log = b"".join(batches_of([300_000] * 8))
+    manager, metadata = copied_log(store, log)
+    batch_bytes = len(log) // 8
+
+    for start, end in (
+        (150_000, 150_010),  # within a batch
+        (batch_bytes - 5, batch_bytes),  # up to its end
+        (batch_bytes - 5, batch_bytes + 5),
+        (batch_bytes, batch_bytes + 5),
+        (150_000, 2_000_000),  # over the blocks' ends
+    ):
+        store.read_ranges.clear()
+        positions = ByteRange(start_position=start, end_position=end)
+        assert manager.fetch_log_segment(metadata, positions) == log[start:end]
+        headers_bytes = 12 * sum(start <= n * batch_bytes < end for n in range(8))
+        read = [len(p) for name, p in store.read_ranges if name == metadata.objects[0].key]
+        assert sum(read) == end - start + headers_bytes
+
+
+def test_fetch_log_segment_when_it_begins_within_a_batch_then_the_whole_ones_are_checked() -> None:
+    store = Store()
+    log = b"".join(batches_of([300_000] * 3))
+    manager, metadata = copied_log(store, log)
+    data = metadata.objects[0].key
+    changed = bytearray(store.read_range(data, WHOLE))
+    changed[500_000] ^= 1
+    store.change(data, bytes(changed))
+
+    with pytest.raises(CorruptError, match="CRC"):
+        manager.fetch_log_segment(metadata, ByteRange(start_position=9, end_position=700_000))
+
+
 def test_index_when_written_then_pulsars_fields_say_what_pulsar_needs() -> None:
     store = Store()
     batches = batches_of([100, 900, 100, 100])
