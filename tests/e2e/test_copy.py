@@ -106,7 +106,7 @@ def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
             lambda: host.report(log.topic).get("lag_segments") == 2, describe="two segments wait"
         )
         assert log.finished(metadata) == []
-        assert not log.object_keys()
+        assert not log.segment_keys()
 
         producer.abort_transaction(30.0)
         log.produce(1)  # the marker's segment rolls, too

@@ -88,7 +88,7 @@ def _assert_nothing_lost(log: TieredLog, metadata: RemoteLogMetadataManager) -> 
         for segment in log.in_states(metadata, *SegmentState)
         for stored in segment.objects
     }
-    assert log.object_keys() <= recorded
+    assert log.segment_keys() <= recorded
     log_start_offset = metadata.partition_state(log.partition).log_start_offset or 0
     assert log.local_start_offset() <= log.covered_end_offset(metadata, log_start_offset)
 
@@ -98,7 +98,7 @@ def _assert_whole(
 ) -> None:
     """When all is done: everything once, byte for byte, and nothing beside it."""
     assert_readable(log, metadata, produced)
-    assert log.object_keys() == {
+    assert log.segment_keys() == {
         stored.key for segment in log.finished(metadata) for stored in segment.objects
     }
     assert log.local_start_offset() == produced[ROLLED_SEGMENTS - 1].base_offset

@@ -84,7 +84,7 @@ def test_copying_when_broker_restarts_then_goes_on(
 
         assert process.exit_code() is None
         assert_readable(log, metadata, produced)
-        assert log.object_keys() == {
+        assert log.segment_keys() == {
             stored.key for segment in log.finished(metadata) for stored in segment.objects
         }
 

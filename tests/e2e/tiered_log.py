@@ -15,6 +15,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re
 from rlm.source.logdir import LogDirSource
 from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.originals import OriginalsKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -148,6 +149,11 @@ class TieredLog:
             return {chunk.name for chunk in storage.list("")}
         finally:
             storage.close()
+
+    def segment_keys(self) -> set[str]:
+        """The same without what the store keeps of topics themselves."""
+        keys = OriginalsKeys()
+        return {key for key in self.object_keys() if keys.parse(key) is None}
 
     def stored_content(self, segment: RemoteLogSegmentMetadata) -> bytes:
         """A stored segment's `.log` object."""
