@@ -19,6 +19,7 @@ from rsm.layout.ledger_metadata import LedgerMetadata, LedgerState
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _PIECE_BYTES = 1 << 20
+_MAX_ENTRY_ID = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +62,16 @@ def spooled(ledger: Ledger, *, block_bytes: int) -> Iterator[SpooledLedger]:
     """Take all entries of a ledger; the file is gone with the block. Memory: one block.
 
     InvalidConfigError for a ledger that is empty, open or not what its metadata says, or whose ids
-    are not consecutive; UnsupportedError for too large an entry; what the entries raise.
+    are not consecutive or no i64; UnsupportedError for too large an entry; RetriableError where
+    there is no room for the file; what the entries raise.
     """
     entries = iter(ledger.entries)
     first = next(entries, None)
-    if first is None or first[0] < 0:
+    if first is None or not 0 <= first[0] <= _MAX_ENTRY_ID:
         found = "no entries" if first is None else f"entry {first[0]}"
         raise InvalidConfigError("not a ledger", ledger_id=ledger.ledger_id, found=found)
     first_entry_id, data = first
-    with TemporaryFile() as file:
+    with _spool_file() as file:
         builder = BlockBuilder(block_bytes=block_bytes, first_entry_id=first_entry_id)
         builder.add(data)
         length_bytes = len(data) + _spool(entries, builder, file)
@@ -85,13 +87,31 @@ def _spool(entries: Iterator[tuple[int, bytes]], builder: BlockBuilder, file: Bi
             raise InvalidConfigError(
                 "entry ids are not consecutive", expected=builder.next_entry_id, found=entry_id
             )
+        if entry_id > _MAX_ENTRY_ID:
+            raise InvalidConfigError("not an entry id", found=entry_id)
         length_bytes += len(data)
         full = builder.add(data)
         if full is not None:
-            file.write(full)
-    file.write(builder.finish())
-    file.flush()
+            _write(file, full)
+    _write(file, builder.finish())
     return length_bytes
+
+
+def _spool_file() -> BinaryIO:
+    """An unbuffered file without a name. RetriableError where temporary files can't be made."""
+    try:
+        return TemporaryFile(buffering=0)
+    except OSError as error:
+        raise RetriableError("no temporary file for blocks", reason=error.strerror) from error
+
+
+def _write(file: BinaryIO, block: bytes) -> None:
+    left = memoryview(block)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError as error:
+        raise RetriableError("blocks can't be spooled", reason=error.strerror) from error
 
 
 def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> LedgerMetadata:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import operator
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -27,7 +26,6 @@ from rsm.storage.store_root import INCOMING
 
 _MAX_ID = 2**63 - 1
 _ROW = "{:>5}  {:>19}  {:>19}  {:>8}  {:>19}  {:>10}  {:>10}"
-
 _COLUMNS = ("part", "first entry", "last entry", "entries", "position", "bytes", "padding")
 
 _DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="The data object's file.")]
@@ -50,11 +48,7 @@ def _inspect(data: _DataArgument, index: _IndexArgument) -> None:
     with open_ledger_files(data, index) as files, printing():
         for line in _summary(files):
             typer.echo(line)
-        typer.echo(
-            _ROW.format(
-                "part", "first entry", "last entry", "entries", "position", "bytes", "padding"
-            )
-        )
+        typer.echo(_ROW.format(*_COLUMNS))
         for block in files.ledger.blocks():
             first = block.header.first_entry_id
             typer.echo(
@@ -159,13 +153,17 @@ def _entries(lines: Iterable[str]) -> Iterator[tuple[int, bytes]]:
 def _entry(line: str, number: int) -> tuple[int, bytes]:
     try:
         document = json.loads(line)
-        # An id is a JSON number without a fraction: nothing else can be an index.
-        entry_id = operator.index(document["entry_id"])
-        return entry_id, base64.b64decode(document["data"], validate=True)
-    except (ValueError, KeyError, TypeError) as error:
+        return _entry_id(document["entry_id"]), base64.b64decode(document["data"], validate=True)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidConfigError(
             "not an entry",
             line=number,
             expected='{"entry_id": number, "data": "base64"}',
             found=repr(line.strip()[:80]),
         ) from error
+
+
+def _entry_id(found: object) -> int:
+    if not isinstance(found, int) or isinstance(found, bool):  # `true` is no number in JSON
+        raise TypeError("not a whole number")
+    return found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
     NotFoundError,
+    RetriableError,
 )
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
@@ -195,6 +197,8 @@ def test_entries_when_the_ledger_has_them_not_then_not_found(
         ([(-1, b"a")], None),
         ([(0, b"a"), (2, b"b")], None),
         ([(0, b"a"), (0, b"b")], None),
+        ([(2**63, b"a")], None),
+        ([(2**63 - 1, b"a"), (2**63, b"b")], None),
         ([(0, b"a")], LedgerMetadata(length_bytes=2, last_entry_id=0)),
         ([(0, b"a")], LedgerMetadata(length_bytes=1, last_entry_id=1)),
         ([(0, b"a")], LedgerMetadata(length_bytes=1, last_entry_id=0, state=LedgerState.OPEN)),
@@ -209,6 +213,22 @@ def test_offload_when_it_is_no_closed_ledger_then_refused_and_nothing_is_written
         LedgerOffloader(store).offload(
             Ledger(ledger_id=3, entries=entries, metadata=metadata), UUID_A1
         )
+
+    assert not list(store.list(""))
+
+
+def test_offload_when_there_is_no_room_to_spool_then_retriable_and_nothing_is_written() -> None:
+    """No file of this process may be longer than its limit: as on a disk that is full."""
+    store = Store()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(RetriableError, match="spooled"):
+            LedgerOffloader(store).offload(
+                Ledger(ledger_id=3, entries=[(0, bytes(200_000))]), UUID_A1
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert not list(store.list(""))
 

@@ -165,6 +165,9 @@ def test_write_when_the_ledger_is_like_pulsars_then_the_same_bytes(tmp_path: Pat
         '{"entry_id": 0.5, "data": ""}\n',
         '{"entry_id": 0, "data": "?"}\n',
         '{"entry_id": 0, "data": 7}\n',
+        '{"entry_id": true, "data": ""}\n',
+        f'{{"entry_id": {2**63}, "data": ""}}\n',
+        "[" * 200_000,
         lines((0, b"a"), (2, b"b")),
     ],
 )
