@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from random import Random
 from statistics import median
 
@@ -13,7 +14,6 @@ import obstore
 from bench.measurement import Measurement, of_runs
 from bench.storage.copying import copy_all, layouts, storage_manager
 from bench.storage.stage import AT_ONCE, BUCKET, Stage, run_all
-from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -23,33 +23,34 @@ _CHUNK_BYTES = 4 << 20  # rsm.config.chunk.size
 _READERS = 10  # remote.log.reader.threads
 _SMALL_BYTES = 1 << 10
 _SMALL_READS = 1_000
+_RAW = "read raw"
 
 _Range = tuple[RemoteLogSegmentMetadata, ByteRange]
 _Read = Callable[[_Range], bytes]
 
 
 def measure_reading(stage: Stage) -> list[Measurement]:
-    """Both, of what one copy in each layout left."""
-    found = []
-    seconds: dict[str, list[float]] = {}
-    for name, layout in layouts().items():
-        with closing(storage_manager(stage, layout)) as manager:
-            stored = copy_all(stage, manager, at_once=AT_ONCE)[1]
-            ways = {f"read {name}": _ours(manager)}
-            if isinstance(layout, RawLayout):
-                ways |= _plain_reads(stage)
-                stage.sent.clear()
-            for _ in range(stage.dataset.sizes.runs):
-                for way, read in ways.items():
-                    seconds.setdefault(way, []).append(
-                        run_all(read, _ranges(stored), at_once=_READERS)
-                    )
-            if isinstance(layout, RawLayout):
-                requests = stage.sent["get_object"] / stage.dataset.sizes.runs
-                per_gib = requests * (1 << 30) / stage.total_bytes
-                found.append(of_runs("requests per GiB, read raw", [per_gib], unit="requests"))
-                found += _small_reads(ways, stored)
-        stage.empty()
+    """All ways in turns, of what one copy in each layout left."""
+    with ExitStack() as stack:
+        ways: dict[str, _Read] = {}
+        stored: dict[str, list[RemoteLogSegmentMetadata]] = {}
+        for name, layout in layouts().items():
+            manager = stack.enter_context(closing(storage_manager(stage, layout)))
+            ways[f"read {name}"] = _ours(manager)
+            stored[f"read {name}"] = copy_all(stage, manager, at_once=AT_ONCE)[1]
+        plain = _plain_reads(stage)
+        os.sync()
+        seconds: dict[str, list[float]] = {}
+        for _ in range(stage.dataset.sizes.runs):
+            for way, read in (ways | plain).items():
+                wanted = _ranges(stored.get(way, stored[_RAW]))
+                seconds.setdefault(way, []).append(run_all(read, wanted, at_once=_READERS))
+        stage.sent.clear()
+        run_all(ways[_RAW], _ranges(stored[_RAW]), at_once=_READERS)
+        per_gib = stage.sent["get_object"] * (1 << 30) / stage.total_bytes
+        found = [of_runs("requests per GiB, read raw", [per_gib], unit="requests")]
+        found += _small_reads({_RAW: ways[_RAW]} | plain, stored[_RAW])
+    stage.empty()
     return _compared(stage, seconds) + found
 
 
@@ -61,7 +62,7 @@ def _compared(stage: Stage, seconds: dict[str, list[float]]) -> list[Measurement
         of_runs(name, [total_mib / each for each in runs], unit="MiB/s")
         for name, runs in seconds.items()
     ]
-    for name, peer in (("read raw", fastest), ("read block_v1", "read raw")):
+    for name, peer in ((_RAW, fastest), ("read block_v1", _RAW)):
         ratios = [theirs / ours for ours, theirs in zip(seconds[name], seconds[peer], strict=True)]
         found.append(of_runs(f"{name} ÷ {peer}", ratios, unit="ratio", peer=peer, goal="≥ 0.9"))
     return found
