@@ -24,9 +24,9 @@ def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
         assert {measured[f"{way} ×{count}"].unit for count in (1, 4)} == {"MiB/s"}
     for way in ("boto3 get_object", "obstore get_range", "read raw", "read block_v1"):
         assert measured[way].unit == "MiB/s"
-    # Two objects for each segment of a MiB, each looked at once more; one read for each chunk.
-    # A server that is busy has the SDK repeat some.
-    assert 3_900 <= measured["requests per GiB, copy raw"].value <= 12_000
+    # Two objects for each segment of a MiB, one read for each chunk. A server that is busy has the
+    # SDK repeat some.
+    assert 2_000 <= measured["requests per GiB, copy raw"].value <= 8_000
     assert 1_000 <= measured["requests per GiB, read raw"].value <= 4_000
     ratios = [each for each in measured.values() if each.goal]
     assert len(ratios) == 6
