@@ -163,11 +163,13 @@ class RecordedGap:
     """Offsets of which some were never stored, and are not on the broker any more.
 
     What is stored of them all the same is read; the rest is stepped over, as what compaction took.
+    `unknown_fields` are what a newer version wrote beside, in protobuf.
     """
 
     offsets: OffsetRange
     reason: GapReason
     recorded_ms: int
+    unknown_fields: bytes = b""
 
     def __post_init__(self) -> None:
         if not len(self.offsets):

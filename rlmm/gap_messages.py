@@ -16,19 +16,12 @@ from rsm.segment.metadata_codec import (
     writer_to_message,
 )
 from rsm.segment.ranges import OffsetRange
+from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 def gap_messages(gaps: Iterable[RecordedGap]) -> list[pb.RecordedGap]:
     """Write gaps."""
-    return [
-        pb.RecordedGap(
-            start_offset=gap.offsets.start_offset,
-            end_offset=gap.offsets.end_offset,
-            reason=gap.reason.name,
-            recorded_ms=gap.recorded_ms,
-        )
-        for gap in gaps
-    ]
+    return list(map(_gap_to_message, gaps))
 
 
 def gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
@@ -99,10 +92,26 @@ def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
     )
 
 
+def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
+    message = pb.RecordedGap(
+        start_offset=gap.offsets.start_offset,
+        end_offset=gap.offsets.end_offset,
+        reason=gap.reason.name,
+        recorded_ms=gap.recorded_ms,
+    )
+    restore_unknown_fields(message, gap.unknown_fields)
+    return message
+
+
 def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
     reason = enum_from_number(GapReason, message.reason, "reason of a gap")
     try:
         offsets = OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset)
-        return RecordedGap(offsets=offsets, reason=reason, recorded_ms=message.recorded_ms)
+        return RecordedGap(
+            offsets=offsets,
+            reason=reason,
+            recorded_ms=message.recorded_ms,
+            unknown_fields=unknown_fields(message),
+        )
     except ValueError as error:
         raise CorruptError("not a gap", reason=str(error)) from error

@@ -14,7 +14,7 @@ from rlmm.events import (
 )
 from rlmm.proto import events_pb2 as pb
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
-from rsm.segment.unknown_fields import unknown_fields
+from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
@@ -34,8 +34,7 @@ def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
         copy_lag_bytes=policy.copy_lag_bytes,
         outage_policy=None if holds else policy.outage_policy.name,
     )
-    if policy.unknown_fields:
-        message.MergeFromString(policy.unknown_fields)
+    restore_unknown_fields(message, policy.unknown_fields)
     return message
 
 
@@ -58,7 +57,7 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
         copy_lag_ms=message.copy_lag_ms,
         copy_lag_bytes=message.copy_lag_bytes,
         outage_policy=enum_from_number(OutagePolicy, outage_policy, "outage policy"),
-        unknown_fields=unknown_fields(message),
+        unknown_fields=unknown_fields(message, message.originals),
     )
 
 

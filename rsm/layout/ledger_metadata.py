@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from rsm.layout.proto import ledger_metadata_pb2 as pb
 from rsm.segment.errors import CorruptError
-from rsm.segment.unknown_fields import unknown_fields
+from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 class LedgerState(IntEnum):
@@ -82,7 +82,8 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
             pb.LedgerCustomEntry(key=_to_bytes(key), value=value) for key, value in metadata.custom
         ],
     )
-    return message.SerializeToString(deterministic=True) + metadata.unknown_fields
+    restore_unknown_fields(message, metadata.unknown_fields)
+    return message.SerializeToString(deterministic=True)
 
 
 def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
@@ -118,7 +119,7 @@ def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
             for each in message.ensemble
         ),
         custom=tuple((_to_text(each.key), each.value) for each in message.custom),
-        unknown_fields=unknown_fields(message),
+        unknown_fields=unknown_fields(message, (*message.ensemble, *message.custom)),
     )
 
 

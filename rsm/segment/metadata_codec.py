@@ -17,7 +17,7 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
 from rsm.segment.proto import segment_pb2 as pb
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.unknown_fields import unknown_fields
+from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 E = TypeVar("E", bound=Enum)
 _STATES = {state.value: state for state in SegmentState}
@@ -110,8 +110,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         has_transaction_index=value.has_transaction_index,
         custom_metadata=value.custom_metadata,
     )
-    if value.unknown_fields:
-        message.MergeFromString(value.unknown_fields)
+    restore_unknown_fields(message, value.unknown_fields)
     return message
 
 
@@ -125,6 +124,7 @@ def metadata_from_message(
     named = message.topic_id_partition
     partition = known if known and known.topic == named.topic else partition_from_message(named)
     state = state_from_number(message.state)
+    writer, epochs, objects = message.writer, message.segment_leader_epochs[:], message.objects[:]
     try:
         return RemoteLogSegmentMetadata(
             segment_id=RemoteLogSegmentId(
@@ -133,15 +133,15 @@ def metadata_from_message(
             offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
             max_timestamp_ms=message.max_timestamp_ms,
             segment_size_bytes=message.segment_size_bytes,
-            segment_leader_epochs=lineage_from_messages(message.segment_leader_epochs[:]),
+            segment_leader_epochs=lineage_from_messages(epochs),
             state=state,
-            writer=writer_from_message(message.writer),
+            writer=writer_from_message(writer),
             event_timestamp_ms=message.event_timestamp_ms,
             layout=message.layout,
-            objects=tuple([_object_from_message(o) for o in message.objects[:]]),
+            objects=tuple([_object_from_message(o) for o in objects]),
             has_transaction_index=message.has_transaction_index,
             custom_metadata=message.custom_metadata,
-            unknown_fields=unknown_fields(message),
+            unknown_fields=unknown_fields(message, (named, writer, *epochs, *objects)),
         )
     except ValueError as error:
         raise CorruptError("not a segment's metadata", reason=str(error)) from error

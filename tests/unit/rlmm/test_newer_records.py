@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from uuid import UUID
 
 import pytest
+from google.protobuf.message import Message
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlmm.cache.memory import MemoryStore
-from rlmm.codec import encode
-from rlmm.events import Event
+from rlmm.codec import decode, encode
+from rlmm.events import Event, OriginalConfig
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
@@ -20,6 +22,7 @@ from rlmm.record_keys import (
 )
 from rlmm.spi import MetadataPosition, NewerRecord
 from rlmm.topic.memory import MemoryLog
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.folding import append, fold_log, folded, log_of
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
@@ -27,10 +30,13 @@ from tests.metadata_builder import (
     FINISHED,
     ORDERS,
     claim,
+    gap,
+    gaps,
     policy,
     registration,
     segment_metadata,
     step,
+    writer,
 )
 
 SEGMENT = segment_metadata()
@@ -90,38 +96,122 @@ def test_newer_record_when_read_then_the_rest_is_still_folded() -> None:
     assert folded(log).finished_segment(ORDERS, 0, 5) is not None
 
 
-def with_a_newer_field(event: Event, path: str) -> tuple[bytes, bytes]:
-    """The event's record as a newer version would write it: one more field in a part of it."""
+# Field 900, which no version has: three bytes.
+NEW_FIELD = b"\xa2\x38\x03new"
+Place = tuple[str, ...]
+
+
+def places_of(*path: str) -> list[Place]:
+    """The message of an event at `path`, and all messages within it at any depth."""
+    descriptor = pb.MetadataEvent.DESCRIPTOR
+    for name in path:
+        within = descriptor.fields_by_name[name].message_type
+        assert within is not None, f"no message: {name}"
+        descriptor = within
+    nested = (f.name for f in descriptor.fields if f.message_type is not None)
+    return [path, *(place for name in nested for place in places_of(*path, name))]
+
+
+def with_newer_fields(event: Event, *places: Place) -> tuple[bytes, bytes]:
+    """The event's record as a newer version would write it: one more field in each place.
+
+    Of what is repeated, in the last one.
+    """
     record = encode(event)
     message = pb.MetadataEvent.FromString(record.value)
-    part = attrgetter(path)(message)
-    part.MergeFromString(NEW_FIELD)
+    for place in places:
+        part: Message = message
+        for name in place:
+            found = getattr(part, name)
+            part = found if isinstance(found, Message) else found[-1]
+        part.MergeFromString(NEW_FIELD)
     return record.key, message.SerializeToString()
 
 
-# Field 900, which no version has: three bytes.
-NEW_FIELD = b"\xa2\x38\x03new"
+SEGMENT_PLACES = places_of("segment", "metadata")
+POLICY_PLACES = places_of("topic_policy_changed")
+ORIGINALS = (OriginalConfig(name="a", value=None), OriginalConfig(name="b", value="1"))
+POLICY = replace(policy(), policy=replace(policy().policy, originals=ORIGINALS))
 
 
-def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote() -> None:
-    """R14: unknown fields survive a rewrite."""
+def read_segment(*places: Place) -> RemoteLogSegmentMetadata:
+    """A finished segment, as the cache has it whose record a newer version wrote."""
     log = log_of(claim())
-    log.append(0, *with_a_newer_field(step(SEGMENT, FINISHED), "segment.metadata"))
+    log.append(0, *with_newer_fields(step(SEGMENT, FINISHED), *places))
     record = folded(log).segment(SEGMENT.segment_id)
     assert record is not None
-
-    written = encode(step(record.metadata, DELETE_STARTED, expected_state=FINISHED)).value
-
-    assert NEW_FIELD in written
+    return record.metadata
 
 
-def test_policy_when_changed_then_keeps_what_a_newer_version_wrote() -> None:
+def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
+    assert {place[2:] for place in SEGMENT_PLACES} == {
+        (),
+        ("topic_id_partition",),
+        ("segment_leader_epochs",),
+        ("writer",),
+        ("objects",),
+    }
+
+
+@pytest.mark.parametrize("place", SEGMENT_PLACES, ids=".".join)
+def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote(place: Place) -> None:
+    """R14: unknown fields survive a rewrite, where they stood."""
+    metadata = read_segment(place)
+
+    written = step(metadata, DELETE_STARTED, expected_state=FINISHED)
+
+    plain = replace(written, metadata=replace(written.metadata, unknown_fields=b""))
+    assert encode(written).value == with_newer_fields(plain, place)[1]
+
+
+def test_segment_when_somebody_else_steps_on_then_nothing_of_the_old_writer_stays() -> None:
+    metadata = read_segment(("segment", "metadata", "writer"))
+
+    written = step(metadata, DELETE_STARTED, by=writer(1), expected_state=FINISHED)
+
+    assert NEW_FIELD not in encode(written).value
+
+
+@pytest.mark.parametrize("place", POLICY_PLACES, ids=".".join)
+def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(place: Place) -> None:
     """R14: also what stands in the cache."""
     log = MemoryLog(ManualClock())
-    log.append(0, *with_a_newer_field(policy(), "topic_policy_changed"))
+    log.append(0, *with_newer_fields(POLICY, place))
     found = folded(log).topic_policy(ORDERS.topic_id)
     assert found is not None
 
-    written = encode(replace(policy(), policy=replace(found, retention_ms=5))).value
+    written = replace(POLICY, policy=replace(found, retention_ms=5))
 
-    assert NEW_FIELD in written
+    plain = replace(written, policy=replace(written.policy, unknown_fields=b""))
+    assert encode(written).value == with_newer_fields(plain, place)[1]
+
+
+def test_gap_when_another_is_recorded_then_keeps_what_a_newer_version_wrote() -> None:
+    """R14: all gaps of a partition are written whenever one is added."""
+    place = ("gaps_recorded", "gaps")
+    log = log_of(claim())
+    log.append(0, *with_newer_fields(gaps(gap(0, 10)), place))
+    (found,) = folded(log).partition_state(ORDERS).gaps
+
+    written = encode(gaps(found, gap(20, 30))).value
+
+    first, second = pb.MetadataEvent.FromString(written).gaps_recorded.gaps
+    assert first.SerializeToString().endswith(NEW_FIELD)
+    assert NEW_FIELD not in second.SerializeToString()
+
+
+@given(
+    event_and_places=st.sampled_from(
+        [(step(SEGMENT, FINISHED), SEGMENT_PLACES), (POLICY, POLICY_PLACES)]
+    ).flatmap(lambda case: st.tuples(st.just(case[0]), st.sets(st.sampled_from(case[1]))))
+)
+def test_record_when_read_and_written_then_is_the_same_wherever_a_newer_version_added(
+    event_and_places: tuple[Event, set[Place]],
+) -> None:
+    """R14."""
+    event, places = event_and_places
+    key, value = with_newer_fields(event, *places)
+
+    again = encode(decode(key, value))
+
+    assert (again.key, again.value) == (key, value)

@@ -55,6 +55,14 @@ def test_metadata_when_a_text_is_not_utf8_then_written_again_as_it_was(text: byt
     assert encode_ledger_metadata(decode_ledger_metadata(content)) == content
 
 
+def test_metadata_when_a_part_has_a_field_of_a_newer_version_then_written_again_as_it_was() -> None:
+    ensembles = b"\x32\x02\x10\x00" + b"\x32\x05\x10\x09\xa0\x06\x07"
+    custom = b"\x5a\x04\x0a\x00\x12\x00" + b"\x5a\x07\x0a\x00\x12\x00\xa0\x06\x07"
+    content = b"\x08\x01\x10\x01\x18\x01\x20\x00\x28\x03" + ensembles + custom
+
+    assert encode_ledger_metadata(decode_ledger_metadata(content)) == content
+
+
 def test_metadata_when_only_what_is_required_is_there_then_read() -> None:
     metadata = decode_ledger_metadata(b"\x08\x02\x10\x03\x18\x07\x28\x03")
 
