@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess, run
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Producer
@@ -16,6 +17,7 @@ from rlmm.codec import encode
 from rlmm.native import NATIVE_TOPIC
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
+from rsm.segment.ids import TopicIdPartition
 from tests import metadata_builder as build
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.services.kafka import KafkaCluster
@@ -26,6 +28,8 @@ _METADATA = (sys.executable, "-m", "rlm", "metadata")
 # A partition's deletion, as Kafka 4 writes it: topic "orders", partition 7, broker 1, at 5 ms.
 _NATIVE = bytes.fromhex("010200076f7264657273" + "00" * 15 + "09" + "0000000700" + "00000001")
 _NATIVE += bytes.fromhex("0000000000000005" + "01" + "00")
+
+_PAYMENTS = TopicIdPartition(topic_id=UUID(int=0x9A19), topic="payments", partition=0)
 
 
 @pytest.fixture
@@ -51,9 +55,11 @@ def _rlm(*arguments: str) -> CompletedProcess[str]:
     return run([*_METADATA, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
-def _publish(topic: KafkaTopic, *, partition: int = 0) -> int:
+def _publish(
+    topic: KafkaTopic, *, partition: int = 0, about: TopicIdPartition = build.ORDERS
+) -> int:
     """Write four steps of a segment and a tombstone; how many records that is."""
-    events = build.life(build.segment_metadata(1))
+    events = build.life(build.segment_metadata(1, partition=about))
     records = [encode(event) for event in events]
     for record in records:
         topic.publish(partition, record.key, record.value)
@@ -109,6 +115,27 @@ def test_metadata_tail_when_records_come_then_prints_them_until_interrupted(
     documents = [json.loads(line) for line in tail.log_path.read_text().splitlines()]
     assert code == 128 + signal.SIGINT
     assert {each["MetadataPartition"] for each in documents} == {0}
+
+
+def test_metadata_tail_when_of_one_topic_then_prints_nothing_of_another(
+    topic: KafkaTopic, config: Path, tmp_path: Path
+) -> None:
+    command = [*_METADATA, "tail", "--config", str(config), "--topic", "payments", "--json"]
+    tail = ServiceProcess(command, log_path=tmp_path / "tail.log")
+
+    def follows() -> bool:
+        _publish(topic)
+        _publish(topic, about=_PAYMENTS)
+        return "Tombstone" in tail.log_path.read_text()
+
+    wait_until(follows, 30.0, tail.log_tail, interval_s=0.5)
+    tail.interrupt()
+
+    documents = [json.loads(line) for line in tail.log_path.read_text().splitlines()]
+    segments = [each["RemoteLogSegmentId"] for each in documents if each["Type"] != "Tombstone"]
+    subjects = [each["Subject"] for each in documents if each["Type"] == "Tombstone"]
+    assert {each["TopicIdPartition"]["Name"] for each in segments} == {"payments"}
+    assert all(subject.startswith(_PAYMENTS.topic_id.hex) for subject in subjects)
 
 
 def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(
