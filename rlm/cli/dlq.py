@@ -154,7 +154,7 @@ def _print(rows: list[_Row], *, as_json: bool) -> None:
         if as_json:
             typer.echo(json.dumps({"dead_letters": [_as_json(row) for row in rows]}, indent=2))
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(rows))
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
 
 
 def _table(rows: list[_Row]) -> Table:

@@ -74,7 +74,7 @@ def _status(
             document = {"cluster_id": session.cluster_id, "partitions": partitions}
             typer.echo(json.dumps(document, indent=2))
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(rows))
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
 
 
 def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:

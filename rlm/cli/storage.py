@@ -52,7 +52,7 @@ def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
         if as_json:
             sys.stdout.write(_document(settings.backend.value, steps) + "\n")
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE).print(_table(steps))
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(steps))
     if _failed(steps):
         raise typer.Exit(1)
 

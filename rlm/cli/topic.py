@@ -146,7 +146,7 @@ def _list(
         if as_json:
             typer.echo(json.dumps({"topics": [_as_json(policy) for policy in policies]}, indent=2))
         else:
-            console = Console(width=None if sys.stdout.isatty() else _WIDE)
+            console = Console(width=None if sys.stdout.isatty() else _WIDE, markup=False)
             console.print(_table(policies))
 
 

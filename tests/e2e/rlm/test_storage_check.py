@@ -22,6 +22,10 @@ def check(store: Path, *options: str) -> subprocess.CompletedProcess[str]:
         f"bootstrap.servers=localhost:1\nrsm.config.storage.filesystem.root={store}\n"
         "rsm.config.key.prefix=kafka\n"
     )
+    return check_of(config, *options)
+
+
+def check_of(config: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rlm", "storage", "check", "--config", str(config), *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
@@ -46,4 +50,21 @@ def test_storage_check_when_store_cannot_be_written_then_fails_and_names_the_ver
     assert done.returncode == 1
     (line,) = [each for each in done.stdout.splitlines() if "small object" in each]
     assert "failed" in line
+    assert done.stderr == ""
+
+
+def test_storage_check_when_the_store_answers_in_brackets_then_they_are_shown(
+    tmp_path: Path,
+) -> None:
+    """S3's client answers such a bucket with a regular expression that looks like markup."""
+    config = tmp_path / "rlm.properties"
+    config.write_text(
+        "bootstrap.servers=localhost:1\nrsm.config.storage.backend=s3\n"
+        "rsm.config.storage.s3.bucket.name=No bucket\nrsm.config.storage.s3.region=eu-north-1\n"
+    )
+
+    done = check_of(config)
+
+    assert done.returncode == 1
+    assert "[/:]" in done.stdout
     assert done.stderr == ""
