@@ -3,7 +3,7 @@
 A piece is a file named after what it is a piece of: its content, and behind it a checksum of both.
 A file that is not what its name says is removed, and nobody gets it. Nothing is synced: after a
 crash of the host a file may be anything, and is then found out. What an earlier process left is
-taken over. One process has the directory to itself.
+taken over; files of other names are left alone. One process has the directory to itself.
 
 Where the disk is full or broken nothing is written for a while, and reads go on without it.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _CHECKSUM_BYTES = 4
 _UNDER_WAY = ".new"
+_OURS = re.compile(r"[0-9a-f]{64}-[0-9]+-[0-9]+(\.[0-9]+\.new)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,9 @@ class DiskChunks:
             self._observe(DiskResult.MISS)
             return None
         try:
-            stored = (self._directory / name).read_bytes()
+            with (self._directory / name).open("rb") as file:
+                # One byte more than there should be tells a file that has grown.
+                stored = file.read(len(positions) + _CHECKSUM_BYTES + 1)
         except OSError:
             stored = b""
         content = stored[:-_CHECKSUM_BYTES]
@@ -144,6 +148,8 @@ class DiskChunks:
         found = []
         with os.scandir(self._directory) as entries:
             for entry in entries:
+                if not _OURS.fullmatch(entry.name):
+                    continue
                 if entry.name.endswith(_UNDER_WAY):
                     self._unlink(entry.name)
                 elif entry.is_file(follow_symlinks=False):

@@ -88,7 +88,7 @@ def test_read_when_the_process_was_restarted_then_the_store_is_not_asked(
     assert len(inner.reads) == 1
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "gone", "another"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "grown", "gone", "another"])
 def test_read_when_the_file_is_damaged_then_it_is_dropped_and_read_again(
     storage: DiskCachedChunkStorage,
     inner: WatchedStorage,
@@ -107,6 +107,8 @@ def test_read_when_the_file_is_damaged_then_it_is_dropped_and_read_again(
             path.write_bytes(content[:-7])
         case "empty":
             path.write_bytes(b"")
+        case "grown":
+            os.truncate(path, 1 << 40)  # no memory would hold it
         case "gone":
             path.unlink()
         case _:
@@ -212,10 +214,24 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
         storage.read_range("a", span(number, number + 46))
         for path in directory.iterdir():
             os.utime(path, ns=(0, path.stat().st_mtime_ns))
-    (directory / "half.1.new").touch()
+    path.with_name(f"{path.name}.1.new").touch()
 
     chunks = opened(directory, clock, budget_bytes=100)
 
     assert chunks.held_bytes == 100
     assert len(list(directory.iterdir())) == 2
     assert chunks.get("a", span(3, 49)) == CONTENT[3:49]
+
+
+def test_open_when_other_files_are_there_then_they_stay_and_do_not_count(
+    directory: Path, clock: FakeClock
+) -> None:
+    directory.mkdir()
+    others = {directory / "notes", directory / "letter.new"}
+    for path in others:
+        path.write_bytes(bytes(200))
+
+    chunks = opened(directory, clock, budget_bytes=100)
+
+    assert chunks.held_bytes == 0
+    assert set(directory.iterdir()) == others
