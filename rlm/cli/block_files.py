@@ -20,7 +20,7 @@ from rsm.layout.ledger_attributes import ROLE_KEY, check_attributes
 from rsm.layout.ledger_walk import DataObject
 from rsm.layout.offloaded_ledger import OffloadedLedger
 from rsm.offloader import read_index, require_same_ledger
-from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.sidecar import read_attributes, sidecar_path
 
@@ -39,7 +39,11 @@ class LedgerFiles:
 
 @contextmanager
 def open_ledger_files(data: Path, index: Path) -> Iterator[LedgerFiles]:
-    """Open both files. NotFoundError, RetriableError, CorruptError if they are no ledger's."""
+    """Open both files.
+
+    InvalidConfigError for pipes, NotFoundError, RetriableError, CorruptError if they are no
+    ledger's.
+    """
     with ExitStack() as stack:
         data_bytes, read_data = stack.enter_context(_opened(data))
         found = read_index_file(index)
@@ -57,7 +61,7 @@ def open_ledger_files(data: Path, index: Path) -> Iterator[LedgerFiles]:
 
 
 def read_index_file(path: Path) -> BlockIndex:
-    """Read an index object. NotFoundError, RetriableError, CorruptError."""
+    """Read an index object. Raises as `open_ledger_files` does."""
     with _opened(path) as (object_bytes, read):
         return read_index(read, name=str(path), object_bytes=object_bytes)
 
@@ -86,6 +90,8 @@ def _ledger_id(path: Path) -> int:
 def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
     """A file's length, and what reads it at positions."""
     try:
+        if path.is_fifo():  # opening one waits for a writer, and none can be read at positions
+            raise InvalidConfigError("not a file but a pipe", path=path)
         file = path.open("rb")
     except FileNotFoundError as error:
         raise NotFoundError("no such file", path=path) from error

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,13 @@ def test_commands_when_the_index_is_of_the_streaming_format_then_corrupt(command
 def test_cat_when_there_is_no_file_then_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="nowhere"):
         raise_of(rlm("cat", tmp_path / "nowhere", INDEX_FILE))
+
+
+def test_cat_when_a_file_is_a_pipe_then_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(InvalidConfigError, match="pipe"):
+        raise_of(rlm("cat", tmp_path / "pipe", INDEX_FILE))
 
 
 def test_write_when_entries_are_given_then_the_pair_has_pulsars_names_and_can_be_read(

@@ -214,7 +214,8 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
         storage.read_range("a", span(number, number + 46))
         for path in directory.iterdir():
             os.utime(path, ns=(0, path.stat().st_mtime_ns))
-    path.with_name(f"{path.name}.1.new").touch()
+    whole = next(directory.iterdir())
+    whole.with_name(f"{whole.name}.1.new").touch()
 
     chunks = opened(directory, clock, budget_bytes=100)
 
