@@ -18,7 +18,7 @@ def attributes_from_json(content: bytes, **context: object) -> dict[str, str]:
     """Read what `attributes_to_json` wrote. CorruptError, which names `context`."""
     try:
         found = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptError("attributes are not JSON", **context) from error
     return _strings(found, context)
 
@@ -32,7 +32,7 @@ def attributes_from_base64(text: str, **context: object) -> dict[str, str]:
     """Read what `attributes_to_base64` wrote. CorruptError, which names `context`."""
     try:
         found = json.loads(base64.b64decode(text, validate=True))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptError("attributes are not JSON in base64", **context) from error
     return _strings(found, context)
 

@@ -138,13 +138,14 @@ class WebHdfs:
         if text:
             try:
                 document = json.loads(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 if answer.status < 400:
                     raise CorruptError("HDFS answered no JSON", status=answer.status) from error
         if not isinstance(document, dict):
             raise CorruptError("HDFS answered no JSON object", status=answer.status)
         if answer.status >= 400:
-            remote = document.get("RemoteException", {})
+            remote = document.get("RemoteException")
+            remote = remote if isinstance(remote, dict) else {}
             message = str(remote.get("message", "")).partition("\n")[0]
             raise RemoteError(remote.get("exception", f"HTTP {answer.status}"), message)
         return document

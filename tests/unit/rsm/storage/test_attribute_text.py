@@ -16,7 +16,11 @@ from rsm.storage.attribute_text import (
 
 any_attributes = st.dictionaries(st.text(), st.text(), max_size=5)
 not_attributes = pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'"a"', b"null", b'{"a": 1}', b'{"a": {}}', b"\xff"]
+    "content",
+    [
+        *(b"", b"{", b"[]", b'"a"', b"null", b'{"a": 1}', b'{"a": {}}', b"\xff"),
+        pytest.param(b"[" * 100_000, id="deep"),
+    ],
 )
 
 
