@@ -24,6 +24,8 @@ COPY_STEPS = (
     "LeadershipClaimed#1",
     "LogStartAdvanced#1",
     "ProcessRegistered#1",
+    "half .json#1",
+    "write .json#1",
     "COPY_SEGMENT_STARTED#1",
     "half .log#1",
     "write .log#1",
