@@ -110,8 +110,9 @@ def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
 
     The checkpoint decides from its first entry on: an unclean election may have cut what was
     stored. Below, the stored one decides. Where both know the checkpoint's first epoch, the lower
-    start is the true one. A conflict is a stored epoch, begun below the checkpoint's first offset
-    or at it, that is newer than the checkpoint's first epoch: two different epochs for that offset.
+    start is the true one. A conflict is a stored epoch that is newer than the checkpoint's first
+    and either began below that one's offset, so that the offset has two epochs, or came in a
+    history without it: the two parted somewhere below, and nothing tells where.
     """
     if not stored or not checkpoint:
         return StitchedLineage(lineage=stored or checkpoint)
@@ -119,13 +120,12 @@ def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
     below = tuple(
         e for e in stored.entries if e.epoch < first.epoch and e.start_offset < first.start_offset
     )
-    newer = [
-        e for e in stored.entries if e.epoch > first.epoch and e.start_offset < first.start_offset
-    ]
     known_start = stored.start_offset(first.epoch)
+    newer = [e for e in stored.entries if e.epoch > first.epoch]
+    parted = any(known_start is None or e.start_offset < first.start_offset for e in newer)
     start = first.start_offset if known_start is None else min(known_start, first.start_offset)
     joined = (*below, EpochEntry(epoch=first.epoch, start_offset=start), *checkpoint.entries[1:])
     return StitchedLineage(
         lineage=Lineage(entries=joined),
-        conflict_offset=first.start_offset if newer else None,
+        conflict_offset=first.start_offset if parted else None,
     )

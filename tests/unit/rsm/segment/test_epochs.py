@@ -104,6 +104,12 @@ def test_stitch_when_stored_has_a_newer_epoch_below_the_local_start_then_conflic
     assert joined.conflict_offset == 100
 
 
+def test_stitch_when_stored_parted_from_the_first_local_epoch_then_conflict() -> None:
+    """R5: what is below may be of epoch 1 or of epoch 0, and nothing says which."""
+    joined = stitch(Lineage.of((0, 0), (2, 41)), Lineage.of((1, 31), (3, 61)))
+    assert joined.conflict_offset == 31
+
+
 @pytest.mark.parametrize("known", [Lineage(), Lineage.of((0, 0))])
 def test_stitch_when_one_side_is_empty_then_the_other(known: Lineage) -> None:
     assert stitch(known, Lineage()).lineage == known
