@@ -96,12 +96,14 @@ def _without_deletions(view: PartitionView) -> Plan:
 def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Held | None]:
     """The first one fixes where the log began when tiering did; later ones are expiry.
 
-    Beside it what holds expiry back.
+    Beside it what holds expiry back. What is stored already is of the log: somebody may have moved
+    the broker's start since it was copied.
     """
     current = view.state.log_start_offset
     if current is None:
+        stored = (part.offsets.start_offset for part in view.stored)
         began = AdvanceLogStart(
-            offset=view.local_start_offset, reason="log start when tiering began"
+            offset=min((view.local_start_offset, *stored)), reason="log start when tiering began"
         )
         return began, None
     wanted, held = None, None

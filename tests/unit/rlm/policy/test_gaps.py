@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.policy.gaps import gaps_to_record, missing, with_gaps
+from rlm.policy.plan import plan
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
 from rsm.segment.ranges import OffsetRange
@@ -28,6 +29,19 @@ def recorded(given: Given) -> list[tuple[int, int]] | None:
     if found is None:
         return None
     return [(gap.offsets.start_offset, gap.offsets.end_offset) for gap in found]
+
+
+@pytest.mark.parametrize(("stored_end", "first"), [(300, 0), (0, 500)])
+def test_first_log_start_when_the_local_start_moved_meanwhile_then_where_the_stored_begins(
+    stored_end: int, first: int
+) -> None:
+    """R6: copies may be done before it is on record; what somebody deletes then is a gap behind."""
+    given = Given(rolled=ROLLED, segments=stored_up_to(stored_end), local_start=500, log_start=None)
+
+    decided = plan(given.view())
+
+    assert decided.log_start is not None
+    assert decided.log_start.offset == first
 
 
 @pytest.mark.parametrize(
