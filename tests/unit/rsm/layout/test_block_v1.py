@@ -181,6 +181,23 @@ def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
     assert sum(map(len, read)) < len(log) + 2_000 * 12 + steps * (1_100 + 128 * 12)
 
 
+def test_fetch_log_segment_when_ranges_are_long_then_the_same_are_read_in_any_order() -> None:
+    """A cache of ranges finds them again, also that of a process before this one."""
+    store = Store()
+    log = b"".join(batches_of([1_000] * 4_000))
+    manager, metadata = copied_log(store, log, block_bytes=2 << 20)
+    steps = [
+        ByteRange(start_position=start, end_position=start + (1 << 20))
+        for start in range(0, len(log) - (1 << 20), 1 << 20)
+    ]
+
+    for positions in [*reversed(steps), *steps]:
+        manager.fetch_log_segment(metadata, positions)
+
+    read = [positions for name, positions in store.read_ranges if name == metadata.objects[0].key]
+    assert len(read) == 2 * len(set(read))
+
+
 def test_fetch_log_segment_when_read_at_random_then_less_than_the_points_spacing_is_read() -> None:
     store = Store()
     log = b"".join(batches_of([1_000] * 2_000))
