@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time
+from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time, produce, work
 from tests.simulation.simulation import Simulation
 from tests.simulation.telling import told
 
@@ -32,6 +32,16 @@ def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_ref
     favoured: dict[Action, float] = {elect_unclean: 8.0, cut_off: 8.0, pass_time: 8.0}
 
     failure = Simulation(seed, favoured=favoured).run()
+
+    assert failure is None, failure
+
+
+def test_story_when_elections_go_to_and_fro_then_what_cannot_be_told_is_a_conflict() -> None:
+    """R5: a leader comes back that has trimmed an epoch which the next one never heard of."""
+    often: dict[Action, float] = {pass_time: 12, produce: 14, work: 25}
+    favoured = {**often, elect_unclean: 10, cut_off: 10}
+
+    failure = Simulation(239, favoured=favoured).run()
 
     assert failure is None, failure
 

@@ -24,7 +24,7 @@ from tests.twins.world import TIP, Lease, World
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 SETTINGS = ProcessSettings(
-    limits=PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=HOUR_MS),
+    limits=PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=HOUR_MS, idle_copy_ms=MINUTE_MS),
     attempt_timeout_ms=10 * MINUTE_MS,
 )
 BROKERS = 3
