@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
+from rlm.cli.metadata_audit import audit_native
 from rlm.cli.metadata_lines import (
     Document,
     consumed_document,
@@ -16,25 +16,21 @@ from rlm.cli.metadata_lines import (
     json_line,
     native_document,
 )
-from rlm.cli.options import (
-    ClusterOptions,
-    JsonOption,
-    reaching_cluster,
-    with_cluster_options,
+from rlm.cli.metadata_reading import (
+    MAX_RECORDS,
+    POLL_MS,
+    decoded_natives,
+    ends_of_now,
+    open_reader,
+    polled_until,
 )
+from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
-from rlm.config.load import CommandConfig
-from rlm.log_lines import configure_command_logging
-from rlm.outside import client_properties
 from rlmm.consumer import MetadataConsumer
-from rlmm.native import NATIVE_TOPIC, decode_native, topic_of_native
+from rlmm.native import NATIVE_TOPIC, topic_of_native
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.spi import MetadataPosition
 from rlmm.topic.kafka_reader import KafkaTopicReader
-from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
-
-_POLL_MS = 500
-_MAX_RECORDS = 1_000
 
 _TopicOption = Annotated[
     str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
@@ -56,6 +52,9 @@ def register(app: typer.Typer) -> None:
     )
     commands.command("dump", epilog="Example: rlm metadata dump --topic orders --json")(_dump)
     commands.command("tail", epilog="Example: rlm metadata tail --topic orders")(_tail)
+    commands.command("audit-native", epilog="Example: rlm metadata audit-native --topic orders")(
+        audit_native
+    )
     app.add_typer(commands, name="metadata")
 
 
@@ -74,16 +73,11 @@ def _dump(
     """
     settings = cluster.config
     timeout_ms = cluster.timeout_ms
-    with _reader(settings, native=native) as reader:
-        ends = _ends(settings, reader, timeout_ms)
+    with open_reader(settings, native=native) as reader:
+        ends = ends_of_now(settings, reader, timeout_ms)
         poll = _poll_from(reader, dict.fromkeys(ends, 0), topic, native=native)
-        silent_ms = 0
-        while any(reader.positions()[partition] < end for partition, end in ends.items()):
-            before = reader.positions()
-            _print(poll(), as_json=as_json)
-            silent_ms = 0 if reader.positions() != before else silent_ms + _POLL_MS
-            if silent_ms >= timeout_ms:
-                raise RetriableError("the broker sends nothing", positions=before)
+        for documents in polled_until(ends, reader, poll, timeout_ms):
+            _print(documents, as_json=as_json)
 
 
 @with_cluster_options
@@ -96,27 +90,11 @@ def _tail(
 ) -> None:
     """Print records as they come from now on, until Ctrl-C."""
     settings = cluster.config
-    with _reader(settings, native=native) as reader:
-        ends = _ends(settings, reader, cluster.timeout_ms)
+    with open_reader(settings, native=native) as reader:
+        ends = ends_of_now(settings, reader, cluster.timeout_ms)
         poll = _poll_from(reader, ends, topic, native=native)
         while True:
             _print(poll(), as_json=as_json)
-
-
-def _ends(settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int) -> Mapping[int, int]:
-    with reaching_cluster(settings):
-        return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
-
-
-@contextmanager
-def _reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopicReader]:
-    configure_command_logging(sys.stderr)
-    name = NATIVE_TOPIC if native else settings.metadata.topic_name
-    reader = KafkaTopicReader(client_properties(settings.cluster), name)
-    try:
-        yield reader
-    finally:
-        reader.close()
 
 
 def _poll_from(
@@ -126,26 +104,19 @@ def _poll_from(
     if native:
         reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
         return lambda: _native_documents(
-            reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS), topic
+            reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic
         )
     consumer = MetadataConsumer(reader, positions, topic=topic)
     return lambda: [
         consumed_document(each)
-        for each in consumer.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS)
+        for each in consumer.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS)
     ]
 
 
 def _native_documents(records: Sequence[TopicRecord], topic: str | None) -> list[Document]:
     documents = []
-    for record in records:
+    for record, decoded in decoded_natives(records):
         position = MetadataPosition(partition=record.partition, offset=record.offset)
-        try:
-            decoded = None if record.value is None else decode_native(record.value)
-        except (CorruptError, UnsupportedError) as error:
-            typer.echo(
-                f"rlm: record skipped at {position.partition}:{position.offset}: {error}", err=True
-            )
-            continue
         if topic is None or (decoded is not None and topic_of_native(decoded) == topic):
             documents.append(native_document(position, record.append_time_ms, decoded))
     return documents

@@ -20,6 +20,7 @@ from rlmm.native import (
     NativeRecord,
     NativeSegmentFacts,
 )
+from rlmm.native_audit import NativeFinding
 from rlmm.record_keys import RecordKey
 from rlmm.spi import MetadataPosition
 from rsm.segment.epochs import Lineage
@@ -56,6 +57,19 @@ def native_document(
         else:
             said[name] = _plain(value)
     return {**place, **said}
+
+
+def native_finding_document(finding: NativeFinding) -> Document:
+    """What an audit of Kafka's own metadata topic found, at the record that shows it."""
+    offsets = finding.offsets
+    return {
+        **_place(finding.place.position, finding.place.append_time_ms),
+        "Type": finding.kind.value,
+        "TopicIdPartition": _plain(finding.topic_id_partition),
+        "Id": None if finding.segment_id is None else id_to_text(finding.segment_id.id),
+        "StartOffset": None if offsets is None else offsets.start_offset,
+        "EndOffset": None if offsets is None else offsets.last_offset,
+    }
 
 
 def json_line(document: Document) -> str:

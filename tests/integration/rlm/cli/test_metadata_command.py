@@ -138,15 +138,18 @@ def test_metadata_tail_when_of_one_topic_then_prints_nothing_of_another(
     assert all(subject.startswith(_PAYMENTS.topic_id.hex) for subject in subjects)
 
 
-def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(
-    kafka: KafkaCluster, config: Path
-) -> None:
+@pytest.fixture(scope="module")
+def native_records(kafka: KafkaCluster) -> None:
+    """A deletion, something else and a tombstone in the topic of Kafka itself."""
     kafka.create_topic(NATIVE_TOPIC)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for value in (_NATIVE, b"not one", None):
         producer.produce(NATIVE_TOPIC, value=value)
     assert producer.flush(30) == 0
 
+
+@pytest.mark.usefixtures("native_records")
+def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(config: Path) -> None:
     done = _rlm("dump", "--config", str(config), "--native", "--json")
 
     assert done.returncode == 0, done.stderr
@@ -155,3 +158,18 @@ def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(
     assert deletion["TopicIdPartition"]["Name"] == "orders"
     assert tombstone["Type"] == "Tombstone"
     assert "record skipped at 0:1" in done.stderr
+
+
+@pytest.mark.usefixtures("native_records")
+@pytest.mark.parametrize(("topic", "count"), [("orders", 1), ("payments", 0)])
+def test_metadata_audit_native_when_a_deletion_never_ended_then_tells_of_it(
+    topic: str, count: int, config: Path
+) -> None:
+    done = _rlm(
+        *("audit-native", "--config", str(config), "--json", "--grace-ms", "0", "--topic", topic)
+    )
+
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["Type"] for each in documents] == ["dangling_partition_delete"] * count
+    assert f"segments looked at: 0, findings: {count}\n" in done.stderr

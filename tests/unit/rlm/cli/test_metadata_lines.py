@@ -4,12 +4,19 @@ import json
 
 import pytest
 
-from rlm.cli.metadata_lines import consumed_document, human_line, json_line
+from rlm.cli.metadata_lines import (
+    consumed_document,
+    human_line,
+    json_line,
+    native_finding_document,
+)
 from rlmm.codec import encode
 from rlmm.consumer import ConsumedRecord
 from rlmm.events import Event
+from rlmm.native_audit import NativeFinding, NativeFindingKind, NativePlace
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition
+from rsm.segment.ranges import OffsetRange
 from tests import metadata_builder as build
 
 _SEGMENT, _, _DELETION, _ = build.life(build.segment_metadata(1, 100, 200, epochs=((3, 100),)))
@@ -62,3 +69,20 @@ def test_tombstone_when_shown_then_says_what_it_removes(event: Event) -> None:
 
     assert document["Type"] == "Tombstone"
     assert json.loads(json_line(document)) == document
+
+
+def test_finding_when_shown_then_has_its_place_and_the_last_offset() -> None:
+    place = NativePlace(position=MetadataPosition(partition=3, offset=17), append_time_ms=0)
+    finding = NativeFinding(
+        kind=NativeFindingKind.GAP,
+        place=place,
+        topic_id_partition=build.ORDERS,
+        offsets=OffsetRange(start_offset=10, end_offset=15),
+    )
+
+    line = human_line(native_finding_document(finding))
+
+    assert line == (
+        "3:17  1970-01-01T00:00:00.000Z  gap  "
+        "TopicIdPartition=orders-AAAAAAAAAAAAAAAAAAAN5Q:0  StartOffset=10  EndOffset=14"
+    )
