@@ -7,9 +7,10 @@ keeps there too: every segment that is not deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from uuid import UUID
 
 from rlmm.native import (
     NativePartitionDeleteState,
@@ -77,7 +78,7 @@ class NativeAudit:
     """
 
     def __init__(self) -> None:
-        self._segments: dict[TopicIdPartition, dict[RemoteLogSegmentId, _Segment]] = {}
+        self._segments: dict[TopicIdPartition, dict[UUID, _Segment]] = {}
         self._deletions: dict[TopicIdPartition, _Deletion] = {}
 
     def add(self, record: NativeRecord, place: NativePlace) -> None:
@@ -88,7 +89,7 @@ class NativeAudit:
                 segment = _Segment(place=place, state=facts.state, offsets=offsets)
                 self._put(segment_id, segment)
             case RemoteLogSegmentMetadataUpdateRecord(segment_id=segment_id, state=state):
-                known = self._segments.get(segment_id.topic_id_partition, {}).get(segment_id)
+                known = self._segments.get(segment_id.topic_id_partition, {}).get(segment_id.id)
                 known = known or _Segment(place=place, state=state, offsets=None)
                 self._put(segment_id, replace(known, place=place, state=state))
             case RemotePartitionDeleteMetadataRecord(topic_id_partition=tip, state=state):
@@ -119,9 +120,9 @@ class NativeAudit:
     def _put(self, segment_id: RemoteLogSegmentId, segment: _Segment) -> None:
         known = self._segments.setdefault(segment_id.topic_id_partition, {})
         if segment.state is NativeSegmentState.DELETE_SEGMENT_FINISHED:
-            known.pop(segment_id, None)
+            known.pop(segment_id.id, None)
         else:
-            known[segment_id] = segment
+            known[segment_id.id] = segment
 
     def _partition_deletions(self) -> Iterator[NativeFinding]:
         for tip, deletion in self._deletions.items():
@@ -138,10 +139,8 @@ _UNSETTLED = {
 }
 
 
-def _unsettled(
-    tip: TopicIdPartition, segments: dict[RemoteLogSegmentId, _Segment]
-) -> Iterator[NativeFinding]:
-    for segment_id, segment in segments.items():
+def _unsettled(tip: TopicIdPartition, segments: Mapping[UUID, _Segment]) -> Iterator[NativeFinding]:
+    for segment_uuid, segment in segments.items():
         kind = _UNSETTLED.get(segment.state)
         if segment.offsets is None:
             kind = NativeFindingKind.UNKNOWN_SEGMENT
@@ -150,7 +149,7 @@ def _unsettled(
                 kind=kind,
                 place=segment.place,
                 topic_id_partition=tip,
-                segment_id=segment_id,
+                segment_id=RemoteLogSegmentId(topic_id_partition=tip, id=segment_uuid),
                 offsets=segment.offsets,
             )
 
