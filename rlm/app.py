@@ -121,48 +121,10 @@ def _manage(
     http_address: HostPort,
     metrics: Metrics,
 ) -> BrokerManager:
-    lanes = _Lanes(
-        copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
-        expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
-        claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
-        stopping=Event(),
-    )
+    lanes = _Lanes.of(config)
     card = _card(config, outside.identity, http_address)
-    incarnation = ports.new_id()
-    leadership = _leadership(ports, card, incarnation, lanes)
-    copies = _copies(config, ports, lanes, leadership, metrics)
-    expirer = _expirer(config, ports, metrics)
-    cycle = _cycle(
-        config, ports, metrics, lanes, leadership=leadership, copies=copies, expirer=expirer
-    )
-    work = RemovalWork(
-        expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
-    )
-    originals = stored_originals(config.storage, outside.storage)
-    removal = _topic_removal(
-        config, ports, work, originals, cluster_id=outside.identity.cluster_id, own=incarnation
-    )
     return BrokerManager(
-        work=ManagerWork(
-            confirm_cluster=lambda: ports.broker.leadership(()),
-            begin_metadata=metadata.start,
-            readiness=metadata.readiness,
-            await_ready=metadata.wait_ready,
-            check_store=outside.storage.check_access,
-            keep_retention=_retention_keeper(config, ports, metrics).step,
-            cycle=cycle.step,
-            views=cycle.views_of,
-            remove_topics=removal.step,
-            mirror_originals=OriginalsMirror(
-                originals, metadata=metadata, broker=ports.broker
-            ).step,
-            heartbeat=Heartbeat(metadata, card, ports.new_id).step,
-            gauges=ManagerGauges(
-                metrics,
-                oldest_copy_age_ms=copies.oldest_age_ms,
-                hanging_copies=copies.hanging_count,
-            ),
-        ),
+        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, card=card),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,
             heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -172,6 +134,49 @@ def _manage(
         pools=(lanes.copy_pool, lanes.expiry_pool, lanes.claim_pool),
         stopping=lanes.stopping,
         resources=_closing(ports, metadata),
+    )
+
+
+def _work(
+    config: Config,
+    ports: Ports,
+    metadata: TopicBasedRemoteLogMetadataManager,
+    outside: Outside,
+    metrics: Metrics,
+    *,
+    lanes: _Lanes,
+    card: ProcessCard,
+) -> ManagerWork:
+    incarnation = ports.new_id()
+    leadership = _leadership(ports, card, incarnation, lanes)
+    copies = _copies(config, ports, lanes, leadership, metrics)
+    expirer = _expirer(config, ports, metrics)
+    cycle = _cycle(
+        config, ports, metrics, lanes, leadership=leadership, copies=copies, expirer=expirer
+    )
+    removal_work = RemovalWork(
+        expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
+    )
+    originals = stored_originals(config.storage, outside.storage)
+    cluster_id = outside.identity.cluster_id
+    removal = _topic_removal(
+        config, ports, removal_work, originals, cluster_id=cluster_id, own=incarnation
+    )
+    return ManagerWork(
+        confirm_cluster=lambda: ports.broker.leadership(()),
+        begin_metadata=metadata.start,
+        readiness=metadata.readiness,
+        await_ready=metadata.wait_ready,
+        check_store=outside.storage.check_access,
+        keep_retention=_retention_keeper(config, ports, metrics).step,
+        cycle=cycle.step,
+        views=cycle.views_of,
+        remove_topics=removal.step,
+        mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
+        heartbeat=Heartbeat(metadata, card, ports.new_id).step,
+        gauges=ManagerGauges(
+            metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
+        ),
     )
 
 
@@ -186,6 +191,15 @@ class _Lanes:
     expiry_pool: ThreadPoolExecutor
     claim_pool: ThreadPoolExecutor
     stopping: Event
+
+    @classmethod
+    def of(cls, config: Config) -> _Lanes:
+        return cls(
+            copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
+            expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+            claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
+            stopping=Event(),
+        )
 
 
 def _copies(
