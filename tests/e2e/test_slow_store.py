@@ -1,0 +1,72 @@
+"""A store far away, as the rehearsal settings make it: copies adapt, local reads don't notice."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.metadata import SegmentState
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.plain_consumer import read_all
+from tests.integration.rlm.gateway.tiered_topic import TieredTopic
+from tests.services.kafka import KafkaCluster
+from tests.services.ports import free_ports
+from tests.services.waiting import wait_until
+
+PARTITIONS = 12
+SEGMENTS = 2
+
+
+def _stored_count(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> int:
+    finished = (SegmentState.COPY_SEGMENT_FINISHED,)
+    return sum(
+        len(list(metadata.list_remote_log_segments(topic.partition(number), states=finished)))
+        for number in range(PARTITIONS)
+    )
+
+
+def _tier(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> None:
+    """Have it copied, and nothing trimmed."""
+    policy = TopicPolicy(
+        topic=topic.name,
+        topic_id=topic.partition().topic_id,
+        state=PolicyState.ACTIVE,
+        retention_ms=UNLIMITED,
+        retention_bytes=UNLIMITED,
+        local_retention_ms=UNLIMITED,
+    )
+    assert metadata.publish(TopicPolicyChanged(event_id=uuid4(), policy=policy)).accepted
+
+
+def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_on(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 95: what is local is read while every copy waits for the store."""
+    (port,) = free_ports(1)
+    host.set(
+        **{
+            "gateway.listener": f"127.0.0.1:{port}",
+            "remote.log.manager.copier.thread.pool.size": str(PARTITIONS),
+            "rsm.config.storage.slow.delay.ms": "1000",
+        }
+    )
+    topic = TieredTopic(kafka, topic_name, partitions=PARTITIONS)
+    for number in range(PARTITIONS):
+        topic.produce(SEGMENTS, partition=number)
+    with host.running(), host.metadata() as metadata:
+        host.wait_ready()
+        at_first = max(host.metrics("rlm_copy_concurrency").values())
+        _tier(metadata, topic)
+        wait_until(
+            lambda: _stored_count(metadata, topic) > 0, interval_s=0.2, describe="copies are made"
+        )
+
+        read = read_all(f"127.0.0.1:{port}", topic_name)
+
+        assert read == list(range(len(topic.values[0])))
+        assert _stored_count(metadata, topic) < PARTITIONS * SEGMENTS
+        wait_until(
+            lambda: max(host.metrics("rlm_copy_concurrency").values()) > at_first,
+            describe=f"more than {at_first} copies at once",
+        )
