@@ -6,12 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rsm.segment.errors import InvalidConfigError
+from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from rsm.storage.gcs.settings import GcsSettings
+from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
 
 _BACKEND = "rsm.config.storage.backend"
 _ROOT = "rsm.config.storage.filesystem.root"
+_AZURE = "rsm.config.storage.azure."
+_GCS = "rsm.config.storage.gcs."
+_HDFS = "rsm.config.storage.hdfs."
 _S3 = "rsm.config.storage.s3."
+
+# What `rlm run` takes for these, whatever the case.
+_TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
+_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 
 def store_settings(values: Mapping[str, str]) -> StoreSettings:
@@ -20,6 +30,12 @@ def store_settings(values: Mapping[str, str]) -> StoreSettings:
     match backend:
         case "filesystem":
             return FilesystemSettings(root=Path(_required(values, _ROOT)))
+        case "azure":
+            return _azure(values)
+        case "gcs":
+            return _gcs(values)
+        case "hdfs":
+            return _hdfs(values)
         case "s3":
             return _s3(values)
         case _:
@@ -27,8 +43,38 @@ def store_settings(values: Mapping[str, str]) -> StoreSettings:
                 "a store that is not known here",
                 option=_BACKEND,
                 found=backend,
-                expected="filesystem or s3",
+                expected="filesystem, azure, gcs, hdfs or s3",
             )
+
+
+def _azure(values: Mapping[str, str]) -> AzureSettings:
+    return AzureSettings(
+        connection_string=_required(values, _AZURE + "connection.string"),
+        container=_required(values, _AZURE + "container.name"),
+        attempt_timeout_ms=_number(values, _AZURE + "timeout.ms", 30_000),
+    )
+
+
+def _gcs(values: Mapping[str, str]) -> GcsSettings:
+    key_path = values.get(_GCS + "credentials.path")
+    return GcsSettings(
+        bucket=_required(values, _GCS + "bucket.name"),
+        endpoint_url=values.get(_GCS + "endpoint.url"),
+        credentials_file=Path(key_path) if key_path else None,
+        anonymous=not key_path and not _truth(values, _GCS + "credentials.default", default=True),
+        attempt_timeout_ms=_number(values, _GCS + "timeout.ms", 30_000),
+        retry_timeout_ms=_number(values, _GCS + "retry.timeout.ms", 60_000),
+    )
+
+
+def _hdfs(values: Mapping[str, str]) -> HdfsSettings:
+    urls = _required(values, _HDFS + "namenode.urls").split(",")
+    return HdfsSettings(
+        namenode_urls=tuple(url.strip().rstrip("/") for url in urls if url.strip()),
+        root=_required(values, _HDFS + "root"),
+        user=values.get(_HDFS + "user") or "rlm",
+        timeout_ms=_number(values, _HDFS + "timeout.ms", 30_000),
+    )
 
 
 def _s3(values: Mapping[str, str]) -> S3Settings:
@@ -36,7 +82,7 @@ def _s3(values: Mapping[str, str]) -> S3Settings:
         bucket=_required(values, _S3 + "bucket.name"),
         endpoint_url=values.get(_S3 + "endpoint.url"),
         region=values.get(_S3 + "region"),
-        path_style=values.get(_S3 + "path.style.access.enabled", "false").lower() == "true",
+        path_style=_truth(values, _S3 + "path.style.access.enabled", default=False),
         attempt_timeout_ms=_number(values, _S3 + "api.call.attempt.timeout", 30_000),
         max_attempts=_number(values, _S3 + "max.attempts", 3),
     )
@@ -47,6 +93,15 @@ def _required(values: Mapping[str, str], key: str) -> str:
     if not value:
         raise InvalidConfigError("an option is missing", option=key)
     return value
+
+
+def _truth(values: Mapping[str, str], key: str, *, default: bool) -> bool:
+    text = values.get(key, str(default)).lower()
+    if text not in _TRUE | _FALSE:
+        raise InvalidConfigError(
+            "not a value of this option", option=key, found=text, expected="true or false"
+        )
+    return text in _TRUE
 
 
 def _number(values: Mapping[str, str], key: str, default: int) -> int:

@@ -1,0 +1,106 @@
+"""The jobs reach the store that `rlm run` reaches, by the same keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlm.config.storage import StorageConfig
+from rsm.segment.errors import InvalidConfigError
+from spark_tools.store_options import store_settings
+
+_BACKEND = "rsm.config.storage.backend"
+_STORE = "rsm.config.storage."
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"backend": "filesystem", "filesystem.root": "{directory}"},
+        {"backend": "azure", "azure.container.name": "c", "azure.connection.string": "Key=x"},
+        {
+            "backend": "azure",
+            "azure.container.name": "c",
+            "azure.connection.string": "Key=x",
+            "azure.timeout.ms": "7",
+        },
+        {"backend": "gcs", "gcs.bucket.name": "b"},
+        {
+            "backend": "gcs",
+            "gcs.bucket.name": "b",
+            "gcs.endpoint.url": "http://127.0.0.1:1",
+            "gcs.credentials.default": "False",
+            "gcs.timeout.ms": "7",
+            "gcs.retry.timeout.ms": "8",
+        },
+        {"backend": "gcs", "gcs.bucket.name": "b", "gcs.credentials.path": "{directory}/key.json"},
+        {"backend": "hdfs", "hdfs.namenode.urls": "http://a:1", "hdfs.root": "/cold"},
+        {
+            "backend": "hdfs",
+            "hdfs.namenode.urls": "http://a:1/, http://b:2",
+            "hdfs.root": "/cold",
+            "hdfs.user": "tiering",
+            "hdfs.timeout.ms": "7",
+        },
+        {"backend": "s3", "s3.bucket.name": "b"},
+        {
+            "backend": "s3",
+            "s3.bucket.name": "b",
+            "s3.endpoint.url": "http://127.0.0.1:1",
+            "s3.region": "r",
+            "s3.path.style.access.enabled": "yes",
+            "s3.api.call.attempt.timeout": "7",
+            "s3.max.attempts": "8",
+        },
+    ],
+)
+def test_store_when_configured_as_for_rlm_run_then_the_same(
+    options: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "key.json").write_text("{}")
+    values = {
+        _STORE + key: value.replace("{directory}", str(tmp_path)) for key, value in options.items()
+    }
+
+    found = store_settings(values)
+
+    assert found == StorageConfig.model_validate(values).store()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"backend": "azure", "azure.container.name": "c"}, "azure.connection.string"),
+        ({"backend": "azure", "azure.connection.string": "x"}, "azure.container.name"),
+        ({"backend": "gcs"}, "gcs.bucket.name"),
+        ({"backend": "hdfs", "hdfs.root": "/cold"}, "hdfs.namenode.urls"),
+        ({"backend": "hdfs", "hdfs.namenode.urls": "http://a:1"}, "hdfs.root"),
+        (
+            {"backend": "gcs", "gcs.bucket.name": "b", "gcs.credentials.default": "maybe"},
+            "gcs.credentials.default",
+        ),
+        (
+            {"backend": "azure", "azure.container.name": "c", "azure.connection.string": ""},
+            "azure.connection.string",
+        ),
+        ({"backend": "tape"}, "filesystem, azure, gcs, hdfs or s3"),
+    ],
+)
+def test_store_when_something_is_missing_or_wrong_then_named(
+    options: dict[str, str], named: str
+) -> None:
+    with pytest.raises(InvalidConfigError, match=named):
+        store_settings({_STORE + key: value for key, value in options.items()})
+
+
+def test_store_when_it_has_a_secret_then_never_shown() -> None:
+    found = store_settings(
+        {
+            _BACKEND: "azure",
+            _STORE + "azure.container.name": "c",
+            _STORE + "azure.connection.string": "AccountKey=hush",
+        }
+    )
+
+    assert "hush" not in repr(found)
