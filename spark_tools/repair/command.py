@@ -12,7 +12,7 @@ from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_connector, require_reachable
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.repair.checkpoint import require_checkpoint_of
-from spark_tools.repair.job import RepairJob, RepairSettings
+from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
 
 _NAME = "rlm-repair"
@@ -82,7 +82,11 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--parking-topic", metavar="TOPIC", help="for letters that people must see")
     parser.add_argument("--report", metavar="DIR", help="add what became of each letter as Parquet")
     parser.add_argument(
-        "--batch", metavar="COUNT", type=int, default=10_000, help="letters at once"
+        "--batch",
+        metavar="COUNT",
+        type=int,
+        default=DEFAULT_BATCH_LETTERS_COUNT,
+        help="letters at once (default %(default)s)",
     )
     parser.add_argument(
         "--max-attempts", metavar="COUNT", type=int, default=10, help="then a letter is parked"

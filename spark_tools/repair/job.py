@@ -22,17 +22,19 @@ from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
 from spark_tools.repair.judging import judge_letters
 from spark_tools.repair.letter_rows import (
-    HEADS_DDL,
     OUTCOMES_DDL,
     LetterPlace,
     RepairTerms,
     carry_out,
-    letter_heads,
+    read_letters,
 )
-from spark_tools.repair.letters import Letter, read_letter
+from spark_tools.repair.letters import Letter
 from spark_tools.repair.orphan_judging import OrphanTerms
 from spark_tools.repair.proof import Judgement
 from spark_tools.snapshot import MetadataSnapshot
+
+DEFAULT_BATCH_LETTERS_COUNT = 50_000
+"""A batch takes Spark a second or so, however small; each letter some KiB of the driver."""
 
 _LETTER_COLUMNS = ("partition", "offset", "key", "value")
 _RECORD_COLUMNS = ("topic", "partition", "key", "value", "headers")
@@ -87,6 +89,8 @@ class RepairJob:
             .option("subscribe", settings.letter_topic)
             .option("startingOffsets", "earliest")
             .option("maxOffsetsPerTrigger", settings.batch_letters_count)
+            # However few partitions the topic has, all cores delete.
+            .option("minPartitions", self._spark.sparkContext.defaultParallelism)
             .load()
         )
         writer = letters.writeStream.option("checkpointLocation", settings.checkpoint)
@@ -121,8 +125,8 @@ class RepairJob:
         # Kept, so that what is counted, reported and written is one and the same carrying out.
         outcomes = letters.mapInArrow(act, OUTCOMES_DDL).persist()
         try:
-            for row in outcomes.groupBy("outcome").count().collect():
-                self.outcomes[row["outcome"]] += row["count"]
+            # Counted here: a few words a letter are less than a shuffle.
+            self.outcomes.update(outcomes.select("outcome").toArrow()["outcome"].to_pylist())
             records = outcomes.where("topic is not null").select(*_RECORD_COLUMNS)
             records.write.format("kafka").options(**self._kafka).option(
                 "includeHeaders", "true"
@@ -140,14 +144,4 @@ class RepairJob:
 
     def _received(self, letters: DataFrame) -> tuple[dict[LetterPlace, Letter], int]:
         """The letters that can be read, by their places, and how many can't be."""
-        readable: dict[LetterPlace, Letter] = {}
-        unreadable_count = 0
-        heads = letters.mapInArrow(letter_heads, HEADS_DDL).select("partition", "offset", "letter")
-        # As columns: rows would take longer than all the deleting.
-        partitions, offsets, values = (column.to_pylist() for column in heads.toArrow().columns)
-        for partition, offset, value in zip(partitions, offsets, values, strict=True):
-            if value is None:
-                unreadable_count += 1
-            else:
-                readable[partition, offset] = read_letter(value)
-        return readable, unreadable_count
+        return read_letters(letters.toArrow().to_batches())

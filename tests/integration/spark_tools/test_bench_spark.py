@@ -34,8 +34,10 @@ def test_repair_benchmark_when_run_on_little_data_then_all_is_measured(
 ) -> None:
     measurements = measure_repairing(spark, kafka, s3_server, tmp_path, letters=20)
 
-    assert [each.unit for each in measurements] == ["ratio", "letters/s"]
-    assert all(each.value > 0 for each in measurements)
+    units = ["ratio", "ratio", "s", "letters/s", "letters/s"]
+    assert [each.unit for each in measurements] == units
+    # The first is what more letters than one take longer: of so few that may be nothing.
+    assert all(each.value > 0 for each in measurements[1:])
 
 
 def test_reading_benchmark_when_run_on_little_data_then_all_is_measured(

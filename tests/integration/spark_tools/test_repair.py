@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
-from rlmm.dead_letter import decode
+from rlmm.dead_letter import DeadLetter, decode
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.command import command_parser, repair
@@ -75,6 +78,46 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
 
         assert "repaired 5\n" in capsys.readouterr().out
         assert names(world) == kept
+
+
+def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_stopped(
+    host: BrokerHost,
+    world: RepairWorld,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with host.metadata() as metadata, ThreadPoolExecutor(1) as pool:
+        world.claim(metadata)
+        first, later = (world.store(metadata, DELETE_STARTED) for _ in range(2))
+        world.send(first)
+
+        def state(letter: DeadLetter) -> SegmentState | None:
+            metadata.caught_up(world.partition)
+            record = metadata.segment(letter.metadata.segment_id)
+            return None if record is None else record.metadata.state
+
+        def send_later_and_stop() -> None:
+            try:
+                wait_until(lambda: state(first) is DELETE_FINISHED, deadline_s=120.0)
+                assert names(world) == {stored.key for stored in later.metadata.objects}
+                world.send(later)
+                wait_until(lambda: state(later) is DELETE_FINISHED, deadline_s=120.0)
+            finally:
+                for query in spark.streams.active:
+                    stop_between_batches(query)
+
+        stopped = pool.submit(send_later_and_stop)
+        repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint"), "--interval", "1"))
+        stopped.result()
+
+    assert capsys.readouterr().out == "repaired 2\n"
+    assert names(world) == set()
+
+
+def stop_between_batches(query: StreamingQuery) -> None:
+    wait_until(lambda: not query.status["isTriggerActive"], deadline_s=60.0)
+    query.stop()
 
 
 def names(world: RepairWorld) -> set[str]:

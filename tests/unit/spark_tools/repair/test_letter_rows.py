@@ -25,12 +25,11 @@ from rsm.storage.wrapper import ChunkStorageWrapper
 from spark_tools.connection import StoreConnection
 from spark_tools.repair.deletion import delete_segments
 from spark_tools.repair.letter_rows import (
-    HEADS,
     OUTCOMES,
     LetterPlace,
     RepairTerms,
     carry_out,
-    letter_heads,
+    read_letters,
 )
 from spark_tools.repair.proof import Judgement, Verdict
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
@@ -163,6 +162,22 @@ def test_carry_out_when_proved_then_objects_go_and_the_end_is_published(world: W
         assert 0 <= row["partition"] < 7
 
 
+def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_order(
+    world: World,
+) -> None:
+    """Parts are under way at once; what is not there any more counts as deleted."""
+    numbers = range(1, 2_502)
+    world.put(segment(1), segment(1_000), segment(1_001), segment(2_501))
+    values = [encode(letter(number)).value for number in numbers]
+    delete = Judgement(verdict=Verdict.DELETE)
+
+    rows = world.outcomes(values, {(0, offset): delete for offset in range(len(values))})
+
+    assert world.names() == set()
+    assert {row["outcome"] for row in rows} == {"repaired"}
+    assert [row["segment"] for row in rows] == [str(segment(each).segment_id) for each in numbers]
+
+
 def test_carry_out_when_swept_then_nothing_is_published(world: World) -> None:
     world.put(segment(1))
 
@@ -223,15 +238,9 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     assert "failed 7 times" in given_up["reason"]
 
 
-def test_heads_when_some_are_unreadable_then_said() -> None:
-    value = encode(letter(1)).value
+def test_read_letters_when_some_are_unreadable_then_counted() -> None:
+    sent = letter(1)
 
-    (batch,) = letter_heads([received([value, b"\xff", None])])
+    found = read_letters([received([encode(sent).value, b"\xff", None]), received([b"\xff"])])
 
-    assert batch.schema.equals(HEADS)
-    assert [
-        (row["offset"], row["letter"] == value, bool(row["problem"])) for row in batch.to_pylist()
-    ] == [
-        (0, True, False),
-        (1, False, True),
-    ]
+    assert found == ({(0, 0): sent}, 2)
