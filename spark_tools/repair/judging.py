@@ -33,7 +33,9 @@ def judge_letters(
             judgements[place] = judge_orphan(letter)
         else:
             judgements[place] = _judged(letter, metadata, source)
-    return judgements
+    # One object for all that are alike: executors are sent them by the ten thousand.
+    alike: dict[Judgement, Judgement] = {}
+    return {place: alike.setdefault(each, each) for place, each in judgements.items()}
 
 
 def _partition(letter: Letter, orphans: OrphanTerms) -> TopicIdPartition | None:
