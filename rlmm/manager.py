@@ -70,6 +70,7 @@ _REMEMBERED_KINDS = (
 )
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
+_WHOLE_WAIT_MS = 2_000
 _BUG_PAUSE_MS = 1000
 
 
@@ -248,6 +249,14 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         left_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
         self._wait_applied(lambda: all(map(reached, set(placed.values()))), left_ms)
         return frozenset(tip for tip, partition in placed.items() if reached(partition))
+
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        super().partitions_of(topic_id, topic)  # raises at once where not all is followed
+        every = frozenset(range(self._partition_count()))
+        ends = self._ends_of(every, _WHOLE_WAIT_MS)
+        if not self._wait_applied(lambda: self._progress.reached(ends), _WHOLE_WAIT_MS):
+            raise RetriableError("the metadata is behind its topic", topic=topic)
+        return super().partitions_of(topic_id, topic)
 
     def broker_time_ms(self) -> int:
         return self._progress.broker_time_ms

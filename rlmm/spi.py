@@ -287,8 +287,8 @@ class RemoteLogMetadataManager(ABC):
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         """The partitions of a topic id of which anything is known, ascending; `topic` names them.
 
-        Whole where all metadata is followed, or `follow_topics` named the topic: RetriableError
-        until all that was followed so far was caught up with.
+        Whole where all metadata is followed, or `follow_topics` named the topic: all that the
+        metadata topic holds now is known. RetriableError if that is not so in a moment.
         """
 
     @abstractmethod

@@ -155,6 +155,19 @@ class MetadataAssignmentContract:
         wait_until(lambda: not _finds(manager), 30.0, "only what is hosted is followed")
         assert list(found) == partitions
 
+    def test_topic_when_a_partition_was_written_a_moment_ago_then_is_found(
+        self, open_manager: OpenManager
+    ) -> None:
+        """Scenario 76: who removes a deleted topic must not miss what it has not heard of yet."""
+        writer, manager = open_manager("writer"), open_manager("one")
+        partitions = [replace(ORDERS, partition=number) for number in (0, 3, 4, 7, 300)]
+        for partition in partitions:
+            writer.publish(stored(partition))
+
+        found = manager.partitions_of(ORDERS.topic_id, ORDERS.topic)
+
+        assert list(found) == partitions
+
     def test_policy_when_retired_then_is_known_no_longer(self, open_manager: OpenManager) -> None:
         """Scenario 76."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
