@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
-from rlmm.events import GapReason
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
@@ -61,11 +60,12 @@ class ReaderView:
     def _is_taken(self, tip: TopicIdPartition, batch: bytes) -> bool:
         """Whether somebody has given up or deleted any of it, so that it may be in a gap."""
         header = batch_header(batch)
-        gaps = self._world.state(tip).gaps
-        shed = (gap.offsets for gap in gaps if gap.reason is GapReason.SHED)
-        return any(
-            header.base_offset < taken.end_offset and taken.start_offset < header.next_offset
-            for taken in (*self._world.taken.get(tip, ()), *shed)
+        offsets = OffsetRange(start_offset=header.base_offset, end_offset=header.next_offset)
+        gaps = [gap.offsets for gap in self._world.state(tip).gaps]
+        shed = self._world.audit.shed.get(tip, ())
+        taken = self._world.taken.get(tip, ())
+        return any(map(offsets.overlaps, taken)) or (
+            any(map(offsets.overlaps, shed)) and any(map(offsets.overlaps, gaps))
         )
 
     def _read(self, tip: TopicIdPartition, offsets: OffsetRange) -> list[bytes]:

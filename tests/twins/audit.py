@@ -34,7 +34,8 @@ class Audit:
     """Order of effects and ownership, checked against what the metadata topic holds at that moment.
 
     `violations` says which process did what it had no right to. `asks_in_job`: whether a process
-    asks for the sake of a copy, which confirms nothing for a trim.
+    asks for the sake of a copy, which confirms nothing for a trim. `shed` is what was given up: on
+    record it may be a part of a gap that has another reason.
     """
 
     def __init__(self, world: World) -> None:
@@ -42,6 +43,7 @@ class Audit:
         self._claimed_by: dict[Writer, Process] = {}
         self._confirmed: dict[Process, dict[TopicIdPartition, Process | None]] = {}
         self.violations: list[str] = []
+        self.shed: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.asks_in_job: Callable[[Process], bool] = lambda _: False
 
     def witness(self, process: Process, name: str, subject: object) -> None:
@@ -79,6 +81,8 @@ class Audit:
         metadata = event.metadata
         if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
             return
+        if self._world.leader(metadata.topic_id_partition).deleted:
+            return
         record = self._world.metadata.segment(metadata.segment_id)
         finished = record and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
         expected = event.expected_state is SegmentState.COPY_SEGMENT_FINISHED
@@ -95,8 +99,9 @@ class Audit:
         """Nothing is given up of a topic that is to hold."""
         tip = event.topic_id_partition
         policy = self._world.metadata.topic_policy(tip.topic_id)
-        is_shed = any(gap.reason is GapReason.SHED for gap in event.gaps)
-        if is_shed and (policy is None or policy.outage_policy is OutagePolicy.HOLD):
+        shed = [gap.offsets for gap in event.gaps if gap.reason is GapReason.SHED]
+        self.shed.setdefault(tip, []).extend(shed)
+        if shed and (policy is None or policy.outage_policy is OutagePolicy.HOLD):
             self._add(f"gives up records of {tip}, whose outage policy is hold")
 
     def _check_trim(

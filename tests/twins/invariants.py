@@ -25,10 +25,12 @@ def violations(world: World) -> list[str]:
 
     Every effect was allowed; what is below the local start is stored and readable, byte for byte;
     finished segments have their objects; each object is named by the metadata; the log start is
-    not above what retention says.
+    not above what retention says. Of a deleted topic nothing has to be readable.
     """
     found = list(world.audit.violations)
     for tip in world.tips:
+        if world.leader(tip).deleted:
+            continue
         found.extend(_unreadable_below_local_start(world, tip))
         found.extend(_incomplete_segments(world, tip))
         found.extend(_log_start_too_high(world, tip))
@@ -71,10 +73,11 @@ def first_unreadable(
             continue
         if epoch is None or metadata is None:
             return f"offset {offset} of epoch {epoch} is not stored"
-        end_offset = min(
-            metadata.offsets.end_offset,
-            lineage.end_offset(epoch) or metadata.offsets.end_offset,
-        )
+        # Both the log and the segment may have gone on in another epoch, and each in its own.
+        ends = (lineage.end_offset(epoch), metadata.segment_leader_epochs.end_offset(epoch))
+        end_offset = min(end for end in (*ends, metadata.offsets.end_offset) if end is not None)
+        if end_offset <= offset:
+            return f"offset {offset} of epoch {epoch} is not in {metadata.offsets}"
         span = OffsetRange(start_offset=offset, end_offset=end_offset)
         if _stored_batches(world, metadata, span) != truth.batches(span):
             return f"{span} is stored with other bytes than were written"

@@ -27,7 +27,7 @@ class MemoryLogSource(LogSource):
         self._replicas = replicas
 
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        return tuple(self._replicas)
+        return tuple(tip for tip, replica in self._replicas.items() if not replica.deleted)
 
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         replica = self._replica(topic_id_partition)
@@ -66,7 +66,7 @@ class MemoryLogSource(LogSource):
 
     def _replica(self, tip: TopicIdPartition) -> Replica:
         replica = self._replicas.get(tip)
-        if replica is None:
+        if replica is None or replica.deleted:
             raise NotFoundError("partition is not here", partition=tip)
         if replica.offline:
             raise RetriableError("log dir is offline", partition=tip)

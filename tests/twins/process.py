@@ -168,17 +168,19 @@ class Process:
             outages=self.outages,
         )
 
-    def _make_expiries(self) -> ExpiryLanes:
-        expirer = Expirer(
+    def make_expirer(self) -> Expirer:
+        return Expirer(
             self.ports,
             metrics=self.metrics,
             max_attempts=self.settings.max_delete_attempts,
             first_pause_ms=self.settings.first_pause_ms,
         )
+
+    def _make_expiries(self) -> ExpiryLanes:
         return ExpiryLanes(
             self.ports,
             lanes=self.make_lanes("expiry"),
-            expirer=expirer,
+            expirer=self.make_expirer(),
             leadership=self.leadership,
             stopping=self.stopping,
         )

@@ -42,7 +42,10 @@ class SegmentFile:
 
 @dataclass(kw_only=True)
 class Replica:
-    """A partition on one broker. `leader_epoch` is None where the broker does not lead it."""
+    """A partition on one broker. `leader_epoch` is None where the broker does not lead it.
+
+    `deleted`: the topic was; its files are not found any more.
+    """
 
     files: list[SegmentFile] = field(default_factory=lambda: [SegmentFile(base_offset=0)])
     first_file: int = 0
@@ -53,6 +56,7 @@ class Replica:
     epochs: list[EpochEntry] = field(default_factory=list)
     producer_snapshot: bytes | None = b""
     offline: bool = False
+    deleted: bool = False
 
     @property
     def end_offset(self) -> int:
