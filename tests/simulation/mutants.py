@@ -9,6 +9,7 @@ from uuid import UUID
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
 from rlm.tasks.ports import Ports
+from rlmm.cached_answers import CachedAnswers
 from rlmm.events import (
     Event,
     GapsRecorded,
@@ -38,6 +39,7 @@ from tests.simulation.actions import (
 )
 from tests.simulation.other_users import read_in_share_group, take_lease, take_records
 from tests.simulation.processes import LaggingMetadata, SimulatedProcess
+from tests.simulation.topic_deletion import delete_topic
 from tests.twins.broker import MemoryBroker
 from tests.twins.process import Outside, ProcessSettings
 from tests.twins.share_groups import MemoryShareGroups
@@ -145,6 +147,13 @@ class _Shedding(LaggingMetadata):
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         shed = OutagePolicy.SHED_OLDEST
         return tuple(replace(each, outage_policy=shed) for each in super().topic_policies())
+
+
+class _PartOfTopic(LaggingMetadata):
+    """Takes the partitions that it has heard of for all that there are."""
+
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        return CachedAnswers.partitions_of(self, topic_id, topic)
 
 
 class _OneSweep(ViewedMetadata, LaggingMetadata):
@@ -260,6 +269,12 @@ class WithoutGaps(SimulatedProcess):
     metadata_type = _Gapless
 
 
+class WithoutWholeTopic(SimulatedProcess):
+    """A deleted topic is forgotten by who knows all of its partitions."""
+
+    metadata_type = _PartOfTopic
+
+
 class WithoutHold(SimulatedProcess):
     """R6: only of a topic whose outage policy is shed is anything given up."""
 
@@ -288,5 +303,9 @@ MUTANTS = (
     Mutant(process_type=WithoutLeases, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, favoured={take_records: 4}),
+    Mutant(
+        process_type=WithoutWholeTopic,
+        favoured={delete_topic: 4, start_another: 4, run_job: 25},
+    ),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
 )

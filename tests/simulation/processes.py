@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from uuid import UUID
 
 from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.source.log_source import LocalSegment
@@ -10,14 +11,18 @@ from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
+from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rsm.segment.epochs import Lineage
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.broker import MemoryBroker
+from tests.twins.effects import ProcessCrashError
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
 
 _CYCLES_PER_BEAT = 10
+_REMOVAL_GRACE_MS = 5_000
 DISK_BYTES = 1_000
 
 
@@ -90,8 +95,22 @@ class SimulatedProcess(Process):
         self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.jobs = HeldExecutor()
+        self.deleted_topics: Callable[[], frozenset[UUID]] = frozenset
         self._beats_count = 0
         super().__init__(outside, settings, witness)
+        self._removal = self._make_removal()
+
+    def step(self) -> None:
+        """A cycle, and then what deleted topics have left, as the manager's loop does it."""
+        super().step()
+        if not self.alive or not self.deleted_topics():
+            return
+        try:
+            self._removal.step()
+        except ProcessCrashError:
+            return
+        except TieredStorageError as error:
+            self.problem = error
 
     def beat(self) -> None:
         """Now and then: nothing here depends on who is registered."""
@@ -112,6 +131,24 @@ class SimulatedProcess(Process):
             limits=OutageLimits(disk_threshold_percent=50),
             metrics=self.metrics,
         )
+
+    def _make_removal(self) -> TopicRemoval:
+        return TopicRemoval(
+            self.ports,
+            find_deleted=self._find_deleted,
+            work=RemovalWork(
+                expirer=self.make_expirer(),
+                lanes=self.make_lanes("removal"),
+                stopping=self.stopping,
+            ),
+            incarnation=self.incarnation,
+            drop_originals=lambda *_: None,
+            grace_ms=_REMOVAL_GRACE_MS,
+            orphan_grace_ms=self.settings.limits.orphan_grace_ms,
+        )
+
+    def _find_deleted(self, topics: Mapping[UUID, str]) -> frozenset[UUID]:
+        return self.effects.ask("topics", lambda: self.deleted_topics() & topics.keys())
 
     def make_lanes(self, name: str) -> Lanes:
         return StrictLanes(self.jobs, name)

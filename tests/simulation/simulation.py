@@ -34,6 +34,7 @@ from tests.simulation.processes import (
     UnexpectedError,
 )
 from tests.simulation.reader_view import ReaderView
+from tests.simulation.topic_deletion import AFTERWARDS, delete_topic
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import leftovers, violations
@@ -43,8 +44,12 @@ from tests.twins.world import KEEP_REMOTE, TIP
 STEPS = 30
 _MAX_NESTED = 2
 _QUIET_CYCLES = 40
+_REMOVAL_ROUNDS = 3
+_REMOVAL_CYCLES = 8
 _TWO_PARTITIONS = 0.3  # of all stories
 _SHEDDING = 0.15
+_DELETING = 0.1
+_DELETION_WEIGHT = 4
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -88,6 +93,7 @@ class Simulation:
         self._skipped = skipped
         self._draw_shape()
         self._draw_other_users(0 if favoured else seed)
+        self._draw_deletion(0 if favoured else seed)
         if favoured:
             self._favour(favoured)
         self.tip = TIP
@@ -131,6 +137,11 @@ class Simulation:
             self._weights[self._actions.index(toggle_store)] = 8
         if sheds or self._weight_of(take_records):
             self._weights[self._actions.index(elect_unclean)] = 0
+
+    def _draw_deletion(self, seed: int) -> None:
+        drawn = Random(f"{seed} deletion")
+        self._actions.append(delete_topic)
+        self._weights.append(_DELETION_WEIGHT if seed and drawn.random() < _DELETING else 0)
 
     def _weight_of(self, action: Action) -> float:
         return self._weights[self._actions.index(action)]
@@ -189,7 +200,7 @@ class Simulation:
         return None
 
     def _act(self) -> None:
-        (action,) = self.random.choices(self._actions, self._weights)
+        (action,) = self.random.choices(self._actions, self._present_weights())
         self.world.note_allowed_start()
         place = len(self.trail)
         indent = "  " * len(self._active)
@@ -200,19 +211,32 @@ class Simulation:
             self.trail.insert(place, indent + done)
         self.world.note_allowed_start()
 
+    def _present_weights(self) -> list[float]:
+        if not self.world.deleted_topics():
+            return self._weights
+        pairs = zip(self._actions, self._weights, strict=True)
+        return [weight if action in AFTERWARDS else 0 for action, weight in pairs]
+
     def check(self) -> None:
         """BrokenInvariantError if something does not hold."""
         moment = self.world.moment()
         if moment == self._checked and not self.world.audit.violations:
             return
         self._checked = moment
-        if self.world.has_conflict():
+        if self.world.deleted_topics():
+            found = violations(self.world)
+        elif self.world.has_conflict():
             return
+        else:
+            found = self._wrong_of_the_log()
+        if found:
+            raise BrokenInvariantError("; ".join(found))
+
+    def _wrong_of_the_log(self) -> list[str]:
         found = [*violations(self.world), *self.world.hidden()]
         if (difference := self._reader.difference()) is not None:
             found.append(difference)
-        if found:
-            raise BrokenInvariantError("; ".join(found))
+        return found
 
     def _finish(self) -> None:
         """All comes back, each broker has one new manager: then everything is finished."""
@@ -223,6 +247,9 @@ class Simulation:
             process.effects.crashed = True
         for node_id in self.world.hosts:
             self.start(node_id)
+        if self.world.deleted_topics():
+            self._finish_removal()
+            return
         for _ in range(2):
             self.world.clock.advance(4 * HOUR_MS)
             self._settle()
@@ -234,15 +261,31 @@ class Simulation:
         if found:
             raise BrokenInvariantError("; ".join(found))
 
+    def _finish_removal(self) -> None:
+        """Nothing is left of the topic in the end, but what was given to repair."""
+        for _ in range(_REMOVAL_ROUNDS):
+            for _ in range(_REMOVAL_CYCLES):
+                self._quiet_cycle()
+            self.world.clock.advance(4 * HOUR_MS)
+        records = [record for tip in self.world.tips for record in self.world.records(tip=tip)]
+        if any(record.dead_lettered for record in records):
+            return
+        left = [*self.world.object_names(), *self.world.metadata.topic_policies()]
+        if left:
+            raise BrokenInvariantError(f"left of a deleted topic: {left}")
+
+    def _quiet_cycle(self) -> None:
+        self.world.clock.advance(30_000)
+        for process in self.living():
+            self.cycle(process)
+            while process.alive and process.jobs.waiting:
+                self.run_job(process, 0)
+
     def _settle(self) -> None:
         """Cycles until nothing changes any more."""
         for _ in range(_QUIET_CYCLES):
             before = self.world.fingerprint()
-            self.world.clock.advance(30_000)
-            for process in self.living():
-                self.cycle(process)
-                while process.alive and process.jobs.waiting:
-                    self.run_job(process, 0)
+            self._quiet_cycle()
             for replica in self.world.replicas():
                 replica.delete_old_files()
             self.world.note_allowed_start()
@@ -285,6 +328,7 @@ class Simulation:
     def start(self, node_id: int) -> None:
         process = self.world.start(node_id)
         assert isinstance(process, SimulatedProcess)
+        process.deleted_topics = self.world.deleted_topics
         process.effects.interrupt = lambda name, is_over: self._interrupt(
             process, name, is_over=is_over
         )

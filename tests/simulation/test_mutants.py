@@ -18,7 +18,7 @@ def _told(seed: int, mutant: Mutant, process_type: type[SimulatedProcess]) -> Fa
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.process_type.__name__)
 def test_mutant_when_a_guard_is_missing_then_a_seed_finds_it(mutant: Mutant) -> None:
-    """Scenarios 14, 72, 79, 80, 83, 100, 105, 106, 108; R1, R2, R5-R8, R11, R13.
+    """Scenarios 14, 72, 76, 79, 80, 83, 100, 105, 106, 108; R1, R2, R5-R8, R11, R13.
 
     The product gets through the same story: it is the guard that is missed.
     """

@@ -15,7 +15,7 @@ SEEDS_PER_TEST = 200
 def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step(
     first: int,
 ) -> None:
-    """Scenarios 3, 5-14, 35, 67-72, 75, 79, 80, 82, 83, 92, 100, 103-106, 113, 114.
+    """Scenarios 3, 5-14, 35, 67-72, 75, 76, 79, 80, 82, 83, 92, 100, 103-106, 113, 114.
 
     R1, R2, R5-R8, R13.
     """

@@ -7,6 +7,7 @@ that do not know they were deposed, outages, and how far the log start was ever 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from rlm.broker.share_groups import ShareGroupStart
 from rlm.policy.view import PolicyLimits
@@ -87,6 +88,16 @@ class SimulatedWorld(World):
             for batch in file.batches
             if batch_header(batch).next_offset <= offset
         ]
+
+    def delete_topic(self) -> None:
+        """No broker has any partition of it any more."""
+        for replica in self.replicas():
+            replica.deleted = True
+            replica.leader_epoch = None
+
+    def deleted_topics(self) -> frozenset[UUID]:
+        """What the cluster no longer has."""
+        return frozenset(tip.topic_id for tip in self.tips if self.leader(tip).deleted)
 
     def lose_cache(self, node_id: int) -> None:
         """A host loses its managers with all that they keep there."""
