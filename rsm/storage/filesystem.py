@@ -29,6 +29,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.file_listing import ordered_files
 from rsm.storage.file_naming import FileNaming
@@ -39,7 +40,6 @@ from rsm.storage.store_root import StoreRoot
 _CAPABILITIES = Capabilities(
     append=True, truncate=True, concat=True, native_attributes=False, stored_checksum=False
 )
-_COPY_BYTES = 1 << 20
 
 # The disk writes such pieces while the next one is read and checked: with it a copy of segments of
 # 64 MiB is as fast as a plain one of the same files, without it half as fast.
@@ -90,37 +90,19 @@ class FilesystemChunkStorage(ChunkStorage):
         with self._open(name, os.O_WRONLY) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             length_bytes = os.fstat(descriptor).st_size
-            if offset_bytes != length_bytes:
-                raise CorruptError(
-                    "an append is not at the chunk's end",
-                    name=name,
-                    offset_bytes=offset_bytes,
-                    length_bytes=length_bytes,
-                )
+            require_at_end(name, offset_bytes=offset_bytes, length_bytes=length_bytes)
             _append_all(descriptor, data, start_position=offset_bytes)
 
     def truncate(self, name: str, length_bytes: int) -> None:
         with self._open(name, os.O_WRONLY) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             current_bytes = os.fstat(descriptor).st_size
-            if length_bytes > current_bytes:
-                raise CorruptError(
-                    "a chunk is shorter than it was to be cut to",
-                    name=name,
-                    length_bytes=current_bytes,
-                    wanted_bytes=length_bytes,
-                )
+            require_as_long(name, wanted_bytes=length_bytes, length_bytes=current_bytes)
             os.ftruncate(descriptor, length_bytes)
             os.fsync(descriptor)
 
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        if target in sources or len(set(sources)) != len(sources):
-            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
-        for name in (target, *sources):
-            self._status(name)
-        for name in sources:
-            self._join(target, name)
-            self.delete(name)
+        join_by_appending(self, target, sources, lambda name: self._status(name)[1].st_size)
 
     def exists(self, name: str) -> bool:
         try:
@@ -218,14 +200,6 @@ class FilesystemChunkStorage(ChunkStorage):
                 yield descriptor
             finally:
                 os.close(descriptor)
-
-    def _join(self, target: str, source: str) -> None:
-        """Append all of `source` to `target`, a bounded piece at a time."""
-        target_bytes = self._status(target)[1].st_size
-        source_bytes = self._status(source)[1].st_size
-        for position in range(0, source_bytes, _COPY_BYTES):
-            positions = ByteRange(start_position=position, end_position=position + _COPY_BYTES)
-            self.append(target, target_bytes + position, self.read_range(source, positions))
 
     def _listed(self, name: str) -> ChunkInfo | None:
         """One line of a listing; None for what is no chunk, or is gone by now."""

@@ -14,14 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from crc32c import crc32c
 
-from rsm.segment.errors import (
-    AlreadyExistsError,
-    CorruptError,
-    InvalidConfigError,
-    NotFoundError,
-)
+from rsm.segment.errors import AlreadyExistsError, CorruptError, NotFoundError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.changes import require_as_long, require_at_end, require_distinct
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.names import check_name, sort_key
 
@@ -79,30 +75,19 @@ class MemoryChunkStorage(ChunkStorage):
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         with self._lock:
             chunk = self._get(name)
-            if offset_bytes != len(chunk.content):
-                raise CorruptError(
-                    "an append is not at the chunk's end",
-                    name=name,
-                    offset_bytes=offset_bytes,
-                    length_bytes=len(chunk.content),
-                )
+            length_bytes = len(chunk.content)
+            require_at_end(name, offset_bytes=offset_bytes, length_bytes=length_bytes)
             self._replace(name, chunk.content + bytes(data))
 
     def truncate(self, name: str, length_bytes: int) -> None:
         with self._lock:
             chunk = self._get(name)
-            if length_bytes > len(chunk.content):
-                raise CorruptError(
-                    "a chunk is shorter than it was to be cut to",
-                    name=name,
-                    length_bytes=len(chunk.content),
-                    wanted_bytes=length_bytes,
-                )
+            current_bytes = len(chunk.content)
+            require_as_long(name, wanted_bytes=length_bytes, length_bytes=current_bytes)
             self._replace(name, chunk.content[:length_bytes])
 
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        if target in sources or len(set(sources)) != len(sources):
-            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        require_distinct(target, sources)
         with self._lock:
             joined = [self._get(name).content for name in (target, *sources)]
             self._replace(target, b"".join(joined))

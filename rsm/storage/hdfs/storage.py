@@ -21,7 +21,6 @@ from crc32c import crc32c
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
-    InvalidConfigError,
     NotFoundError,
     RetriableError,
     TieredStorageError,
@@ -29,6 +28,7 @@ from rsm.segment.errors import (
 from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import ReadLimits, read_on
+from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
@@ -39,7 +39,6 @@ from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
 _CAPABILITIES = Capabilities(
     append=True, truncate=True, concat=True, native_attributes=True, stored_checksum=False
 )
-_COPY_BYTES = 1 << 20
 _MAX_OPENINGS = 3  # of one range, whose answer broke off
 
 # Each lost attempt is another caller that removed the emptied directory in between.
@@ -90,27 +89,15 @@ class HdfsChunkStorage(ChunkStorage):
         self.create_with_content(name, BytesSource(content=b""))
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        length_bytes = self._directory.status(name)["length"]
-        if offset_bytes != length_bytes:
-            raise CorruptError(
-                "an append is not at the chunk's end",
-                name=name,
-                offset_bytes=offset_bytes,
-                length_bytes=length_bytes,
-            )
+        length_bytes = self._length_of(name)
+        require_at_end(name, offset_bytes=offset_bytes, length_bytes=length_bytes)
         body = Body(length_bytes=len(data), pieces=(bytes(data),))
         with self._directory.reading(name):
             self._web.send("POST", self._directory.path(name), "APPEND", body)
 
     def truncate(self, name: str, length_bytes: int) -> None:
-        current_bytes = self._directory.status(name)["length"]
-        if length_bytes > current_bytes:
-            raise CorruptError(
-                "a chunk is shorter than it was to be cut to",
-                name=name,
-                length_bytes=current_bytes,
-                wanted_bytes=length_bytes,
-            )
+        current_bytes = self._length_of(name)
+        require_as_long(name, wanted_bytes=length_bytes, length_bytes=current_bytes)
         if length_bytes < current_bytes:
             with self._directory.reading(name):
                 path = self._directory.path(name)
@@ -118,13 +105,7 @@ class HdfsChunkStorage(ChunkStorage):
             self._directory.await_closed(name, self._timeout_ms)
 
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        if target in sources or len(set(sources)) != len(sources):
-            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
-        for name in (target, *sources):
-            self._directory.status(name)
-        for name in sources:
-            self._join(target, name)
-            self.delete(name)
+        join_by_appending(self, target, sources, self._length_of)
 
     def exists(self, name: str) -> bool:
         try:
@@ -154,7 +135,7 @@ class HdfsChunkStorage(ChunkStorage):
                 )
         except RetriableError:
             # HDFS refuses to read from a file's end on.
-            if self._directory.status(name)["length"] <= positions.start_position:
+            if self._length_of(name) <= positions.start_position:
                 return b""
             raise
 
@@ -200,13 +181,9 @@ class HdfsChunkStorage(ChunkStorage):
             else:
                 return
 
-    def _join(self, target: str, source: str) -> None:
-        """Append all of `source` to `target`, a bounded piece at a time."""
-        target_bytes = self._directory.status(target)["length"]
-        source_bytes = self._directory.status(source)["length"]
-        for position in range(0, source_bytes, _COPY_BYTES):
-            positions = ByteRange(start_position=position, end_position=position + _COPY_BYTES)
-            self.append(target, target_bytes + position, self.read_range(source, positions))
+    def _length_of(self, name: str) -> int:
+        length_bytes: int = self._directory.status(name)["length"]
+        return length_bytes
 
     def _sweep(self, written: str) -> None:
         """Remove what is too old to be under way, at most once in that time, by HDFS's clock."""
