@@ -19,19 +19,15 @@ from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, ExponentialRetry
 
-from rsm.segment.errors import (
-    InvalidConfigError,
-    NotFoundError,
-    TieredStorageError,
-    UnsupportedError,
-)
-from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.names import check_name, is_name, sort_key
+from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
 
@@ -44,8 +40,10 @@ _CREATION = "rlm_creation"
 _ATTRIBUTES = "rlm_attributes"  # names of metadata are those of C#, too few for attributes
 
 
-class AzureChunkStorage(ChunkStorage):
+class AzureChunkStorage(ObjectChunkStorage):
     """Chunks in the container of `settings`, which is not asked anything yet."""
+
+    unsupported = "blobs cannot be changed in place or joined"
 
     def __init__(self, settings: AzureSettings) -> None:
         timeout_s = settings.attempt_timeout_ms / 1000
@@ -83,7 +81,7 @@ class AzureChunkStorage(ChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        _check_blob_name(name)
+        self._check_name(name)
         reader = PartReader(source, name)
         creation = uuid4().hex
         metadata = _encode_metadata(attributes or {}, creation)
@@ -98,48 +96,15 @@ class AzureChunkStorage(ChunkStorage):
                     raise
         return reader.checksum
 
-    def create(self, name: str) -> None:
-        self.create_with_content(name, BytesSource(content=b""))
-
-    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        raise _unsupported(name)
-
-    def truncate(self, name: str, length_bytes: int) -> None:
-        raise _unsupported(name)
-
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        raise _unsupported(target)
-
-    def exists(self, name: str) -> bool:
-        try:
-            self._properties(name)
-        except NotFoundError:
-            return False
-        return True
+        raise self._refusal(target)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._properties(name)
+        found = self._look(name)
         return _info(found, attributes=_decode_attributes(found.metadata or {}, name))
 
-    def read_range(self, name: str, positions: ByteRange) -> bytes:
-        if not len(positions):
-            self._properties(name)
-            return b""
-        _check_blob_name(name)
-        with self._errors_of(name):
-            try:
-                answer = self._container.download_blob(
-                    name, offset=positions.start_position, length=len(positions)
-                )
-                content = answer.readall()
-            except HttpResponseError as error:
-                if is_behind_the_end(error):
-                    return b""
-                raise
-        return content
-
     def delete(self, name: str) -> None:
-        _check_blob_name(name)
+        self._check_name(name)
         with self._errors_of(name):
             self._container.delete_blob(name, delete_snapshots="include")
 
@@ -197,14 +162,32 @@ class AzureChunkStorage(ChunkStorage):
     def _is_ours(self, name: str, creation: str) -> bool:
         """Whether what is there was made by an earlier sending of the same request."""
         try:
-            return (self._properties(name).metadata or {}).get(_CREATION) == creation
+            return (self._look(name).metadata or {}).get(_CREATION) == creation
         except TieredStorageError:
             return False
 
-    def _properties(self, name: str) -> BlobProperties:
-        _check_blob_name(name)
+    def _check_name(self, name: str) -> None:
+        check_name(name)
+        if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # which Azure makes a slash of
+            raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
+
+    def _look(self, name: str) -> BlobProperties:
+        self._check_name(name)
         with self._errors_of(name):
             return self._container.get_blob_client(name).get_blob_properties()
+
+    def _read(self, name: str, positions: ByteRange) -> bytes:
+        with self._errors_of(name):
+            try:
+                answer = self._container.download_blob(
+                    name, offset=positions.start_position, length=len(positions)
+                )
+                content = answer.readall()
+            except HttpResponseError as error:
+                if is_behind_the_end(error):
+                    return b""
+                raise
+        return content
 
     @contextmanager
     def _errors_of(self, name: str) -> Iterator[None]:
@@ -235,14 +218,3 @@ def _encode_metadata(attributes: Mapping[str, str], creation: str) -> dict[str, 
 def _decode_attributes(metadata: Mapping[str, str], name: str) -> Mapping[str, str]:
     encoded = metadata.get(_ATTRIBUTES)
     return {} if encoded is None else attributes_from_base64(encoded, name=name)
-
-
-def _check_blob_name(name: str) -> None:
-    check_name(name)
-    if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # which Azure makes a slash of
-        raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
-
-
-def _unsupported(name: str) -> UnsupportedError:
-    _check_blob_name(name)
-    return UnsupportedError("blobs cannot be changed in place or joined", name=name)

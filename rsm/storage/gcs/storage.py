@@ -20,22 +20,19 @@ from uuid import uuid4
 from google.api_core.exceptions import RequestRangeNotSatisfiable
 from google.cloud.storage import Blob
 
-from rsm.segment.errors import (
-    InvalidConfigError,
-    NotFoundError,
-    RetriableError,
-    UnsupportedError,
-)
-from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.confirmation import require_stored
 from rsm.storage.gcs.bucket import GcsBucket
 from rsm.storage.gcs.errors import SDK_ERRORS, is_taken
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.object_metadata import creation_of, decode_attributes, encode_metadata
+from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.parts import PartReader
 
 _CAPABILITIES = Capabilities(
@@ -50,7 +47,7 @@ _MAX_NAME_BYTES = 1024
 _MAX_COMPOSED = 32  # objects that one request joins
 
 
-class GcsChunkStorage(ChunkStorage):
+class GcsChunkStorage(ObjectChunkStorage):
     """Chunks in the bucket of `settings`, which is not asked anything yet."""
 
     def __init__(self, settings: GcsSettings) -> None:
@@ -69,7 +66,7 @@ class GcsChunkStorage(ChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        _check_object_name(name)
+        self._check_name(name)
         reader = PartReader(source, name)
         creation = uuid4().hex
         with self._bucket.errors(name):
@@ -92,19 +89,9 @@ class GcsChunkStorage(ChunkStorage):
             require_stored(name, "crc32c", stored=stored, handed_over=reader.checksum)
         return reader.checksum
 
-    def create(self, name: str) -> None:
-        self.create_with_content(name, BytesSource(content=b""))
-
-    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        raise _unchangeable(name)
-
-    def truncate(self, name: str, length_bytes: int) -> None:
-        raise _unchangeable(name)
-
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        if target in sources or len(set(sources)) != len(sources):
-            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
-        joined, *others = (self._found(name) for name in (target, *sources))
+        require_distinct(target, sources)
+        joined, *others = (self._look(name) for name in (target, *sources))
         with self._bucket.errors(target):
             for first in range(0, len(others), _MAX_COMPOSED - 1):
                 group = [joined, *others[first : first + _MAX_COMPOSED - 1]]
@@ -114,43 +101,14 @@ class GcsChunkStorage(ChunkStorage):
                     if_source_generation_match=[each.generation for each in group],
                     **self._bucket.bounds,
                 )
-        for outcome in self.delete_many(sources):
-            if outcome.error is not None:
-                raise outcome.error
-
-    def exists(self, name: str) -> bool:
-        try:
-            self._found(name)
-        except NotFoundError:
-            return False
-        return True
+        delete_joined(self, sources)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._found(name)
+        found = self._look(name)
         return _info(found, attributes=decode_attributes(found.metadata or {}, name=name))
 
-    def read_range(self, name: str, positions: ByteRange) -> bytes:
-        if not len(positions):
-            self._found(name)
-            return b""
-        _check_object_name(name)
-        content = _BoundedSink(name, len(positions), time.monotonic() + self._read_timeout_s)
-        with self._bucket.errors(name):
-            try:
-                self._bucket.blob(name).download_to_file(
-                    content,
-                    start=positions.start_position,
-                    end=positions.end_position - 1,
-                    raw_download=True,
-                    checksum=None,
-                    **self._bucket.bounds,
-                )
-            except RequestRangeNotSatisfiable:
-                return b""
-        return b"".join(content.pieces)
-
     def delete(self, name: str) -> None:
-        _check_object_name(name)
+        self._check_name(name)
         with self._bucket.errors(name):
             self._bucket.blob(name).delete(**self._bucket.bounds)
 
@@ -170,17 +128,38 @@ class GcsChunkStorage(ChunkStorage):
     def _made_before(self, error: Exception, name: str, creation: str) -> Blob:
         """What an earlier sending of the same request had made; raises `error` if it is none."""
         if is_taken(error):
-            found = self._found(name)
+            found = self._look(name)
             if creation_of(found.metadata or {}) == creation:
                 return found
         raise error
 
-    def _found(self, name: str) -> Blob:
-        _check_object_name(name)
+    def _check_name(self, name: str) -> None:
+        check_name(name)
+        if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
+            raise InvalidConfigError("the store cannot have an object of this name", name=name)
+
+    def _look(self, name: str) -> Blob:
+        self._check_name(name)
         with self._bucket.errors(name):
             blob = self._bucket.blob(name)
             blob.reload(**self._bucket.bounds)
             return blob
+
+    def _read(self, name: str, positions: ByteRange) -> bytes:
+        content = _BoundedSink(name, len(positions), time.monotonic() + self._read_timeout_s)
+        with self._bucket.errors(name):
+            try:
+                self._bucket.blob(name).download_to_file(
+                    content,
+                    start=positions.start_position,
+                    end=positions.end_position - 1,
+                    raw_download=True,
+                    checksum=None,
+                    **self._bucket.bounds,
+                )
+            except RequestRangeNotSatisfiable:
+                return b""
+        return b"".join(content.pieces)
 
 
 class _ReaderAsFile:
@@ -223,14 +202,3 @@ def _info(found: Blob, *, attributes: Mapping[str, str]) -> ChunkInfo:
         crc32c=parse_crc32c(found.crc32c or ""),
         attributes=attributes,
     )
-
-
-def _check_object_name(name: str) -> None:
-    check_name(name)
-    if len(name.encode()) > _MAX_NAME_BYTES or name.startswith(".well-known/acme-challenge/"):
-        raise InvalidConfigError("the store cannot have an object of this name", name=name)
-
-
-def _unchangeable(name: str) -> UnsupportedError:
-    _check_object_name(name)
-    return UnsupportedError("objects cannot be changed in place", name=name)

@@ -21,18 +21,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
-    NotFoundError,
     RetriableError,
     TieredStorageError,
-    UnsupportedError,
 )
-from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
+from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, DeleteOutcome
 from rsm.storage.names import check_name, is_name
 from rsm.storage.object_metadata import decode_attributes
+from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.concat import JoinedObject, send_joined
 from rsm.storage.s3.errors import code_of, store_error
@@ -52,7 +52,7 @@ _DELETE_AT_ONCE = 1000
 _READ_BYTES = 8 << 20  # a chunk by default and what a layout adds, so that it need not be joined
 
 
-class S3ChunkStorage(ChunkStorage):
+class S3ChunkStorage(ObjectChunkStorage):
     """Chunks in the bucket, which is not asked anything yet.
 
     A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its steps, and
@@ -78,22 +78,11 @@ class S3ChunkStorage(ChunkStorage):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        _check_key(name)
+        self._check_name(name)
         return self._uploads.create(name, source, attributes or {})
 
-    def create(self, name: str) -> None:
-        _check_key(name)
-        self._uploads.create(name, BytesSource(content=b""), {})
-
-    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
-        raise _unchangeable(name)
-
-    def truncate(self, name: str, length_bytes: int) -> None:
-        raise _unchangeable(name)
-
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        if target in sources or len(set(sources)) != len(sources):
-            raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
+        require_distinct(target, sources)
         objects = [self._joined(name) for name in (target, *sources)]
         attributes = decode_attributes(objects[0].metadata, name=target)
         look = self._uploads.look(attributes)
@@ -103,19 +92,10 @@ class S3ChunkStorage(ChunkStorage):
                 upload.complete()
             except ClientError as error:
                 raise self._error(error, target) from error
-        for outcome in self.delete_many(sources):
-            if outcome.error is not None:
-                raise outcome.error
-
-    def exists(self, name: str) -> bool:
-        try:
-            self._head(name)
-        except NotFoundError:
-            return False
-        return True
+        delete_joined(self, sources)
 
     def info(self, name: str) -> ChunkInfo:
-        found = self._head(name)
+        found = self._look(name)
         return ChunkInfo(
             name=name,
             length_bytes=found["ContentLength"],
@@ -124,15 +104,8 @@ class S3ChunkStorage(ChunkStorage):
             attributes=decode_attributes(found.get("Metadata", {}), name=name),
         )
 
-    def read_range(self, name: str, positions: ByteRange) -> bytes:
-        _check_key(name)
-        if not len(positions):
-            self._head(name)
-            return b""
-        return read_on(partial(self._open_range, name), positions, self._read_limits)
-
     def delete(self, name: str) -> None:
-        self._head(name)
+        self._look(name)
         self._bucket.ask("delete_object", Key=name)
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
@@ -140,7 +113,7 @@ class S3ChunkStorage(ChunkStorage):
         keys = []
         for name in dict.fromkeys(names):
             try:
-                _check_key(name)
+                self._check_name(name)
             except InvalidConfigError as error:
                 errors[name] = error
             else:
@@ -172,8 +145,13 @@ class S3ChunkStorage(ChunkStorage):
         self._uploads.close()
         self._bucket.close()
 
-    def _head(self, name: str) -> Mapping[str, Any]:
-        _check_key(name)
+    def _check_name(self, name: str) -> None:
+        check_name(name)
+        if len(name.encode()) > _MAX_NAME_BYTES:
+            raise InvalidConfigError("a name is too long for the store", name=name)
+
+    def _look(self, name: str) -> Mapping[str, Any]:
+        self._check_name(name)
         try:
             return self._bucket.call("head_object", Key=name, ChecksumMode="ENABLED")
         except ClientError as error:
@@ -183,8 +161,11 @@ class S3ChunkStorage(ChunkStorage):
         self._bucket.ask("get_object", Key=name, Range="bytes=0-0")["Body"].close()
         return self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
 
+    def _read(self, name: str, positions: ByteRange) -> bytes:
+        return read_on(partial(self._open_range, name), positions, self._read_limits)
+
     def _joined(self, name: str) -> JoinedObject:
-        found = self._head(name)
+        found = self._look(name)
         return JoinedObject(
             name=name,
             length_bytes=found["ContentLength"],
@@ -242,14 +223,3 @@ class S3ChunkStorage(ChunkStorage):
 
     def _error(self, error: ClientError, name: str) -> TieredStorageError:
         return store_error(error, name=name, bucket=self._bucket.settings.bucket)
-
-
-def _check_key(name: str) -> None:
-    check_name(name)
-    if len(name.encode()) > _MAX_NAME_BYTES:
-        raise InvalidConfigError("a name is too long for the store", name=name)
-
-
-def _unchangeable(name: str) -> UnsupportedError:
-    _check_key(name)
-    return UnsupportedError("objects cannot be changed in place", name=name)
