@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from azure.storage.blob import ContainerClient
 
-from tests.services.ports import free_ports, is_listening
-from tests.services.process import ServiceProcess
-from tests.services.service import Service
-from tests.services.waiting import wait_until
+from tests.services.server_process import ServerProcess
 
 _HOME = Path(__file__).resolve().parents[2] / "build" / "azurite"
 _SCRIPT = _HOME / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
@@ -22,23 +20,15 @@ _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
-class AzureServer(Service):
+class AzureServer(ServerProcess):
     """Runs within its `with` block. Not thread-safe."""
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self._directory = directory
-        (self._port,) = free_ports(1)
-        self._process: ServiceProcess | None = None
-
-    @property
-    def port(self) -> int:
-        """Where it listens on 127.0.0.1."""
-        return self._port
+    name = "azurite"
+    start_deadline_s = 60.0
 
     def connection_string(self, key: str = _KEY, *, url: str = "") -> str:
         """As the SDK takes it; `url` is another way to the server."""
-        endpoint = f"{url or f'http://127.0.0.1:{self._port}'}/{_ACCOUNT}"
+        endpoint = f"{url or self.url}/{_ACCOUNT}"
         return (
             f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};AccountKey={key};"
             f"BlobEndpoint={endpoint};"
@@ -49,16 +39,7 @@ class AzureServer(Service):
         with ContainerClient.from_connection_string(self.connection_string(), name) as container:
             container.create_container()
 
-    def start(self) -> None:
-        listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self._port))
+    def _command(self) -> Sequence[str]:
+        listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self.port))
         quiet = ("--silent", "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry")
-        self._process = ServiceProcess(
-            ["node", str(_SCRIPT), *listen, *quiet],
-            log_path=self._directory / "azurite.log",
-            directory=self._directory,
-        )
-        wait_until(lambda: is_listening(self._port), 60.0, self._process.log_tail)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill(children=True)
+        return ["node", str(_SCRIPT), *listen, *quiet]

@@ -7,34 +7,18 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.services.ports import free_ports, is_listening
-from tests.services.process import ServiceProcess
-from tests.services.service import Service
-from tests.services.waiting import wait_until
+from tests.services.server_process import ServerProcess
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "fake-gcs" / "fake-gcs-server"
 
 
-class GcsServer(Service):
+class GcsServer(ServerProcess):
     """Runs within its `with` block. Not thread-safe."""
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self._directory = directory
-        (self._port,) = free_ports(1)
-        self._process: ServiceProcess | None = None
-
-    @property
-    def port(self) -> int:
-        """Where it listens on 127.0.0.1."""
-        return self._port
-
-    @property
-    def url(self) -> str:
-        """The endpoint."""
-        return f"http://127.0.0.1:{self._port}"
+    name = "fake-gcs"
 
     def create_bucket(self, name: str) -> None:
         """Make an empty one."""
@@ -45,14 +29,6 @@ class GcsServer(Service):
         )
         urllib.request.urlopen(request).close()  # noqa: S310
 
-    def start(self) -> None:
-        listen = ("-scheme", "http", "-host", "127.0.0.1", "-port", str(self._port))
-        self._process = ServiceProcess(
-            [str(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"],
-            log_path=self._directory / "fake-gcs.log",
-        )
-        wait_until(lambda: is_listening(self._port), 20.0, self._process.log_tail)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
+    def _command(self) -> Sequence[str]:
+        listen = ("-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port))
+        return [str(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"]

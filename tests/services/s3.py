@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import boto3
 
-from tests.services.ports import free_ports, is_listening
-from tests.services.process import ServiceProcess
-from tests.services.service import Service
-from tests.services.waiting import wait_until
+from tests.services.server_process import ServerProcess
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
 _REGION = "us-east-1"
@@ -21,36 +19,16 @@ ACCESS_KEY = "access-key"
 SECRET_KEY = "secret-key-of-tests"  # noqa: S105 - of a server that only tests reach
 
 
-class S3Server(Service):
+class S3Server(ServerProcess):
     """Runs within its `with` block; may be stopped and started again. Not thread-safe."""
+
+    name = "versitygw"
 
     def __init__(self, directory: Path) -> None:
         """Objects are kept below `directory`, which is made."""
-        self._data = directory / "buckets"
-        self._data.mkdir(parents=True)
-        self._directory = directory
-        (self._port,) = free_ports(1)
-        self._process: ServiceProcess | None = None
-
-    @property
-    def port(self) -> int:
-        """Where it listens on 127.0.0.1."""
-        return self._port
-
-    @property
-    def url(self) -> str:
-        """The endpoint; requests are of path style."""
-        return f"http://127.0.0.1:{self._port}"
-
-    def start(self) -> None:
-        """Return when it answers."""
-        command = [str(_PROGRAM), "--port", f"127.0.0.1:{self._port}", "--region", _REGION]
-        self._process = ServiceProcess(
-            [*command, "--keep-alive", "--quiet", "posix", str(self._data)],
-            log_path=self._directory / "versitygw.log",
-            environment={"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
-        )
-        wait_until(lambda: is_listening(self._port), 20.0, self._process.log_tail)
+        super().__init__(directory)
+        self._data = self._directory / "buckets"
+        self._data.mkdir()
 
     def stop(self) -> None:
         """End it, with nothing lost."""
@@ -68,6 +46,13 @@ class S3Server(Service):
             aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY, region_name=_REGION
         )
         session.client("s3", endpoint_url=self.url).create_bucket(Bucket=name)
+
+    def _command(self) -> Sequence[str]:
+        command = [str(_PROGRAM), "--port", f"127.0.0.1:{self.port}", "--region", _REGION]
+        return [*command, "--keep-alive", "--quiet", "posix", str(self._data)]
+
+    def _environment(self) -> Mapping[str, str]:
+        return {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
 
 
 def credentials_environment() -> dict[str, str]:

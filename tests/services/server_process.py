@@ -1,0 +1,64 @@
+"""A server of one process that a test starts: its port, its log, its end."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tests.services.ports import free_ports, is_listening
+from tests.services.process import ServiceProcess
+from tests.services.service import Service
+from tests.services.waiting import wait_until
+
+
+class ServerProcess(Service):
+    """Runs within its `with` block, with `directory` as its own. Not thread-safe."""
+
+    name: ClassVar[str]
+    """What its log is called."""
+
+    start_deadline_s: ClassVar[float] = 20.0
+
+    def __init__(self, directory: Path) -> None:
+        """Its log and what else it leaves is in `directory`, which is made."""
+        self._directory = directory.resolve()
+        self._directory.mkdir(parents=True, exist_ok=True)
+        (self._port,) = free_ports(1)
+        self._process: ServiceProcess | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens on 127.0.0.1."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """The same, as HTTP has it."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._process = ServiceProcess(
+            self._command(),
+            log_path=self._directory / f"{self.name}.log",
+            environment=self._environment(),
+            directory=self._directory,
+        )
+        wait_until(self._is_ready, self.start_deadline_s, self._process.log_tail)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill(children=True)
+
+    @abstractmethod
+    def _command(self) -> Sequence[str]:
+        """What is run."""
+
+    def _environment(self) -> Mapping[str, str]:
+        """What it finds in its environment beside ours."""
+        return {}
+
+    def _is_ready(self) -> bool:
+        """Whether tests may ask it now."""
+        return is_listening(self._port)
