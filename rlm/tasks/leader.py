@@ -170,13 +170,7 @@ class LeaderCycle:
                 self._start(lead, view, decided)
             trim = self._within_share_groups(view, decided.trim)
             if trim.offset is not None:
-                trims[tip] = TrimPlan(
-                    writer=lead.writer,
-                    offset=trim.offset,
-                    lineage=view.lineage,
-                    rule=trim.rule,
-                    planned_at_ms=planned_at_ms,
-                )
+                trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
             reports.append(leader_report(view, trim, decided.expiry_held))
         self._shed(leads, policies, trims)
         self._trim(trims)
@@ -210,13 +204,7 @@ class LeaderCycle:
                 continue
             gaps = gaps_of_shed(view, decision.offset)
             if gaps is None or self._gaps.record(lead, view, gaps):
-                trims[tip] = TrimPlan(
-                    writer=lead.writer,
-                    offset=decision.offset,
-                    lineage=view.lineage,
-                    rule=decision.rule,
-                    planned_at_ms=asked_at_ms,
-                )
+                trims[tip] = _trim_plan(lead, view, decision, asked_at_ms)
 
     def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
         """Asked for only when something is to be trimmed, so that the answer is fresh."""
@@ -275,3 +263,16 @@ class LeaderCycle:
     def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:
         self._expiries.offer(lead, decided)
         self._copies.offer(lead, decided.copies, view.lineage)
+
+
+def _trim_plan(
+    lead: PartitionLead, view: PartitionView, decision: TrimDecision, planned_at_ms: int
+) -> TrimPlan:
+    assert decision.offset is not None
+    return TrimPlan(
+        writer=lead.writer,
+        offset=decision.offset,
+        lineage=view.lineage,
+        rule=decision.rule,
+        planned_at_ms=planned_at_ms,
+    )
