@@ -75,6 +75,15 @@ def write_checkpoint(directory: Path, lineage: Lineage) -> None:
     (directory / "leader-epoch-checkpoint").write_text(text)
 
 
+def make_written_partition(
+    path: Path, partition: TopicIdPartition, segments: Sequence[BuiltSegment]
+) -> Path:
+    """A log dir at `path` with nothing but that partition, whose directory is returned."""
+    directory = make_partition(make_log_dir(path), partition)
+    write_segments(directory, segments)
+    return directory
+
+
 def write_segments(directory: Path, segments: Sequence[BuiltSegment]) -> None:
     """Write consecutive segments, all but the last rolled: a producer snapshot at each roll."""
     for segment in segments:

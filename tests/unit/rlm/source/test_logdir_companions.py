@@ -18,12 +18,10 @@ from rsm.segment.local_segment import AbortedTransaction, SegmentCompanions
 from tests.log_dir_builder import (
     EPOCH_ZERO,
     ManualClock,
-    make_log_dir,
-    make_partition,
+    make_written_partition,
     producer_snapshot,
     segment_file,
     topic_id_partition,
-    write_segments,
 )
 from tests.segment_builder import build_batch, build_batches, build_segment, record, records
 
@@ -35,9 +33,7 @@ LSO = 800
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    directory = make_partition(make_log_dir(tmp_path / "log"), ORDERS)
-    write_segments(directory, SEGMENTS)
-    return directory
+    return make_written_partition(tmp_path / "log", ORDERS, SEGMENTS)
 
 
 @pytest.fixture

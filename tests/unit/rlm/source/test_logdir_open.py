@@ -13,13 +13,11 @@ from rsm.segment.local_segment import ContentSource
 from tests.log_dir_builder import (
     EPOCH_ZERO,
     ManualClock,
-    make_log_dir,
-    make_partition,
+    make_written_partition,
     put_aside,
     rewrite_keeping_times,
     segment_file,
     topic_id_partition,
-    write_segments,
 )
 from tests.segment_builder import build_batches, build_segment
 
@@ -30,9 +28,7 @@ LSO = 400
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    directory = make_partition(make_log_dir(tmp_path / "log"), ORDERS)
-    write_segments(directory, SEGMENTS)
-    return directory
+    return make_written_partition(tmp_path / "log", ORDERS, SEGMENTS)
 
 
 @pytest.fixture

@@ -13,11 +13,9 @@ from rsm.segment.ranges import OffsetRange
 from tests.log_dir_builder import (
     EPOCH_ZERO,
     ManualClock,
-    make_log_dir,
-    make_partition,
+    make_written_partition,
     segment_file,
     topic_id_partition,
-    write_segments,
 )
 from tests.segment_builder import build_batches, build_segment
 
@@ -28,9 +26,7 @@ SEGMENTS = [build_segment(batches) for batches in BATCHES]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    directory = make_partition(make_log_dir(tmp_path / "log"), ORDERS)
-    write_segments(directory, SEGMENTS)
-    return directory
+    return make_written_partition(tmp_path / "log", ORDERS, SEGMENTS)
 
 
 @pytest.fixture
