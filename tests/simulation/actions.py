@@ -10,6 +10,7 @@ from random import Random
 from typing import Protocol
 
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.local_segment import BytesSource
 from tests.segment_builder import build_batch, record
 from tests.simulation.processes import SimulatedProcess
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
@@ -256,6 +257,25 @@ def lose_cache(stage: Stage) -> str | None:
     node_id = stage.random.choice(sorted(stage.world.hosts))
     stage.world.lose_cache(node_id)
     return f"the cache of broker {node_id}'s host is lost"
+
+
+def land_late(stage: Stage) -> str | None:
+    """An upload that was on its way is written after all."""
+    world = stage.world
+    found = [
+        (process, upload)
+        for process in world.processes
+        if isinstance(process, SimulatedProcess)
+        for upload in process.on_the_way
+        if world.clock.wall_ms() <= upload.deadline_ms
+    ]
+    if not found:
+        return None
+    process, upload = stage.random.choice(found)
+    process.on_the_way.remove(upload)
+    if not world.objects.exists(upload.name):
+        world.objects.create_with_content(upload.name, BytesSource(content=upload.content))
+    return f"{upload.name} lands"
 
 
 def name_of(process: SimulatedProcess) -> str:

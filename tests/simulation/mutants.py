@@ -8,7 +8,9 @@ from uuid import UUID
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
+from rlm.policy.removal import PartitionRemains, RemovalPlan
 from rlm.tasks.ports import Ports
+from rlm.tasks.topic_removal import TopicRemoval
 from rlmm.cached_answers import CachedAnswers
 from rlmm.events import (
     Event,
@@ -30,6 +32,7 @@ from tests.simulation.actions import (
     cut_off,
     elect_clean,
     elect_unclean,
+    land_late,
     pass_time,
     run_job,
     start_another,
@@ -166,6 +169,22 @@ class _OneSweep(ViewedMetadata, LaggingMetadata):
         return replace(metadata, objects=objects)
 
 
+class _Unswept(TopicRemoval):
+    def _carry_out(
+        self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
+    ) -> bool:
+        return super()._carry_out(tip, replace(plan, sweeps=()), remains)
+
+
+class _Hasty(TopicRemoval):
+    """Takes every copy's deadline for past."""
+
+    def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
+        remains = super()._remains(tip)
+        segments = tuple(replace(each, copy_deadline_ms=0) for each in remains.segments)
+        return replace(remains, segments=segments)
+
+
 class _EpochlessBroker(MemoryBroker):
     """Deletes records without being asked first in which epoch it leads; a follower refuses."""
 
@@ -246,6 +265,18 @@ class WithoutSecondSweep(SimulatedProcess):
     metadata_type = _OneSweep
 
 
+class WithoutRemovalSweep(SimulatedProcess):
+    """What a copy of a deleted topic wrote late is deleted when it can write no more."""
+
+    removal_type = _Unswept
+
+
+class WithoutRemovalWait(SimulatedProcess):
+    """A deleted topic's last sweep waits for every copy's deadline."""
+
+    removal_type = _Hasty
+
+
 class WithoutRecord(WithoutTrimOnRecord, SimulatedProcess):
     """R2, D2: a trim, and the lineage with it, is on record before the cut."""
 
@@ -289,6 +320,9 @@ class Mutant:
     favoured: Mapping[Action, float] | None = None
 
 
+_OFTEN: Mapping[Action, float] = {land_late: 4, start_another: 4, work: 40}
+_LATE_UPLOADS = {**_OFTEN, delete_topic: 3, pass_time: 0.3}
+
 MUTANTS = (
     Mutant(process_type=WithUnfinishedCounting),
     Mutant(process_type=WithHolesCounting),
@@ -299,6 +333,8 @@ MUTANTS = (
     Mutant(process_type=WithoutDeadline, favoured={pass_time: 40, work: 40, elect_clean: 5}),
     Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutRemovalSweep, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalWait, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
     Mutant(process_type=WithoutLeases, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, favoured={read_in_share_group: 2}),

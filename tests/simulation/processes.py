@@ -12,9 +12,12 @@ from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.storage.chunk_storage import ChunkStorage
+from tests.simulation.late_uploads import LateStorage, Upload
 from tests.twins.broker import MemoryBroker
 from tests.twins.effects import ProcessCrashError
 from tests.twins.held_executor import HeldExecutor
@@ -90,11 +93,13 @@ class SimulatedProcess(Process):
 
     metadata_type: type[FreshMetadata] = LaggingMetadata
     copies_type = ShuffledCopies
+    removal_type = TopicRemoval
 
     def __init__(
         self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.jobs = HeldExecutor()
+        self.on_the_way: list[Upload] = []
         self.deleted_topics: Callable[[], frozenset[UUID]] = frozenset
         self._beats_count = 0
         super().__init__(outside, settings, witness)
@@ -118,6 +123,9 @@ class SimulatedProcess(Process):
         if self._beats_count % _CYCLES_PER_BEAT == 1:
             super().beat()
 
+    def make_objects(self, outside: Outside) -> ChunkStorage:
+        return LateStorage(outside.objects, self.effects, self._on_the_way)
+
     def make_metadata(self, outside: Outside) -> FreshMetadata:
         metadata = super().make_metadata(outside)
         metadata.end_offset = lambda: outside.topic.end_offset(0)
@@ -133,7 +141,7 @@ class SimulatedProcess(Process):
         )
 
     def _make_removal(self) -> TopicRemoval:
-        return TopicRemoval(
+        return self.removal_type(
             self.ports,
             find_deleted=self._find_deleted,
             work=RemovalWork(
@@ -146,6 +154,13 @@ class SimulatedProcess(Process):
             grace_ms=_REMOVAL_GRACE_MS,
             orphan_grace_ms=self.settings.limits.orphan_grace_ms,
         )
+
+    def _on_the_way(self, name: str, content: bytes) -> None:
+        key = ObjectKeys().parse(name)
+        record = None if key is None else self.ports.metadata.segment(key.segment_id)
+        if record is not None:
+            upload = Upload(name=name, content=content, deadline_ms=record.copy_deadline_ms)
+            self.on_the_way.append(upload)
 
     def _find_deleted(self, topics: Mapping[UUID, str]) -> frozenset[UUID]:
         return self.effects.ask("topics", lambda: self.deleted_topics() & topics.keys())

@@ -23,6 +23,7 @@ from tests.simulation.actions import (
     Action,
     delete_records,
     elect_unclean,
+    land_late,
     name_of,
     toggle_store,
 )
@@ -33,8 +34,9 @@ from tests.simulation.processes import (
     SimulatedProcess,
     UnexpectedError,
 )
+from tests.simulation.rare_actions import RARE_ACTIONS
 from tests.simulation.reader_view import ReaderView
-from tests.simulation.topic_deletion import AFTERWARDS, delete_topic
+from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import leftovers, violations
@@ -48,8 +50,6 @@ _REMOVAL_ROUNDS = 3
 _REMOVAL_CYCLES = 8
 _TWO_PARTITIONS = 0.3  # of all stories
 _SHEDDING = 0.15
-_DELETING = 0.1
-_DELETION_WEIGHT = 4
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -93,7 +93,7 @@ class Simulation:
         self._skipped = skipped
         self._draw_shape()
         self._draw_other_users(0 if favoured else seed)
-        self._draw_deletion(0 if favoured else seed)
+        self._draw_rare(0 if favoured else seed)
         if favoured:
             self._favour(favoured)
         self.tip = TIP
@@ -138,10 +138,11 @@ class Simulation:
         if sheds or self._weight_of(take_records):
             self._weights[self._actions.index(elect_unclean)] = 0
 
-    def _draw_deletion(self, seed: int) -> None:
-        drawn = Random(f"{seed} deletion")
-        self._actions.append(delete_topic)
-        self._weights.append(_DELETION_WEIGHT if seed and drawn.random() < _DELETING else 0)
+    def _draw_rare(self, seed: int) -> None:
+        for name, (action, share, weight) in RARE_ACTIONS.items():
+            self._actions.append(action)
+            drawn = Random(f"{seed} {name}").random()
+            self._weights.append(weight if seed and drawn < share else 0)
 
     def _weight_of(self, action: Action) -> float:
         return self._weights[self._actions.index(action)]
@@ -266,6 +267,8 @@ class Simulation:
         for _ in range(_REMOVAL_ROUNDS):
             for _ in range(_REMOVAL_CYCLES):
                 self._quiet_cycle()
+            while self._weight_of(land_late) and land_late(self):
+                continue  # at the last moment
             self.world.clock.advance(4 * HOUR_MS)
         records = [record for tip in self.world.tips for record in self.world.records(tip=tip)]
         if any(record.dead_lettered for record in records):

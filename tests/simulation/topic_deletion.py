@@ -11,6 +11,7 @@ from tests.simulation.actions import (
     compact_metadata,
     cycle,
     kill,
+    land_late,
     lose_cache,
     pass_time,
     run_job,
@@ -23,7 +24,7 @@ from tests.simulation.actions import (
 AFTERWARDS: frozenset[Action] = frozenset(
     (
         *(cycle, run_job, work, pass_time, kill, start),
-        *(toggle_store, toggle_topic, compact_metadata, lose_cache),
+        *(toggle_store, toggle_topic, compact_metadata, lose_cache, land_late),
     )
 )
 """What can still happen when the topic is gone."""

@@ -137,6 +137,9 @@ class Process:
     def make_source(self, outside: Outside) -> LogSource:
         return outside.source
 
+    def make_objects(self, outside: Outside) -> ChunkStorage:
+        return SeamChunkStorage(outside.objects, self.effects)
+
     def make_copies(self) -> CopyLanes:
         return self.copies_type(
             self.ports,
@@ -190,7 +193,7 @@ class Process:
             broker=SeamBroker(outside.broker, self.effects),
             source=self.make_source(outside),
             storage=SegmentStorageManager(
-                storage=SeamChunkStorage(outside.objects, self.effects),
+                storage=self.make_objects(outside),
                 keys=ObjectKeys(),
                 layouts=(RawLayout(),),
             ),
