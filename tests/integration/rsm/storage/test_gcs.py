@@ -19,6 +19,7 @@ from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkCreationContract
 from tests.contract.sources import source_of
+from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
 from tests.services.http_faults import Fault, FaultyProxy
 
@@ -139,15 +140,7 @@ def test_any_request_when_the_bucket_is_not_there_then_never_not_found(
     """Scenario 116: nothing may be taken for deleted because the bucket is wrong."""
     storage = GcsChunkStorage(replace(gcs_settings, bucket="of-nobody"))
 
-    for ask in (
-        storage.check_access,
-        lambda: storage.exists("a"),
-        lambda: storage.read_range("a", ByteRange(start_position=0, end_position=1)),
-        lambda: storage.delete("a"),
-        lambda: storage.create("a"),
-    ):
-        with pytest.raises(RetriableError, match="no such bucket"):
-            ask()
+    assert_never_not_found(storage, "no such bucket")
 
 
 @pytest.mark.parametrize(

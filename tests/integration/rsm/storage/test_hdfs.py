@@ -16,6 +16,7 @@ from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.sources import source_of
+from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.hdfs import HdfsCluster
 from tests.services.http_faults import Fault, FaultyProxy
 from tests.services.waiting import wait_until
@@ -48,16 +49,8 @@ def test_any_request_when_the_root_is_gone_then_retriable_and_it_is_not_made(
     """Scenario 116: nothing may be taken for deleted because a directory is wrong."""
     storage = HdfsChunkStorage(replace(hdfs_settings, root="/of-nobody"))
 
-    for ask in (
-        storage.check_access,
-        lambda: storage.exists("a"),
-        lambda: storage.read_range("a", WHOLE),
-        lambda: list(storage.list("")),
-        lambda: storage.create("d/a"),
-    ):
-        with pytest.raises(RetriableError):
-            ask()
-    assert [o.error is None for o in storage.delete_many(["a"])] == [False]
+    assert_never_not_found(storage, "of-nobody")
+
     with pytest.raises(RetriableError, match="root is gone"):
         storage.check_access()
 

@@ -19,6 +19,7 @@ from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.sources import PiecesSource, source_of
+from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.segment_builder import pack_batch
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from tests.services.waiting import wait_until
@@ -181,18 +182,9 @@ def test_any_request_when_the_store_is_not_there_then_one_clear_error_and_never_
 ) -> None:
     """Scenario 116: nothing may be taken for deleted because the bucket is wrong."""
     storage = S3ChunkStorage(S3Bucket(replace(s3_settings, **change)))
-    for ask in (
-        storage.check_access,
-        lambda: storage.exists("a"),
-        lambda: storage.info("a"),
-        lambda: storage.read_range("a", ByteRange(start_position=0, end_position=1)),
-        lambda: storage.delete("a"),
-        lambda: list(storage.list("")),
-        lambda: storage.create("a"),
-    ):
-        with pytest.raises(RetriableError, match=told):
-            ask()
-    assert [o.error is None for o in storage.delete_many(["a"])] == [False]
+
+    assert_never_not_found(storage, told)
+
     storage.close()
 
 

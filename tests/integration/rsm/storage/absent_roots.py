@@ -1,0 +1,25 @@
+"""What every store must say of a bucket, a container or a directory that is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from rsm.segment.errors import RetriableError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+
+
+def assert_never_not_found(storage: ChunkStorage, told: str) -> None:
+    """Any request fails in a way that heals, and whose message holds `told`."""
+    for ask in (
+        storage.check_access,
+        lambda: storage.exists("a"),
+        lambda: storage.info("a"),
+        lambda: storage.read_range("a", ByteRange(start_position=0, end_position=1)),
+        lambda: storage.delete("a"),
+        lambda: list(storage.list("")),
+        lambda: storage.create("d/a"),
+    ):
+        with pytest.raises(RetriableError, match=told):
+            ask()
+    assert [o.error is None for o in storage.delete_many(["a"])] == [False]
