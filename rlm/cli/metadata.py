@@ -19,22 +19,18 @@ from rlm.cli.metadata_lines import (
 from rlm.cli.metadata_reading import (
     MAX_RECORDS,
     POLL_MS,
-    decoded_natives,
+    TopicOption,
     ends_of_now,
+    native_poll,
     open_reader,
     polled_until,
 )
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
 from rlmm.consumer import MetadataConsumer
-from rlmm.native import NATIVE_TOPIC, topic_of_native
-from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.spi import MetadataPosition
+from rlmm.native import NATIVE_TOPIC
 from rlmm.topic.kafka_reader import KafkaTopicReader
 
-_TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
-]
 _NativeOption = Annotated[
     bool,
     typer.Option(
@@ -61,7 +57,7 @@ def register(app: typer.Typer) -> None:
 @with_cluster_options
 def _dump(
     *,
-    topic: _TopicOption = None,
+    topic: TopicOption = None,
     native: _NativeOption = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -83,7 +79,7 @@ def _dump(
 @with_cluster_options
 def _tail(
     *,
-    topic: _TopicOption = None,
+    topic: TopicOption = None,
     native: _NativeOption = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -102,24 +98,16 @@ def _poll_from(
 ) -> _Poll:
     """What reads the next records from there on."""
     if native:
-        reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
-        return lambda: _native_documents(
-            reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic
-        )
+        poll_natives = native_poll(reader, positions, topic)
+        return lambda: [
+            native_document(place.position, place.append_time_ms, record)
+            for place, record in poll_natives()
+        ]
     consumer = MetadataConsumer(reader, positions, topic=topic)
     return lambda: [
         consumed_document(each)
         for each in consumer.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS)
     ]
-
-
-def _native_documents(records: Sequence[TopicRecord], topic: str | None) -> list[Document]:
-    documents = []
-    for record, decoded in decoded_natives(records):
-        position = MetadataPosition(partition=record.partition, offset=record.offset)
-        if topic is None or (decoded is not None and topic_of_native(decoded) == topic):
-            documents.append(native_document(position, record.append_time_ms, decoded))
-    return documents
 
 
 def _print(documents: Sequence[Document], *, as_json: bool) -> None:

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from rlm.cli.metadata_lines import human_line, json_line, native_finding_document
 from rlm.cli.metadata_reading import (
-    MAX_RECORDS,
-    POLL_MS,
-    decoded_natives,
+    TopicOption,
     ends_of_now,
+    native_poll,
     open_reader,
     polled_until,
     say_skipped,
 )
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
-from rlmm.native import NativeRecord, topic_of_native
+from rlmm.native import NativeRecord
 from rlmm.native_audit import NativeAudit, NativePlace
-from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError
 from rsm.system_clock import SystemClock
 
 _DAY_MS = 86_400_000
 
-_TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
-]
 _GraceOption = Annotated[
     int, typer.Option("--grace-ms", min=0, metavar="MS", help="What is younger is not judged.")
 ]
@@ -40,7 +33,7 @@ _GraceOption = Annotated[
 @with_cluster_options
 def audit_native(
     *,
-    topic: _TopicOption = None,
+    topic: TopicOption = None,
     grace_ms: _GraceOption = _DAY_MS,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -64,20 +57,15 @@ def audit_native(
 def _read_all(audit: NativeAudit, topic: str | None, cluster: ClusterOptions) -> None:
     with open_reader(cluster.config, native=True) as reader:
         ends = ends_of_now(cluster.config, reader, cluster.timeout_ms)
-        reader.assign({partition: ReadPosition(offset=0) for partition in ends})
-
-        def poll() -> Sequence[TopicRecord]:
-            return reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS)
-
-        for records in polled_until(ends, reader, poll, cluster.timeout_ms):
-            for record, native in decoded_natives(records):
-                if native is not None and topic in (None, topic_of_native(native)):
-                    _add(audit, record, native)
+        poll = native_poll(reader, dict.fromkeys(ends, 0), topic)
+        for natives in polled_until(ends, reader, poll, cluster.timeout_ms):
+            for place, native in natives:
+                if native is not None:
+                    _add(audit, native, place)
 
 
-def _add(audit: NativeAudit, record: TopicRecord, native: NativeRecord) -> None:
-    position = MetadataPosition(partition=record.partition, offset=record.offset)
+def _add(audit: NativeAudit, native: NativeRecord, place: NativePlace) -> None:
     try:
-        audit.add(native, NativePlace(position=position, append_time_ms=record.append_time_ms))
+        audit.add(native, place)
     except CorruptError as error:
-        say_skipped(record, error)
+        say_skipped(place.position, error)

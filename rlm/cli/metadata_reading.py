@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,13 +13,21 @@ from rlm.cli.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.log_lines import configure_command_logging
 from rlm.outside import client_properties
-from rlmm.native import NATIVE_TOPIC, NativeRecord, decode_native
-from rlmm.positions import TopicRecord
+from rlmm.native import NATIVE_TOPIC, NativeRecord, decode_native, topic_of_native
+from rlmm.native_audit import NativePlace
+from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.spi import MetadataPosition
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
 
 POLL_MS = 500
 MAX_RECORDS = 1_000
+
+TopicOption = Annotated[
+    str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
+]
+PlacedNative = tuple[NativePlace, NativeRecord | None]
+"""A record of Kafka's own, None without a value, and where it stands."""
 
 T = TypeVar("T")
 
@@ -60,17 +68,29 @@ def polled_until(
             raise RetriableError("the broker sends nothing", positions=before)
 
 
-def decoded_natives(
-    records: Sequence[TopicRecord],
-) -> Iterator[tuple[TopicRecord, NativeRecord | None]]:
-    """Records of Kafka's own topic, None without a value; of those left out it says so."""
+def native_poll(
+    reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None
+) -> Callable[[], Iterator[PlacedNative]]:
+    """What polls a reader of Kafka's own topic, from there on.
+
+    All records, or those that concern `topic`; of what is left out unread it tells the user.
+    """
+    reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
+    return lambda: _natives(reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic)
+
+
+def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[PlacedNative]:
     for record in records:
+        position = MetadataPosition(partition=record.partition, offset=record.offset)
         try:
-            yield record, None if record.value is None else decode_native(record.value)
+            native = None if record.value is None else decode_native(record.value)
         except (CorruptError, UnsupportedError) as error:
-            say_skipped(record, error)
+            say_skipped(position, error)
+            continue
+        if topic is None or (native is not None and topic_of_native(native) == topic):
+            yield NativePlace(position=position, append_time_ms=record.append_time_ms), native
 
 
-def say_skipped(record: TopicRecord, error: Exception) -> None:
+def say_skipped(position: MetadataPosition, error: Exception) -> None:
     """Tell the user of a record that is left out."""
-    typer.echo(f"rlm: record skipped at {record.partition}:{record.offset}: {error}", err=True)
+    typer.echo(f"rlm: record skipped at {position.partition}:{position.offset}: {error}", err=True)
