@@ -9,12 +9,10 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.layout.companion import Companion, decode_companion
-from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.e2e.broker_host import BrokerHost
-from tests.e2e.tiered_log import TieredLog, assert_readable
+from tests.e2e.tiered_log import TieredLog, assert_kafka_accepts, assert_readable
 from tests.log_dir_builder import segment_file
-from tests.services.kafka import KafkaCluster, dump_log_segments
+from tests.services.kafka import KafkaCluster
 from tests.services.waiting import wait_until
 
 
@@ -34,10 +32,6 @@ def _wait_stored(log: TieredLog, metadata: RemoteLogMetadataManager) -> None:
         lambda: log.covered_end_offset(metadata, 0) == active_base_offset,
         describe=lambda: log.untiered(metadata),
     )
-
-
-def _companion(log: TieredLog, segment: RemoteLogSegmentMetadata) -> Companion:
-    return decode_companion(log.object_path(segment, ".meta").read_bytes())
 
 
 def _broker_file(log: TieredLog, base_offset: int, kind: str) -> bytes | None:
@@ -63,35 +57,14 @@ def test_rolled_segments_when_tiered_then_objects_are_the_brokers_files(
     assert log.base_offsets() == bases
     for segment in finished:
         base_offset, end_offset = segment.offsets.start_offset, segment.offsets.end_offset
-        companions = _companion(log, segment).companions
+        companions = log.companion(segment).companions
         assert log.stored_content(segment) == _broker_file(log, base_offset, "log")
         assert companions.offset_index == _broker_file(log, base_offset, "index")
         assert companions.time_index == _broker_file(log, base_offset, "timeindex")
         assert companions.transaction_index == _broker_file(log, base_offset, "txnindex")
         assert companions.producer_snapshot == _broker_file(log, end_offset, "snapshot")
-    _assert_kafka_accepts(log, finished[1], tmp_path / "dumped")
-
-
-def _assert_kafka_accepts(
-    log: TieredLog, segment: RemoteLogSegmentMetadata, directory: Path
-) -> None:
-    """DumpLogSegments takes the object, and the index in its companion, for the broker's own."""
-    directory.mkdir()
-    base_offset = segment.offsets.start_offset
-    companions = _companion(log, segment).companions
-    path = segment_file(directory, base_offset, "log")
-    path.write_bytes(log.stored_content(segment))
-    segment_file(directory, base_offset, "index").write_bytes(companions.offset_index)
-
-    batches = dump_log_segments(path, deep=False)
-    index = dump_log_segments(segment_file(directory, base_offset, "index"), deep=False)
-
-    assert f"baseOffset: {base_offset} " in batches
-    assert f"lastOffset: {segment.offsets.last_offset} " in batches
-    assert "isvalid: true" in batches
-    assert "isvalid: false" not in batches
-    assert f"offset: {segment.offsets.last_offset} " in index
-    assert "Mismatches" not in index
+    index = assert_kafka_accepts(log, finished[1], tmp_path / "dumped")
+    assert f"offset: {finished[1].offsets.last_offset} " in index
 
 
 def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
@@ -113,7 +86,7 @@ def test_segment_when_a_transaction_is_open_then_waits_for_its_end(
         _wait_stored(log, metadata)
         finished = log.finished(metadata)
 
-    companions = [_companion(log, segment).companions for segment in finished]
+    companions = [log.companion(segment).companions for segment in finished]
     aborted = {each for several in companions for each in several.aborted_transactions}
     assert len(finished) == 3
     assert [each.first_offset for each in aborted] == [0]

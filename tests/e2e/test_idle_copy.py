@@ -7,12 +7,11 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from rsm.layout.companion import decode_companion
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.e2e.broker_host import BrokerHost
-from tests.e2e.tiered_log import TieredLog
+from tests.e2e.tiered_log import TieredLog, assert_kafka_accepts
 from tests.log_dir_builder import segment_file
-from tests.services.kafka import KafkaCluster, dump_log_segments
+from tests.services.kafka import KafkaCluster
 from tests.services.waiting import wait_until
 
 
@@ -53,7 +52,7 @@ def test_idle_segment_when_old_then_stored_and_its_rest_once_it_rolls(
         (rolled,) = [each for each in produced if each.base_offset == active.base_offset]
         assert len(pieces) > 1
         assert b"".join(map(log.stored_content, pieces)) == rolled.content
-        _assert_kafka_accepts(log, pieces[1], tmp_path / "dumped")
+        assert_kafka_accepts(log, pieces[1], tmp_path / "dumped")
         rows = host.rlm(
             "read", f"{log.topic}:0", "--json", "--isolation-level", "read_committed"
         ).splitlines()
@@ -88,28 +87,8 @@ def _abort_one(cluster: KafkaCluster, topic: str) -> int:
 
 
 def _assert_aborted(log: TieredLog, segment: RemoteLogSegmentMetadata, offset: int) -> None:
-    companions = decode_companion(log.object_path(segment, ".meta").read_bytes()).companions
+    companions = log.companion(segment).companions
     own = segment_file(log.directory, segment.offsets.start_offset, "txnindex").read_bytes()
     assert [each.first_offset for each in companions.aborted_transactions] == [offset]
     assert companions.transaction_index == own
     assert companions.producer_snapshot is None
-
-
-def _assert_kafka_accepts(
-    log: TieredLog, segment: RemoteLogSegmentMetadata, directory: Path
-) -> None:
-    """DumpLogSegments takes the object, and our index of it, for a broker's own."""
-    directory.mkdir()
-    base_offset = segment.offsets.start_offset
-    companions = decode_companion(log.object_path(segment, ".meta").read_bytes()).companions
-    path = segment_file(directory, base_offset, "log")
-    path.write_bytes(log.stored_content(segment))
-    segment_file(directory, base_offset, "index").write_bytes(companions.offset_index)
-
-    batches = dump_log_segments(path, deep=False)
-    index = dump_log_segments(segment_file(directory, base_offset, "index"), deep=False)
-
-    assert f"baseOffset: {base_offset} " in batches
-    assert f"lastOffset: {segment.offsets.last_offset} " in batches
-    assert "isvalid: false" not in batches
-    assert "Mismatches" not in index

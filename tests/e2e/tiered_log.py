@@ -15,6 +15,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re
 from rlm.source.logdir import LogDirSource
 from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.companion import Companion, decode_companion
 from rsm.layout.originals import OriginalsKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
@@ -22,7 +23,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.storage.filesystem import FilesystemChunkStorage
 from rsm.system_clock import SystemClock
 from tests.log_dir_builder import segment_file
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaCluster, admin_client, dump_log_segments
 from tests.services.waiting import wait_until
 
 SEGMENT_BYTES = 1 << 20
@@ -164,6 +165,10 @@ class TieredLog:
         (key,) = [each.key for each in segment.objects if each.key.endswith(suffix)]
         return self._store / key
 
+    def companion(self, segment: RemoteLogSegmentMetadata) -> Companion:
+        """A stored segment's `.meta` object."""
+        return decode_companion(self.object_path(segment, ".meta").read_bytes())
+
     def wait_tiered(
         self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
     ) -> None:
@@ -205,6 +210,29 @@ def assert_readable(
     for local in log.files():
         assert local.content == originals[local.base_offset]
     assert log.local_start_offset() <= log.covered_end_offset(metadata, log_start_offset)
+
+
+def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, directory: Path) -> str:
+    """DumpLogSegments takes the object, and the index in its companion, for a broker's own.
+
+    `directory` is made; returns what is said of the index.
+    """
+    directory.mkdir()
+    base_offset = segment.offsets.start_offset
+    path = segment_file(directory, base_offset, "log")
+    index_path = segment_file(directory, base_offset, "index")
+    path.write_bytes(log.stored_content(segment))
+    index_path.write_bytes(log.companion(segment).companions.offset_index)
+
+    batches = dump_log_segments(path, deep=False)
+    index = dump_log_segments(index_path, deep=False)
+
+    assert f"baseOffset: {base_offset} " in batches
+    assert f"lastOffset: {segment.offsets.last_offset} " in batches
+    assert "isvalid: true" in batches
+    assert "isvalid: false" not in batches
+    assert "Mismatches" not in index
+    return index
 
 
 def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
