@@ -147,10 +147,13 @@ class Process:
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
-            limits=CopyLimits(
-                attempt_timeout_ms=self.settings.attempt_timeout_ms,
-                first_pause_ms=self.settings.first_pause_ms,
-            ),
+            limits=self.copy_limits(),
+        )
+
+    def copy_limits(self) -> CopyLimits:
+        return CopyLimits(
+            attempt_timeout_ms=self.settings.attempt_timeout_ms,
+            first_pause_ms=self.settings.first_pause_ms,
         )
 
     def make_outages(self, outside: Outside) -> OutageWatch | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copy_lane import CopyLanes
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
@@ -54,11 +54,7 @@ class TalkingStore(Process):
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
-            limits=CopyLimits(
-                attempt_timeout_ms=self.settings.attempt_timeout_ms,
-                first_pause_ms=self.settings.first_pause_ms,
-                answer_max_bytes=KAFKAS_LIMIT_BYTES,
-            ),
+            limits=replace(self.copy_limits(), answer_max_bytes=KAFKAS_LIMIT_BYTES),
         )
 
 

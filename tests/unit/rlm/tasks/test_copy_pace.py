@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.copy_pace import CopyPace, PacedContent
 from rlm.tasks.lanes import Lanes
 from rsm.segment.errors import RetriableError
@@ -110,7 +110,7 @@ class PacedProcess(Process):
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
-            limits=CopyLimits(attempt_timeout_ms=600_000, first_pause_ms=1_000),
+            limits=self.copy_limits(),
             pace=self.pace,
         )
 

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.lanes import Lanes
 from rsm.segment.errors import RetriableError
 from tests.twins.invariants import violations
@@ -30,10 +30,7 @@ class ThreadedProcess(Process):
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
-            limits=CopyLimits(
-                attempt_timeout_ms=self.settings.attempt_timeout_ms,
-                first_pause_ms=self.settings.first_pause_ms,
-            ),
+            limits=self.copy_limits(),
         )
 
 
