@@ -178,7 +178,7 @@ class RecordedGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapsRecorded:
-    """All gaps that are known of a partition above its log start, ascending, none touching another.
+    """All gaps that are known of a partition above its log start, ascending, without overlaps.
 
     Published before what makes a gap is done, if we do it. The owner's newest one holds.
     """
@@ -189,8 +189,8 @@ class GapsRecorded:
     gaps: tuple[RecordedGap, ...]
 
     def __post_init__(self) -> None:
-        if any(a.offsets.end_offset >= b.offsets.start_offset for a, b in pairwise(self.gaps)):
-            raise ValueError(f"gaps that touch: {self.gaps}")
+        if any(a.offsets.end_offset > b.offsets.start_offset for a, b in pairwise(self.gaps)):
+            raise ValueError(f"gaps that overlap: {self.gaps}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

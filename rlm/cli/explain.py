@@ -123,6 +123,11 @@ def _lines(found: Mapping[str, Any]) -> Sequence[str]:
             f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
         )
         lines.extend(f"    {key}" for key in segment["objects"])
+    if (gap := found.get("gap")) is not None:  # a manager of an older version says nothing of it
+        lines.append(
+            f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"
+            f", recorded {iso_time(gap['recorded_ms'])}"
+        )
     copy = found["local_copy"]
     if copy is None:
         return [*lines, "  local copy: not known without the leader's manager"]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.gaps import gap_as_json
 from rlmm.events import PolicyState, RecordedGap, TopicPolicy
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
@@ -151,14 +152,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "remote_segments": status.remote_segments,
         "copy_held": status.said.copy_held,
         "trim_held": status.said.trim_held,
-        "gaps": [
-            {
-                "start_offset": gap.offsets.start_offset,
-                "end_offset": gap.offsets.end_offset,
-                "reason": gap.reason.name.lower(),
-            }
-            for gap in status.gaps
-        ],
+        "gaps": [gap_as_json(gap) for gap in status.gaps],
         "leader_id": status.leader_id,
         "policy_state": status.policy_state,
         "diverged": status.said.diverged,

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.gaps import gap_as_json
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import over_local_retention, segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
+from rlmm.events import RecordedGap
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
@@ -30,7 +32,10 @@ class HoldingSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """`place`: local, remote, both, below_log_start, above_high_watermark, gap or nowhere."""
+    """`place`: local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
+
+    `gap` is the one that the offset is in, if that is its place.
+    """
 
     offset: int
     place: str
@@ -39,6 +44,7 @@ class Whereabouts:
     local_start_offset: int
     high_watermark: int
     segments: tuple[HoldingSegment, ...]
+    gap: RecordedGap | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ def whereabouts(
     is_remote = any(each.readable is not None and offset in each.readable for each in holding)
     is_local = offsets.log_start_offset <= offset
     log_start = state.first_readable_offset
+    gap: RecordedGap | None = None
     if log_start is not None and offset < log_start:
         place = "below_log_start"
     elif offset >= offsets.high_watermark:
@@ -83,8 +90,8 @@ def whereabouts(
     elif is_local or is_remote:
         place = "both" if is_local and is_remote else "local" if is_local else "remote"
     else:
-        in_gap = any(offset in gap.offsets for gap in state.gaps)
-        place = "gap" if in_gap else "nowhere"
+        gap = next((each for each in state.gaps if offset in each.offsets), None)
+        place = "nowhere" if gap is None else "gap"
     return Whereabouts(
         offset=offset,
         place=place,
@@ -93,6 +100,7 @@ def whereabouts(
         local_start_offset=offsets.log_start_offset,
         high_watermark=offsets.high_watermark,
         segments=holding,
+        gap=gap,
     )
 
 
@@ -133,6 +141,7 @@ def whereabouts_as_json(found: Whereabouts) -> Mapping[str, object]:
         "local_start_offset": found.local_start_offset,
         "high_watermark": found.high_watermark,
         "segments": [_segment_as_json(each) for each in found.segments],
+        "gap": None if found.gap is None else gap_as_json(found.gap),
     }
 
 

@@ -7,11 +7,10 @@ as they step over what compaction took. The log start is not moved: nobody asked
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.policy.view import PartitionView
 from rlmm.events import GapReason, RecordedGap
-from rsm.segment.coverage import StoredRange
 from rsm.segment.ranges import OffsetRange
 
 
@@ -20,21 +19,22 @@ def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     ours = view.moved_from_offset
     if ours is None or view.diverged or view.conflict_offset is not None:
         return None
-    lost = missing(view.stored, OffsetRange(start_offset=ours, end_offset=view.local_start_offset))
+    moved = OffsetRange(start_offset=ours, end_offset=view.local_start_offset)
+    lost = missing((part.offsets for part in view.stored), moved)
     return with_gaps(
         view.state.gaps, lost, reason=GapReason.EXTERNAL_START, now_ms=view.moment.wall_ms
     )
 
 
-def missing(stored: Sequence[StoredRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
-    """The parts of a range that no stored range holds; `stored` ascend."""
+def missing(held: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
+    """The parts of a range that none of the `held` ones holds; those ascend."""
     found = []
     position = within.start_offset
-    for part in stored:
-        until_offset = min(part.offsets.start_offset, within.end_offset)
+    for offsets in held:
+        until_offset = min(offsets.start_offset, within.end_offset)
         if until_offset > position:
             found.append(OffsetRange(start_offset=position, end_offset=until_offset))
-        position = max(position, part.offsets.end_offset)
+        position = max(position, offsets.end_offset)
     if position < within.end_offset:
         found.append(OffsetRange(start_offset=position, end_offset=within.end_offset))
     return tuple(found)
@@ -47,33 +47,42 @@ def with_gaps(
     reason: GapReason,
     now_ms: int,
 ) -> tuple[RecordedGap, ...] | None:
-    """The known gaps with these, those that touch joined; None if all of it is known already."""
+    """The known gaps with these; None if all of it is known already.
+
+    Gaps of one reason that touch are joined, those of two stay apart. What is known stays as it is.
+    """
     new = [
-        RecordedGap(offsets=offsets, reason=reason, recorded_ms=now_ms)
+        RecordedGap(offsets=part, reason=reason, recorded_ms=now_ms)
         for offsets in lost
-        if not any(_holds(gap.offsets, offsets) for gap in known)
+        for part in missing((gap.offsets for gap in known), offsets)
     ]
     return _joined((*known, *new)) if new else None
+
+
+def gap_as_json(gap: RecordedGap) -> Mapping[str, object]:
+    """As `rlm status --json` and `rlm explain --json` show it."""
+    return {
+        "start_offset": gap.offsets.start_offset,
+        "end_offset": gap.offsets.end_offset,
+        "reason": gap.reason.name.lower(),
+        "recorded_ms": gap.recorded_ms,
+    }
 
 
 def _joined(gaps: Iterable[RecordedGap]) -> tuple[RecordedGap, ...]:
     joined: list[RecordedGap] = []
     for gap in sorted(gaps, key=lambda each: each.offsets):
         before = joined[-1] if joined else None
-        if before is None or before.offsets.end_offset < gap.offsets.start_offset:
+        touches = before and gap.offsets.start_offset <= before.offsets.end_offset
+        if before is None or not touches or before.reason is not gap.reason:
             joined.append(gap)
             continue
-        newer = max(before, gap, key=lambda each: each.recorded_ms)
         joined[-1] = RecordedGap(
             offsets=OffsetRange(
                 start_offset=before.offsets.start_offset,
                 end_offset=max(before.offsets.end_offset, gap.offsets.end_offset),
             ),
-            reason=newer.reason,
-            recorded_ms=newer.recorded_ms,
+            reason=gap.reason,
+            recorded_ms=max(before.recorded_ms, gap.recorded_ms),
         )
     return tuple(joined)
-
-
-def _holds(outer: OffsetRange, inner: OffsetRange) -> bool:
-    return outer.start_offset <= inner.start_offset and inner.end_offset <= outer.end_offset

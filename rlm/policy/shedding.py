@@ -79,7 +79,7 @@ def choose_shed(
 def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | None:
     """All gaps of the partition, if its local log begins at `offset`; None if that makes none."""
     gone = OffsetRange(start_offset=view.local_start_offset, end_offset=offset)
-    lost = missing(view.stored, gone)
+    lost = missing((part.offsets for part in view.stored), gone)
     return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)
 
 

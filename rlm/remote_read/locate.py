@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
-from rsm.segment.coverage import StoredRange, stored_ranges
+from rsm.segment.coverage import StoredRange, covered_end, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -140,9 +140,9 @@ def _search(
     holding = [r for r in above if offset in r.offsets]
     if holding:
         return max(holding, key=lambda r: r.offsets.end_offset)
-    gap = next((gap.offsets for gap in state.gaps if offset in gap.offsets), None)
-    if gap is not None:
-        ends = (gap.end_offset, *(r.offsets.start_offset for r in above[:1]))
+    lost_end_offset = covered_end((), offset, gaps=(gap.offsets for gap in state.gaps))
+    if lost_end_offset > offset:
+        ends = (lost_end_offset, *(r.offsets.start_offset for r in above[:1]))
         return NotStored(
             topic_id_partition=tip,
             offset=offset,

@@ -126,7 +126,7 @@ class Simulation:
         self._shuffles = self.random.random() < 0.3
 
     def _draw_other_users(self, seed: int) -> None:
-        """Some stories have some of them; seed 0 none. Losses of two kinds are not told apart."""
+        """Some stories have some of them; seed 0 none."""
         drawn = Random(f"{seed} others")
         for action, weight in OTHER_USERS:
             self._actions.append(action)

@@ -34,8 +34,7 @@ class Audit:
     """Order of effects and ownership, checked against what the metadata topic holds at that moment.
 
     `violations` says which process did what it had no right to. `asks_in_job`: whether a process
-    asks for the sake of a copy, which confirms nothing for a trim. `shed` is what was given up: on
-    record it may be a part of a gap that has another reason.
+    asks for the sake of a copy, which confirms nothing for a trim. `shed` is what was given up.
     """
 
     def __init__(self, world: World) -> None:

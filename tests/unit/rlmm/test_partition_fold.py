@@ -178,9 +178,9 @@ def test_gaps_when_the_log_start_has_passed_them_then_are_not_kept() -> None:
     assert folded(after).partition_state(ORDERS).gaps == (gap(50, 60),)
 
 
-def test_gaps_when_two_touch_then_are_no_gaps_of_a_partition() -> None:
-    with pytest.raises(ValueError, match="touch"):
-        gaps(gap(10, 20), gap(20, 30))
+def test_gaps_when_two_overlap_then_are_no_gaps_of_a_partition() -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        gaps(gap(10, 20), gap(19, 30))
 
 
 def test_losses_when_accepted_in_any_order_then_both_maxima_hold() -> None:

@@ -12,9 +12,10 @@ from rlm.policy.explanation import Whereabouts, local_copy, whereabouts
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PartitionView, PolicyLimits
-from rlmm.events import PolicyState
+from rlmm.events import GapReason, PolicyState, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.policy.views import HOUR_MS, Given, local, policy, remote, stored_up_to
 
 # Stored 0..600, trimmed to 300, rolled to 1000, the active segment to 1050; expired to 100.
@@ -37,6 +38,11 @@ def where(view: PartitionView, offset: int) -> Whereabouts:
     )
 
 
+def gap(start: int, end: int, reason: GapReason) -> RecordedGap:
+    offsets = OffsetRange(start_offset=start, end_offset=end)
+    return RecordedGap(offsets=offsets, reason=reason, recorded_ms=0)
+
+
 @pytest.mark.parametrize(
     ("offset", "place"),
     [
@@ -53,6 +59,28 @@ def where(view: PartitionView, offset: int) -> Whereabouts:
 def test_record_when_asked_for_then_where_it_is(offset: int, place: str) -> None:
     found = where(TIERED.view(), offset)
     assert (found.place, found.leader_epoch) == (place, 0)
+
+
+@pytest.mark.parametrize(
+    ("offset", "place", "reason"),
+    [
+        (99, "remote", None),
+        (100, "gap", GapReason.SHED),
+        (150, "gap", GapReason.EXTERNAL_START),
+        (200, "remote", None),
+    ],
+)
+def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
+    offset: int, place: str, reason: GapReason | None
+) -> None:
+    """R6, scenario 83."""
+    stored = (*stored_up_to(100), *stored_up_to(300)[2:])
+    view = Given(segments=stored, local_start=300, trimmed=300).view()
+    gaps = (gap(100, 150, GapReason.SHED), gap(150, 200, GapReason.EXTERNAL_START))
+
+    found = where(replace(view, state=replace(view.state, gaps=gaps)), offset)
+
+    assert (found.place, found.gap and found.gap.reason) == (place, reason)
 
 
 def test_record_when_stored_then_its_segment_and_objects_are_named() -> None:

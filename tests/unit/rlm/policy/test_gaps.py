@@ -86,24 +86,56 @@ def test_gaps_when_on_record_then_not_recorded_again() -> None:
     assert again is None
 
 
-@given(SPANS, SPANS)
-def test_with_gaps_when_joined_then_hold_all_and_none_touches(
-    known: list[tuple[int, int]], lost: list[tuple[int, int]]
+def reasons(gaps: tuple[RecordedGap, ...]) -> dict[int, GapReason]:
+    return {offset: gap.reason for gap in gaps for offset in range(100) if offset in gap.offsets}
+
+
+@given(SPANS, SPANS, st.sampled_from(GapReason))
+def test_with_gaps_when_more_is_lost_then_hold_all_each_for_its_first_reason(
+    known: list[tuple[int, int]], lost: list[tuple[int, int]], reason: GapReason
 ) -> None:
+    """R6: what the policy gave up, and what somebody else took, are not mixed up."""
     before = with_gaps((), ranges(known), reason=GapReason.SHED, now_ms=1) or ()
 
-    after = with_gaps(before, ranges(lost), reason=GapReason.SHED, now_ms=2) or before
+    after = with_gaps(before, ranges(lost), reason=reason, now_ms=2) or before
 
-    offsets = {offset for each in ranges(known + lost) for offset in range(100) if offset in each}
-    held = {offset for gap in after for offset in range(100) if offset in gap.offsets}
-    assert held == offsets
-    assert all(a.offsets.end_offset < b.offsets.start_offset for a, b in pairwise(after))
+    offsets = {offset for each in ranges(lost) for offset in range(100) if offset in each}
+    assert reasons(after) == {**dict.fromkeys(offsets, reason), **reasons(before)}
+    assert all(a.offsets.end_offset <= b.offsets.start_offset for a, b in pairwise(after))
+    assert all(a.offsets != b.offsets for a, b in pairwise(after))
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        (GapReason.SHED, [(0, 25, GapReason.SHED, 2)]),
+        (
+            GapReason.EXTERNAL_START,
+            [(0, 20, GapReason.SHED, 1), (20, 25, GapReason.EXTERNAL_START, 2)],
+        ),
+    ],
+)
+def test_with_gaps_when_one_touches_then_joined_if_lost_for_the_same_reason(
+    reason: GapReason, found: list[tuple[int, int, GapReason, int]]
+) -> None:
+    """R6."""
+    before = with_gaps((), ranges([(0, 20)]), reason=GapReason.SHED, now_ms=1)
+    assert before is not None
+
+    after = with_gaps(before, ranges([(10, 15)]), reason=reason, now_ms=2)
+
+    assert after is not None
+    assert [
+        (g.offsets.start_offset, g.offsets.end_offset, g.reason, g.recorded_ms) for g in after
+    ] == found
 
 
 def test_missing_when_stored_in_parts_then_what_lies_between() -> None:
     view = Given(segments=(*stored_up_to(100), *stored_up_to(600)[3:5])).view()
 
-    found = missing(view.stored, OffsetRange(start_offset=50, end_offset=700))
+    found = missing(
+        (part.offsets for part in view.stored), OffsetRange(start_offset=50, end_offset=700)
+    )
 
     assert [(r.start_offset, r.end_offset) for r in found] == [(100, 300), (500, 700)]
 

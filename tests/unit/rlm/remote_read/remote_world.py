@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 from uuid import UUID
 
@@ -107,12 +108,18 @@ class RemoteWorld:
         )
         assert self.metadata.publish(event).accepted
 
-    def record_gap(self, start_offset: int, end_offset: int) -> None:
-        offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
-        gap = RecordedGap(offsets=offsets, reason=GapReason.SHED, recorded_ms=0)
-        event = GapsRecorded(
-            event_id=self._id(), topic_id_partition=TIP, writer=WRITER, gaps=(gap,)
+    def record_gap(self, start_offset: int, *end_offsets: int) -> None:
+        """Gaps that touch, each of another reason than the one before."""
+        bounds = zip((start_offset, *end_offsets), end_offsets, cycle(GapReason), strict=False)
+        gaps = tuple(
+            RecordedGap(
+                offsets=OffsetRange(start_offset=start, end_offset=end),
+                reason=reason,
+                recorded_ms=0,
+            )
+            for start, end, reason in bounds
         )
+        event = GapsRecorded(event_id=self._id(), topic_id_partition=TIP, writer=WRITER, gaps=gaps)
         assert self.metadata.publish(event).accepted
 
     def store(

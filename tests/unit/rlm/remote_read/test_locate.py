@@ -169,6 +169,17 @@ def test_locate_when_in_a_recorded_gap_then_told_where_to_look_next(
     assert found == not_stored(Absence.RECORDED_GAP, offset, until_offset)
 
 
+def test_locate_when_gaps_touch_then_told_where_the_last_of_them_ends(world: RemoteWorld) -> None:
+    """R6: what the policy gave up, and beside it what somebody else took."""
+    world.claim()
+    world.store(segment_of(0))
+    world.record_gap(100, 130, 200)
+
+    found = locate(world.metadata, TIP, 110)
+
+    assert found == not_stored(Absence.RECORDED_GAP, 110, 200)
+
+
 def test_locate_when_stored_within_a_recorded_gap_then_the_segment(world: RemoteWorld) -> None:
     world.claim()
     world.store(segment_of(100))
