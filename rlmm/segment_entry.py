@@ -179,6 +179,11 @@ def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
     return None
 
 
+def entry_state(data: bytes) -> SegmentState | None:
+    """The state in an entry's bytes, read without the rest."""
+    return _STATES.get(data[0])
+
+
 def entry_value(data: bytes) -> bytes:
     """The value in an entry's bytes, read without the rest."""
     *_, epoch_count, record_count = _HEADER.unpack_from(data)

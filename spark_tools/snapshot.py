@@ -1,12 +1,13 @@
 """What the metadata says of some topics, all of it as of one position of the metadata topic.
 
-Read to the topic's end into memory, and on as long as it is open. Read leases are taken before
-segments are listed: what is listed then stays in the store until the leases expire.
+Read to the topic's end into memory, and on when it is asked for: nothing changes in between. Read
+leases are taken before segments are listed: what is listed then stays in the store until the leases
+expire.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +27,7 @@ from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from rsm.system_clock import SystemClock
@@ -102,10 +103,12 @@ class MetadataSnapshot:
         unread = {**metrics.skipped_events_count, "newer_version": metrics.newer_records_count}
         return {reason: count for reason, count in unread.items() if count}
 
-    def segment_state(self, segment_id: RemoteLogSegmentId) -> SegmentState | None:
-        """The state of one segment, None if nothing is known of it."""
-        record = self._manager.segment(segment_id)
-        return None if record is None else record.metadata.state
+    def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
+        """The states of segments by their subjects (rlmm/record_keys.py), None for unknown ones.
+
+        Whole only right after the partitions of all of them were caught up with.
+        """
+        return self._cache.segment_states(subjects)
 
     def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
         """All that it says of a partition. Memory and work: the partition's segments."""
@@ -176,7 +179,6 @@ def open_snapshot(
     )
     try:
         snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
-        manager.start()
         readiness = _wait_while_reading(manager, timeout_ms)
         if not readiness.ready:
             raise InvalidConfigError(

@@ -6,7 +6,7 @@ feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
-from rlmm.cache.overlay import Overlay, stored_entry
+from rlmm.cache.overlay import Overlay, stored_data, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
@@ -41,7 +41,7 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
-from rlmm.segment_entry import SegmentEntry
+from rlmm.segment_entry import SegmentEntry, entry_state
 from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -108,6 +108,10 @@ class MetadataCache:
             self._store.reopen()
             self.changes.all_changed()
 
+    def expect(self, *, much_is_written: bool) -> None:
+        """Tell that much is folded before much is asked, or that this is over."""
+        self._store.expect(much_is_written=much_is_written)
+
     def overlay(self) -> Overlay:
         """A view for folding a batch of records into this cache."""
         return Overlay(self._store, self.changes)
@@ -123,6 +127,14 @@ class MetadataCache:
         if entry is None or entry.state is None:
             return None
         return values.segment_record(entry)
+
+    def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
+        """The state of each by its subject; None for those that `segment` has none of."""
+        with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
+            found = {subject: stored_data(reader.get, subject) for subject in subjects}
+        return {
+            subject: None if data is None else entry_state(data) for subject, data in found.items()
+        }
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         """A partition's claims, lineage, log start and trims."""

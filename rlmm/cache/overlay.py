@@ -201,13 +201,19 @@ def stored_entry(
     get: Callable[[Table, bytes], bytes | None], subject: bytes
 ) -> SegmentEntry | None:
     """What a store keeps of a segment; `get` reads one that no batch changes meanwhile."""
+    data = stored_data(get, subject)
+    return None if data is None else SegmentEntry.from_bytes(data)
+
+
+def stored_data(get: Callable[[Table, bytes], bytes | None], subject: bytes) -> bytes | None:
+    """The same as bytes."""
     base_offset = get(Table.SEGMENT_OFFSETS, subject)
     if base_offset is None:
         return None
     data = get(Table.SEGMENTS, subject_key(subject, base_offset))
     if data is None:
         raise CorruptError("the cache knows where a segment begins, but not the segment")
-    return SegmentEntry.from_bytes(data)
+    return data
 
 
 def _is_unfinished(entry: SegmentEntry) -> bool:

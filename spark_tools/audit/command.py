@@ -24,7 +24,7 @@ from spark_tools.cluster_topics import ensure_topic, find_partitions
 from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable
-from spark_tools.letter_log import write_letters
+from spark_tools.record_writer import OutgoingRecord, write_records
 
 _NAME = "rlm-audit"
 _INCOMPLETE = 3
@@ -88,7 +88,9 @@ def _treat(result: AuditResult, connection: Connection, arguments: argparse.Name
     ensure_topic(
         connection.client, topic, partition_count=_LETTER_PARTITIONS, timeout_ms=timeout_ms
     )
-    write_letters(connection.client, topic, map(encode, letters), timeout_ms=timeout_ms)
+    encoded = map(encode, letters)
+    records = (OutgoingRecord(topic=topic, key=each.key, value=each.value) for each in encoded)
+    write_records(connection.client, records, timeout_ms=timeout_ms)
     sys.stdout.write(f"rlm-repair is to {about}")
 
 

@@ -2,11 +2,11 @@
 
 The order of effects of one batch, here and nowhere else:
 
-    metadata read to its end -> letters judged -> objects deleted -> outcomes written -> checkpoint
+    metadata read to its end -> rulings -> objects deleted -> outcomes written -> checkpoint
 
-Killed anywhere, the batch is done again: what was deleted counts as deleted, an end of a deletion
-that is published twice is refused the second time, and of letters that went back twice one counts.
-Memory of the driver: the metadata, and the letters of one batch.
+Each batch is read twice: by the driver, the keys alone, and by the executors, who do the rest and
+hand back counts. Killed anywhere, the batch is done again, which does no harm (carrying_out.py).
+Memory of the driver: the metadata, and the keys of one batch's letters.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
-from spark_tools.repair.judging import judge_letters
-from spark_tools.repair.letter_rows import (
+from spark_tools.record_writer import write_records
+from spark_tools.repair.carrying_out import (
+    LETTER_COLUMNS,
     OUTCOMES_DDL,
-    LetterPlace,
     RepairTerms,
     carry_out,
-    read_letters,
+    rehearse,
 )
-from spark_tools.repair.letters import Letter
+from spark_tools.repair.judging import ASKED_COLUMNS, rule
 from spark_tools.repair.orphan_judging import OrphanTerms
-from spark_tools.repair.proof import Judgement
+from spark_tools.repair.outcomes import OutcomeTopics
+from spark_tools.repair.rulings import Rulings
 from spark_tools.snapshot import MetadataSnapshot
 
-DEFAULT_BATCH_LETTERS_COUNT = 50_000
-"""A batch takes Spark a second or so, however small; each letter some KiB of the driver."""
+DEFAULT_BATCH_LETTERS_COUNT = 200_000
+"""A batch takes Spark a second or so, however small; each letter a fraction of a KiB."""
 
-_LETTER_COLUMNS = ("partition", "offset", "key", "value")
-_RECORD_COLUMNS = ("topic", "partition", "key", "value", "headers")
+_WRITE_TIMEOUT_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +67,19 @@ class RepairJob:
     ) -> None:
         self._spark = spark
         self._settings = settings
-        self._keys = connection.store.keys
         self._kafka = kafka
         self._metadata = metadata
+        self._client = connection.client
         self._terms = RepairTerms(
             store=connection.store,
-            metadata_topic=connection.metadata_topic,
-            metadata_partition_count=metadata.identity.partition_count,
-            letter_topic=settings.letter_topic,
-            parking_topic=settings.parking_topic,
-            max_attempts=settings.max_attempts,
+            topics=OutcomeTopics(
+                metadata_topic=connection.metadata_topic,
+                metadata_partition_count=metadata.identity.partition_count,
+                letter_topic=settings.letter_topic,
+                parking_topic=settings.parking_topic,
+                max_attempts=settings.max_attempts,
+            ),
+            itemized=settings.report is not None,
         )
         self.outcomes: Counter[str] = Counter()
 
@@ -109,39 +112,49 @@ class RepairJob:
             .option("subscribe", self._settings.letter_topic)
             .load()
         )
-        readable, unreadable_count = self._received(letters.select(*_LETTER_COLUMNS))
-        judgements = self._judged(readable)
-        self.outcomes.update(each.verdict.value for each in judgements.values())
-        if unreadable_count:
-            self.outcomes["unreadable"] += unreadable_count
+        letters = letters.where("value is not null").persist()  # no more than was ruled on
+        try:
+            rulings = self._rule(letters)
+            if rulings is not None:
+                act = partial(rehearse, rulings=rulings)
+                self._count(letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
+        finally:
+            letters.unpersist()
 
     def _repair_batch(self, batch: DataFrame, _number: int) -> None:
-        letters = batch.select(*_LETTER_COLUMNS)
-        readable, unreadable_count = self._received(letters)
-        if not readable and not unreadable_count:
+        letters = batch.where("value is not null")
+        rulings = self._rule(letters)
+        if rulings is None:
             return
-        judgements = self._judged(readable)
-        act = partial(carry_out, terms=self._terms, judgements=judgements, clock=SystemClock())
-        # Kept, so that what is counted, reported and written is one and the same carrying out.
-        outcomes = letters.mapInArrow(act, OUTCOMES_DDL).persist()
+        act = partial(
+            carry_out,
+            terms=self._terms,
+            rulings=rulings,
+            clock=SystemClock(),
+            write=partial(write_records, self._client, timeout_ms=_WRITE_TIMEOUT_MS),
+        )
+        outcomes = letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
+        if self._settings.report is None:
+            self._count(outcomes)
+            return
+        outcomes = outcomes.persist()  # what is reported and counted is one carrying out
         try:
-            # Counted here: a few words a letter are less than a shuffle.
-            self.outcomes.update(outcomes.select("outcome").toArrow()["outcome"].to_pylist())
-            records = outcomes.where("topic is not null").select(*_RECORD_COLUMNS)
-            records.write.format("kafka").options(**self._kafka).option(
-                "includeHeaders", "true"
-            ).save()
-            if self._settings.report is not None:
-                report = outcomes.select("segment", "outcome", "reason")
-                report.write.mode("append").parquet(self._settings.report)
+            report = outcomes.select("segment", "outcome", "reason")
+            report.write.mode("append").parquet(self._settings.report)
+            self._count(outcomes)
         finally:
             outcomes.unpersist()
 
-    def _judged(self, letters: Mapping[LetterPlace, Letter]) -> dict[LetterPlace, Judgement]:
+    def _rule(self, letters: DataFrame) -> Rulings | None:
+        """None if there are none."""
+        asked = letters.selectExpr(*ASKED_COLUMNS).toArrow()
+        if not asked.num_rows:
+            return None
         cut_off_ms = SystemClock().wall_ms() - self._settings.orphan_grace_ms
-        orphans = OrphanTerms(keys=self._keys, cut_off_ms=cut_off_ms)
-        return judge_letters(letters, self._metadata, orphans)
+        orphans = OrphanTerms(keys=self._terms.store.keys, cut_off_ms=cut_off_ms)
+        return rule(asked.to_batches(), self._metadata, orphans)
 
-    def _received(self, letters: DataFrame) -> tuple[dict[LetterPlace, Letter], int]:
-        """The letters that can be read, by their places, and how many can't be."""
-        return read_letters(letters.toArrow().to_batches())
+    def _count(self, outcomes: DataFrame) -> None:
+        counted = outcomes.select("outcome", "letters").toArrow()
+        for name, count in zip(*(column.to_pylist() for column in counted.columns), strict=True):
+            self.outcomes[name] += count

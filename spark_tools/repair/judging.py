@@ -1,70 +1,94 @@
-"""Judges the letters of a batch by the metadata, read to its end first."""
+"""Rules on the letters of a batch by the metadata, read to its end first. On the driver."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from uuid import UUID
 
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter
+import pyarrow as pa
+
+from rlmm.orphan_letter import KEY_PREFIX, OrphanLetter
+from rlmm.record_keys import (
+    PARTITION_SUBJECT_BYTES,
+    SEGMENT_SUBJECT_BYTES,
+    segment_subject,
+    subject_partition_number,
+)
 from rsm.segment.ids import TopicIdPartition
-from spark_tools.repair.letter_rows import LetterPlace
-from spark_tools.repair.letters import Letter, subject_of
+from spark_tools.repair.letters import read_letter
 from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
+from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.repair.rulings import LetterPlace, Rulings
 from spark_tools.snapshot import MetadataSnapshot
 
 _SUPERSEDED = Judgement(verdict=Verdict.SUPERSEDED)
 
+_HAS_SEGMENTS_KEY = (
+    f"length(key) = {SEGMENT_SUBJECT_BYTES}"
+    f" AND substring(key, 1, {len(KEY_PREFIX)}) <> X'{KEY_PREFIX.hex()}'"
+)
+ASKED_COLUMNS = (
+    "partition",
+    "offset",
+    "key",
+    # The key of a segment's letter says enough; any other letter is read here.
+    f"CASE WHEN {_HAS_SEGMENTS_KEY} THEN NULL ELSE value END AS value",
+)
+"""What the driver needs of the letters, as SQL over the columns of Spark's Kafka source."""
 
-def judge_letters(
-    letters: Mapping[LetterPlace, Letter], metadata: MetadataSnapshot, orphans: OrphanTerms
-) -> dict[LetterPlace, Judgement]:
-    """A judgement of each. RetriableError if the metadata can't be read to its end in time."""
-    partitions = (_partition(letter, orphans) for letter in letters.values())
-    metadata.catch_up({partition for partition in partitions if partition is not None})
+
+def rule(
+    letters: Iterable[pa.RecordBatch], metadata: MetadataSnapshot, orphans: OrphanTerms
+) -> Rulings:
+    """On letters with ASKED_COLUMNS. Of a subject's letters the last has the say.
+
+    RetriableError if the metadata can't be read to its end in time. Memory and work: the keys.
+    """
+    latest: dict[bytes, LetterPlace] = {}
+    judged: dict[LetterPlace, Judgement] = {}
+    about_orphans: dict[bytes, OrphanLetter] = {}
+    for place, subject, orphan in _received(letters):
+        before = latest.setdefault(subject, place)
+        if before != place:
+            judged[min(before, place)] = _SUPERSEDED
+            latest[subject] = max(before, place)
+        if orphan is not None and latest[subject] == place:
+            about_orphans[subject] = orphan
+    segments = [subject for subject in latest if subject not in about_orphans]
+    known = {each: _partition(each) for each in {s[:PARTITION_SUBJECT_BYTES] for s in segments}}
+    named = map(orphans.partition_of, about_orphans.values())
+    metadata.catch_up({*known.values(), *(each for each in named if each is not None)})
     source = MetadataSource(topic_id=metadata.identity.topic_id, positions=metadata.positions())
     judge_orphan = OrphanJudge(metadata, source, orphans).judge
-    latest = _latest(letters)
-    judgements: dict[LetterPlace, Judgement] = {}
-    for place, letter in letters.items():
-        if place not in latest:
-            judgements[place] = _SUPERSEDED
-        elif isinstance(letter, OrphanLetter):
-            judgements[place] = judge_orphan(letter)
-        else:
-            judgements[place] = _judged(letter, metadata, source)
-    # One object for all that are alike: executors are sent them by the ten thousand.
-    alike: dict[Judgement, Judgement] = {}
-    return {place: alike.setdefault(each, each) for place, each in judgements.items()}
-
-
-def _partition(letter: Letter, orphans: OrphanTerms) -> TopicIdPartition | None:
-    if isinstance(letter, OrphanLetter):
-        return orphans.partition_of(letter)
-    return letter.metadata.topic_id_partition
-
-
-def _latest(letters: Mapping[LetterPlace, Letter]) -> frozenset[LetterPlace]:
-    """Of each subject's letters one: it is deleted once, and goes back once.
-
-    A segment's is that of the most attempts; an orphan's the last, which tells of it as it is.
-    """
-    found: dict[str, tuple[int, LetterPlace]] = {}
-    for place, letter in letters.items():
-        subject = subject_of(letter)
-        rank = 0 if isinstance(letter, OrphanLetter) else letter.attempts
-        found[subject] = max(found.get(subject, (-1, place)), (rank, place))
-    return frozenset(place for _, place in found.values())
-
-
-def _judged(letter: DeadLetter, metadata: MetadataSnapshot, source: MetadataSource) -> Judgement:
-    newer = metadata.newer_record(letter.metadata.topic_id_partition)
-    if newer is not None:
-        reason = f"a record of the metadata needs version {newer.needs_fold_version} of the rules"
-        return Judgement(verdict=Verdict.REFUSE, reason=reason)
-    return judge(
-        metadata.segment_state(letter.metadata.segment_id),
-        delete_started=letter.delete_started,
-        metadata_topic_id=letter.metadata_topic_id,
+    judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
+    newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
+    return Rulings(
         source=source,
+        states=metadata.segment_states(segments),
+        newer={subject: each.needs_fold_version for subject, each in newer.items() if each},
+        judged=judged,
     )
+
+
+def _received(
+    letters: Iterable[pa.RecordBatch],
+) -> Iterator[tuple[LetterPlace, bytes, OrphanLetter | None]]:
+    """Each letter's place and subject, and the letter if it is about an orphan."""
+    names = ("partition", "offset", "key", "value")
+    for batch in letters:
+        columns = [batch.column(name).to_pylist() for name in names]
+        for partition, offset, key, value in zip(*columns, strict=True):
+            if value is None:
+                yield (partition, offset), key, None
+                continue
+            letter = read_letter(value)
+            if isinstance(letter, OrphanLetter):
+                yield (partition, offset), KEY_PREFIX + letter.object_key.encode(), letter
+            elif not isinstance(letter, str):
+                yield (partition, offset), segment_subject(letter.metadata.segment_id), None
+
+
+def _partition(subject: bytes) -> TopicIdPartition:
+    """By its subject, which does not tell the topic's name."""
+    topic_id, number = UUID(bytes=subject[:16]), subject_partition_number(subject)
+    return TopicIdPartition(topic_id=topic_id, topic="-", partition=number)

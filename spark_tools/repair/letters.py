@@ -6,13 +6,20 @@ from rlmm import dead_letter, orphan_letter
 from rlmm.codec import EncodedRecord
 from rlmm.dead_letter import DeadLetter
 from rlmm.orphan_letter import OrphanLetter
-from rsm.segment.errors import UnsupportedError
+from rsm.segment.errors import CorruptError, UnsupportedError
 
 Letter = DeadLetter | OrphanLetter
 
 
-def read_letter(value: bytes) -> Letter:
-    """CorruptError, or UnsupportedError for a letter of a newer version or kind."""
+def read_letter(value: bytes) -> Letter | str:
+    """The letter, or why it can't be read: broken, or of a newer version or kind."""
+    try:
+        return _decode(value)
+    except (CorruptError, UnsupportedError, ValueError) as error:
+        return f"can't be read: {error}"
+
+
+def _decode(value: bytes) -> Letter:
     try:
         return dead_letter.decode(value)
     except UnsupportedError:

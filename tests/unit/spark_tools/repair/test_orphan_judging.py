@@ -7,18 +7,19 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
 import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment, encode
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
-from spark_tools.repair.judging import judge_letters
+from spark_tools.repair.judging import rule
 from spark_tools.repair.orphan_judging import OrphanTerms
 from spark_tools.repair.proof import Verdict
 from spark_tools.snapshot import MetadataSnapshot
@@ -69,11 +70,18 @@ class World:
         )
 
     def judged(self, *letters: OrphanLetter) -> list[tuple[Verdict, str]]:
-        placed = {(0, offset): letter for offset, letter in enumerate(letters)}
-        return [
-            (each.verdict, each.reason)
-            for each in judge_letters(placed, self.snapshot, TERMS).values()
-        ]
+        found = rule([asked(*letters)], self.snapshot, TERMS)
+        judgements = [found.judgement((0, at), letter) for at, letter in enumerate(letters)]
+        return [(each.verdict, each.reason) for each in judgements]
+
+
+def asked(*letters: OrphanLetter) -> pa.RecordBatch:
+    records = [encode(letter) for letter in letters]
+    rows = [
+        {"partition": 0, "offset": offset, "key": each.key, "value": each.value}
+        for offset, each in enumerate(records)
+    ]
+    return pa.RecordBatch.from_pylist(rows)
 
 
 @pytest.fixture

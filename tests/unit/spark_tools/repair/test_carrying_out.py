@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import pytest
 from rlmm.codec import decode as decode_event
 from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
-from rlmm.record_keys import segment_subject
+from rlmm.record_keys import partition_subject, segment_subject
+from rlmm.spi import MetadataPosition
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
@@ -23,16 +24,13 @@ from rsm.storage.filesystem import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrapper import ChunkStorageWrapper
 from spark_tools.connection import StoreConnection
+from spark_tools.record_writer import OutgoingRecord
+from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse
 from spark_tools.repair.deletion import delete_segments
-from spark_tools.repair.letter_rows import (
-    OUTCOMES,
-    LetterPlace,
-    RepairTerms,
-    carry_out,
-    read_letters,
-)
-from spark_tools.repair.proof import Judgement, Verdict
-from tests.metadata_builder import DELETE_STARTED, segment_metadata
+from spark_tools.repair.outcomes import OutcomeTopics
+from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.repair.rulings import LetterPlace, Rulings
+from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.twins.clock import FakeClock
 
 NOW_MS = 1_900_000_000_000
@@ -99,6 +97,7 @@ def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> Non
 class World:
     store: Path
     terms: RepairTerms
+    written: list[OutgoingRecord] = field(default_factory=list)
 
     def put(self, *segments: RemoteLogSegmentMetadata) -> None:
         storage = FilesystemChunkStorage(self.store)
@@ -114,13 +113,30 @@ class World:
         return found
 
     def outcomes(
-        self, values: Sequence[bytes | None], judgements: dict[LetterPlace, Judgement]
+        self,
+        values: Sequence[bytes | None],
+        states: dict[RemoteLogSegmentMetadata, SegmentState | None],
+        judged: dict[LetterPlace, Judgement] | None = None,
     ) -> list[dict[str, Any]]:
-        clock = FakeClock()
-        done = carry_out([received(values)], self.terms, judgements, clock)
+        """What comes back of letters at the offsets from 0 on; `written` are the records."""
+        given = rulings(states, judged)
+        done = carry_out([received(values)], self.terms, given, FakeClock(), self.written.extend)
         batches = list(done)
         assert all(batch.schema.equals(OUTCOMES) for batch in batches)
         return [row for batch in batches for row in batch.to_pylist()]
+
+
+def rulings(
+    states: dict[RemoteLogSegmentMetadata, SegmentState | None],
+    judged: dict[LetterPlace, Judgement] | None = None,
+    newer: dict[bytes, int] | None = None,
+) -> Rulings:
+    return Rulings(
+        source=MetadataSource(topic_id="topic-a", positions={3: 18}),
+        states={segment_subject(each.segment_id): state for each, state in states.items()},
+        newer=newer or {},
+        judged=judged or {},
+    )
 
 
 def received(values: Sequence[bytes | None]) -> pa.RecordBatch:
@@ -133,89 +149,135 @@ def received(values: Sequence[bytes | None]) -> pa.RecordBatch:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    terms = RepairTerms(
-        store=StoreConnection(settings=FilesystemSettings(root=tmp_path), key_prefix=""),
+    topics = OutcomeTopics(
         metadata_topic="metadata",
         metadata_partition_count=7,
         letter_topic="letters",
         parking_topic="parked",
         max_attempts=7,
     )
-    return World(store=tmp_path, terms=terms)
+    store = StoreConnection(settings=FilesystemSettings(root=tmp_path), key_prefix="")
+    return World(store=tmp_path, terms=RepairTerms(store=store, topics=topics, itemized=True))
 
 
 def test_carry_out_when_proved_then_objects_go_and_the_end_is_published(world: World) -> None:
     """Scenario 74: what is absent already counts as done."""
     world.put(segment(1))
     values = [encode(letter(number)).value for number in (1, 2)]
-    delete = Judgement(verdict=Verdict.DELETE)
 
-    rows = world.outcomes(values, {(0, 0): delete, (0, 1): delete})
+    rows = world.outcomes(values, dict.fromkeys((segment(1), segment(2)), DELETE_STARTED))
 
     assert world.names() == set()
     assert [row["outcome"] for row in rows] == ["repaired", "repaired"]
-    for row in rows:
-        event = decode_event(row["key"], row["value"])
+    for record in world.written:
+        event = decode_event(record.key or b"", record.value)
         assert isinstance(event, SegmentEvent)
-        assert event.metadata.state is SegmentState.DELETE_SEGMENT_FINISHED
-        assert row["topic"] == "metadata"
-        assert 0 <= row["partition"] < 7
+        assert event.metadata.state is DELETE_FINISHED
+        assert record.topic == "metadata"
+        assert 0 <= record.partition < 7
 
 
 def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_order(
     world: World,
 ) -> None:
     """Parts are under way at once; what is not there any more counts as deleted."""
-    numbers = range(1, 2_502)
-    world.put(segment(1), segment(1_000), segment(1_001), segment(2_501))
+    numbers = range(1, 6_502)
+    world.put(segment(1), segment(1_000), segment(1_001), segment(6_501))
     values = [encode(letter(number)).value for number in numbers]
-    delete = Judgement(verdict=Verdict.DELETE)
 
-    rows = world.outcomes(values, {(0, offset): delete for offset in range(len(values))})
+    rows = world.outcomes(values, {segment(each): DELETE_STARTED for each in numbers})
 
     assert world.names() == set()
     assert {row["outcome"] for row in rows} == {"repaired"}
     assert [row["segment"] for row in rows] == [str(segment(each).segment_id) for each in numbers]
 
 
+def test_carry_out_when_not_itemized_then_counts_alone(world: World) -> None:
+    world.terms = replace(world.terms, itemized=False)
+    values = [encode(letter(number)).value for number in (1, 2)] + [b"\xff"]
+
+    rows = world.outcomes(values, dict.fromkeys((segment(1), segment(2)), DELETE_STARTED))
+
+    assert [(row["outcome"], row["letters"], row["segment"]) for row in rows] == [
+        ("repaired", 2, None),
+        ("unreadable", 1, None),
+    ]
+
+
+def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World) -> None:
+    """Scenario 74: nothing counts as done before its record is there for good."""
+
+    def refuse(records: Iterable[OutgoingRecord]) -> None:
+        assert len(list(records)) == 1
+        raise RetriableError("no answer in time")
+
+    batches = [received([encode(letter(1)).value])]
+    given = rulings({segment(1): DELETE_STARTED})
+
+    with pytest.raises(RetriableError):
+        list(carry_out(batches, world.terms, given, FakeClock(), refuse))
+
+
 def test_carry_out_when_swept_then_nothing_is_published(world: World) -> None:
     world.put(segment(1))
 
-    (row,) = world.outcomes([encode(letter(1)).value], {(0, 0): Judgement(verdict=Verdict.SWEEP)})
+    (row,) = world.outcomes([encode(letter(1)).value], {segment(1): DELETE_FINISHED})
 
-    assert (row["outcome"], row["topic"]) == ("repaired", None)
+    assert (row["outcome"], world.written) == ("repaired", [])
     assert world.names() == set()
 
 
-@pytest.mark.parametrize("judgement", [Judgement(verdict=Verdict.REFUSE, reason="no proof"), None])
+@pytest.mark.parametrize("state", [FINISHED, None, "not asked for"])
 def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
-    world: World, judgement: Judgement | None
+    world: World, state: Any
 ) -> None:
-    """R22."""
+    """R22: alive, unknown without proof, or of another segment than the driver was told of."""
     world.put(segment(1))
     value = encode(letter(1)).value
 
-    (row,) = world.outcomes([value], {} if judgement is None else {(0, 0): judgement})
+    (row,) = world.outcomes([value], {} if state == "not asked for" else {segment(1): state})
 
+    (record,) = world.written
     assert world.names() == {"segments/1.log", "segments/1.meta"}
-    assert (row["outcome"], row["topic"], row["value"]) == ("refused", "parked", value)
-    headers = {each["key"]: each["value"] for each in row["headers"]}
+    assert (row["outcome"], record.topic, record.value) == ("refused", "parked", value)
+    headers = dict(record.headers)
     assert headers["from"] == b"letters-0@0"
     assert headers["reason"] == row["reason"].encode()
+
+
+def test_judgement_when_the_metadata_needs_newer_rules_then_refused() -> None:
+    """R22 and scenario 79: what only newer rules can fold proves nothing."""
+    one = segment(1)
+    newer = {partition_subject(one.topic_id_partition): 9}
+
+    judgement = rulings({one: DELETE_STARTED}, newer=newer).judgement((0, 0), letter(1))
+
+    assert (judgement.verdict, "version 9" in judgement.reason) == (Verdict.REFUSE, True)
+
+
+def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
+    """R22: of the letter's own topic, and read to behind what the letter names."""
+    proved = replace(
+        letter(1),
+        delete_started=MetadataPosition(partition=3, offset=17),
+        metadata_topic_id="topic-a",
+    )
+
+    judgement = rulings({segment(1): None}).judgement((0, 0), proved)
+
+    assert judgement.verdict is Verdict.SWEEP
 
 
 def test_carry_out_when_unreadable_or_superseded_then_nothing_is_deleted(world: World) -> None:
     """Scenario 79."""
     world.put(segment(1))
     values = [b"\xff\xff no letter", None, encode(letter(1)).value]
+    superseded = {(0, 2): Judgement(verdict=Verdict.SUPERSEDED)}
 
-    rows = world.outcomes(values, {(0, 2): Judgement(verdict=Verdict.SUPERSEDED)})
+    rows = world.outcomes(values, {segment(1): DELETE_STARTED}, superseded)
 
-    assert [(row["outcome"], row["topic"]) for row in rows] == [
-        ("unreadable", "parked"),
-        ("superseded", None),
-    ]
-    assert rows[0]["value"] == values[0]
+    assert [row["outcome"] for row in rows] == ["unreadable", "superseded"]
+    assert [(each.topic, each.value) for each in world.written] == [("parked", values[0])]
     assert len(world.names()) == 2
 
 
@@ -227,20 +289,22 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     values = [
         encode(replace(letter(1, attempts=attempts), metadata=bad)).value for attempts in (5, 6)
     ]
-    delete = Judgement(verdict=Verdict.DELETE)
 
-    again, given_up = world.outcomes(values, {(0, 0): delete, (0, 1): delete})
+    again, given_up = world.outcomes(values, {bad: DELETE_STARTED})
 
-    assert (again["outcome"], again["topic"]) == ("failed", "letters")
-    assert again["key"] == segment_subject(bad.segment_id)
-    assert decode(again["value"]).attempts == 6
-    assert (given_up["outcome"], given_up["topic"]) == ("given_up", "parked")
+    back, parked = world.written
+    assert (again["outcome"], back.topic) == ("failed", "letters")
+    assert back.key == segment_subject(bad.segment_id)
+    assert decode(back.value).attempts == 6
+    assert (given_up["outcome"], parked.topic) == ("given_up", "parked")
     assert "failed 7 times" in given_up["reason"]
 
 
-def test_read_letters_when_some_are_unreadable_then_counted() -> None:
-    sent = letter(1)
+def test_rehearse_when_asked_then_says_what_would_be_done_and_changes_nothing() -> None:
+    values = [encode(letter(number)).value for number in (1, 2, 3)] + [b"\xff", None]
+    given = rulings({segment(1): DELETE_STARTED, segment(2): DELETE_STARTED, segment(3): FINISHED})
 
-    found = read_letters([received([encode(sent).value, b"\xff", None]), received([b"\xff"])])
+    (batch,) = rehearse([received(values)], given)
 
-    assert found == ({(0, 0): sent}, 2)
+    found = dict(zip(*(batch.column(n).to_pylist() for n in ("outcome", "letters")), strict=True))
+    assert found == {"delete": 2, "refuse": 1, "unreadable": 1}

@@ -1,0 +1,196 @@
+"""Carries rulings out: letters as Arrow rows, objects deleted, records about it, counts back.
+
+Runs on executors. Must not know Spark. All of a task's effects are its own: objects go, then what
+became of them is written to Kafka, and only when that is acknowledged does the task end. A task
+that fails, or is run twice, is done again whole: what is absent already counts as deleted, an end
+of a deletion that is published twice is refused the second time, and of letters that went back
+twice the last has the say. So nothing is lost, and what comes twice does no harm.
+
+Stores take their time for each request: some parts of a task are under way at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from rlmm.dead_letter import DeadLetter
+from rlmm.orphan_letter import OrphanLetter
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.clock import Clock
+from rsm.storage.chunk_storage import ChunkStorage
+from spark_tools.connection import StoreConnection
+from spark_tools.record_writer import OutgoingRecord
+from spark_tools.repair.deletion import delete_segments
+from spark_tools.repair.letters import Letter, read_letter, subject_of
+from spark_tools.repair.orphan_removal import Removal, remove_orphans
+from spark_tools.repair.outcomes import (
+    Outcome,
+    OutcomeTopics,
+    ReceivedLetter,
+    outcome_of,
+    unreadable,
+)
+from spark_tools.repair.proof import Judgement, Verdict
+from spark_tools.repair.rulings import LetterPlace, Rulings
+
+_LETTERS_AT_ONCE = 1000
+_PARTS_AT_ONCE = 4
+
+LETTER_COLUMNS = ("partition", "offset", "key", "value")
+OUTCOMES = pa.schema(
+    [
+        pa.field("outcome", pa.string()),
+        pa.field("letters", pa.int64()),
+        pa.field("segment", pa.string()),
+        pa.field("reason", pa.string()),
+    ]
+)
+OUTCOMES_DDL = "outcome string, letters long, segment string, reason string"
+"""How many letters came to the outcome; of a single one, what it is about and why."""
+
+WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
+"""Returns when all are written for good; raises if that is not certain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairTerms:
+    """What executors are told of the job: where objects are, where outcomes go.
+
+    `itemized`: each letter's outcome is a row, not only each outcome's count.
+    """
+
+    store: StoreConnection
+    topics: OutcomeTopics
+    itemized: bool
+
+
+def carry_out(
+    batches: Iterable[pa.RecordBatch],
+    terms: RepairTerms,
+    rulings: Rulings,
+    clock: Clock,
+    write: WriteRecords,
+) -> Iterator[pa.RecordBatch]:
+    """From LETTER_COLUMNS to OUTCOMES, which come when all is done; see above for the order."""
+    counts: Counter[str] = Counter()
+    items: list[Outcome] = []
+    with closing(terms.store.open_chunks()) as storage, ThreadPoolExecutor(_PARTS_AT_ONCE) as pool:
+        act = partial(_carry_out_part, storage=storage, terms=terms, rulings=rulings, clock=clock)
+
+        def records() -> Iterator[OutgoingRecord]:
+            for outcome in _in_order(pool, act, _parts(batches)):
+                counts[outcome.name] += 1
+                if terms.itemized:
+                    items.append(outcome)
+                if outcome.record is not None:
+                    yield outcome.record
+
+        write(records())
+    rows = [
+        (each.name, 1, each.letter and subject_of(each.letter), each.reason or None)
+        for each in items
+    ]
+    yield _outcomes(rows or [(name, count, None, None) for name, count in counts.items()])
+
+
+def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa.RecordBatch]:
+    """From and to the same, by what would be done; nothing is changed."""
+    counts: Counter[str] = Counter()
+    for part in _parts(batches):
+        for each in _received(part):
+            letter = each.letter
+            if isinstance(letter, str):
+                counts["unreadable"] += 1
+            else:
+                counts[rulings.judgement(each.place, letter).verdict.value] += 1
+    yield _outcomes([(name, count, None, None) for name, count in counts.items()])
+
+
+def _outcomes(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(OUTCOMES)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, OUTCOMES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=OUTCOMES)
+
+
+def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, _LETTERS_AT_ONCE):
+            yield batch.slice(start, _LETTERS_AT_ONCE)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor,
+    act: Callable[[pa.RecordBatch], list[Outcome]],
+    parts: Iterable[pa.RecordBatch],
+) -> Iterator[Outcome]:
+    """The outcomes of all parts, so many of which are under way or waiting to be taken."""
+    running: deque[Future[list[Outcome]]] = deque()
+    for part in parts:
+        running.append(pool.submit(act, part))
+        if len(running) > _PARTS_AT_ONCE:
+            yield from running.popleft().result()
+    for each in running:
+        yield from each.result()
+
+
+def _carry_out_part(
+    part: pa.RecordBatch,
+    storage: ChunkStorage,
+    terms: RepairTerms,
+    rulings: Rulings,
+    clock: Clock,
+) -> list[Outcome]:
+    received = list(_received(part))
+    judged: dict[LetterPlace, tuple[Letter, Judgement]] = {
+        each.place: (each.letter, rulings.judgement(each.place, each.letter))
+        for each in received
+        if not isinstance(each.letter, str)
+    }
+    removals = _remove(storage, judged, terms.store.keys)
+    now_ms = clock.wall_ms()
+    return [
+        unreadable(each, each.letter, terms.topics)
+        if isinstance(each.letter, str)
+        else outcome_of(each, *judged[each.place], removals.get(each.place), terms.topics, now_ms)
+        for each in received
+    ]
+
+
+def _remove(
+    storage: ChunkStorage,
+    judged: dict[LetterPlace, tuple[Letter, Judgement]],
+    keys: ObjectKeys,
+) -> dict[LetterPlace, Removal]:
+    """What became of those that may be deleted."""
+    segments: dict[LetterPlace, DeadLetter] = {}
+    orphans: dict[LetterPlace, OrphanLetter] = {}
+    for place, (letter, judgement) in judged.items():
+        if judgement.verdict not in (Verdict.DELETE, Verdict.SWEEP):
+            continue
+        if isinstance(letter, OrphanLetter):
+            orphans[place] = letter
+        else:
+            segments[place] = letter
+    failures = delete_segments(storage, [letter.metadata for letter in segments.values()])
+    removed = remove_orphans(storage, list(orphans.values()), keys)
+    found = {
+        place: Removal(failure=failure) for place, failure in zip(segments, failures, strict=True)
+    }
+    return found | dict(zip(orphans, removed, strict=True))
+
+
+def _received(part: pa.RecordBatch) -> Iterator[ReceivedLetter]:
+    """Records without a value are no letters."""
+    # By columns: rows as dictionaries would take longer than reading the letters.
+    columns = [part.column(name).to_pylist() for name in LETTER_COLUMNS]
+    for partition, offset, key, value in zip(*columns, strict=True):
+        if value is not None:
+            letter = read_letter(value)
+            yield ReceivedLetter(place=(partition, offset), key=key, value=value, letter=letter)

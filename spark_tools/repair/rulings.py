@@ -1,0 +1,58 @@
+"""What the driver decides of a batch's letters, in a form that is little to send. Pure.
+
+Of nearly all letters the driver reads the key alone, which names the segment, and executors are
+told what state the metadata has it in; who reads the letter itself judges it by that. Letters about
+orphans are judged where the metadata is, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlmm.dead_letter import DeadLetter
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
+from rsm.segment.metadata import SegmentState
+from spark_tools.repair.letters import Letter
+from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
+
+LetterPlace = tuple[int, int]
+"""Partition and offset of a letter in its topic."""
+
+_NOT_JUDGED = Judgement(verdict=Verdict.REFUSE, reason="not judged: its key is not its own")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rulings:
+    """One batch's, as of one position of the metadata.
+
+    `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
+    their subjects the partitions of which a record needs newer rules, with the version of these.
+    `judged`: letters about orphans, and all that have no say.
+    """
+
+    source: MetadataSource
+    states: Mapping[bytes, SegmentState | None]
+    newer: Mapping[bytes, int]
+    judged: Mapping[LetterPlace, Judgement]
+
+    def judgement(self, place: LetterPlace, letter: Letter) -> Judgement:
+        """What is to be done with a letter; REFUSE for one that the driver has not seen."""
+        judged = self.judged.get(place)
+        if judged is not None:
+            return judged
+        if not isinstance(letter, DeadLetter):
+            return _NOT_JUDGED
+        subject = segment_subject(letter.metadata.segment_id)
+        if subject not in self.states:
+            return _NOT_JUDGED
+        newer = self.newer.get(subject[:PARTITION_SUBJECT_BYTES])
+        if newer is not None:
+            reason = f"a record of the metadata needs version {newer} of the rules"
+            return Judgement(verdict=Verdict.REFUSE, reason=reason)
+        return judge(
+            self.states[subject],
+            delete_started=letter.delete_started,
+            metadata_topic_id=letter.metadata_topic_id,
+            source=self.source,
+        )

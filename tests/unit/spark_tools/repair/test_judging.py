@@ -1,0 +1,118 @@
+"""Rulings on letters of segments, by their keys, from metadata that was read from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+
+import pyarrow as pa
+import pytest
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.dead_letter import DeadLetter, encode
+from rlmm.events import Event
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.record_keys import segment_subject
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from spark_tools.repair.judging import rule
+from spark_tools.repair.orphan_judging import OrphanTerms
+from spark_tools.repair.proof import Verdict
+from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.snapshot import MetadataSnapshot
+from tests.metadata_builder import (
+    DELETE_STARTED,
+    FINISHED,
+    OWNER,
+    STARTED,
+    claim,
+    segment_metadata,
+    step,
+)
+from tests.twins.clock import FakeClock
+
+ALIVE, DYING, UNKNOWN = (segment_metadata(number) for number in (1, 2, 3))
+
+
+@pytest.fixture
+def metadata() -> Iterator[MetadataSnapshot]:
+    clock = FakeClock()
+    topic, cache = MemoryTopic(MemoryLog(clock, partition_count=3)), MetadataCache(MemoryStore())
+    manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
+    assert manager.wait_ready(10_000).ready
+    events: list[Event] = [
+        claim(),
+        *(step(each, state) for each in (ALIVE, DYING) for state in (STARTED, FINISHED)),
+        step(DYING, DELETE_STARTED, by=OWNER, expected_state=FINISHED),
+    ]
+    for event in events:
+        assert manager.publish(event).accepted
+    with closing(manager):
+        yield MetadataSnapshot(manager, cache, partial(topic.ensure, create=False))
+
+
+def letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
+    return DeadLetter(
+        metadata=segment, reason="refused", attempts=5, first_attempt_ms=1, last_attempt_ms=2
+    )
+
+
+def ruled(
+    metadata: MetadataSnapshot, rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+) -> Rulings:
+    """On letters whose keys and, where the driver is to read them, values are these."""
+    records = [
+        {"partition": partition, "offset": offset, "key": key, "value": value}
+        for (partition, offset), (key, value) in rows.items()
+    ]
+    batch = pa.RecordBatch.from_pylist(records)
+    orphans = OrphanTerms(keys=ObjectKeys(prefix="cold"), cut_off_ms=2_000)
+    return rule([batch], metadata, orphans)
+
+
+def subject(segment: RemoteLogSegmentMetadata) -> bytes:
+    return segment_subject(segment.segment_id)
+
+
+def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
+    metadata: MetadataSnapshot,
+) -> None:
+    """R22: what a letter says of its segment's state is no matter."""
+    segments = (ALIVE, DYING, UNKNOWN)
+
+    found = ruled(metadata, {(0, n): (subject(each), None) for n, each in enumerate(segments)})
+
+    states: list[SegmentState | None] = [FINISHED, DELETE_STARTED, None]
+    assert found.states == dict(zip(map(subject, segments), states, strict=True))
+    verdicts = [found.judgement((0, n), letter(each)).verdict for n, each in enumerate(segments)]
+    assert verdicts == [Verdict.REFUSE, Verdict.DELETE, Verdict.REFUSE]
+
+
+def test_rule_when_the_key_is_not_a_segments_then_the_letter_tells(
+    metadata: MetadataSnapshot,
+) -> None:
+    """Letters that somebody wrote without a key, and what is no letter."""
+    told = letter(DYING)
+
+    found = ruled(metadata, {(0, 0): (None, encode(told).value), (0, 1): (b"key", b"\xff")})
+
+    assert found.judgement((0, 0), told).verdict is Verdict.DELETE
+    assert found.states.keys() == {subject(DYING)}
+
+
+def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
+    metadata: MetadataSnapshot,
+) -> None:
+    places: list[LetterPlace] = [(0, 7), (0, 5), (0, 9)]
+
+    found = ruled(metadata, dict.fromkeys(places, (subject(DYING), None)))
+
+    verdicts = {place: found.judgement(place, letter(DYING)).verdict for place in places}
+    assert verdicts == {
+        (0, 7): Verdict.SUPERSEDED,
+        (0, 5): Verdict.SUPERSEDED,
+        (0, 9): Verdict.DELETE,
+    }
