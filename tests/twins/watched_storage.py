@@ -1,11 +1,12 @@
-"""A store in memory that writes down what is read from it, can be slow, and can fail."""
+"""A store in memory that writes down what is read from it, can be slow, fail and lie."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.memory import MemoryChunkStorage
 
@@ -37,6 +38,18 @@ class WatchedStorage(MemoryChunkStorage):
     def reads_of(self, suffix: str) -> list[ByteRange]:
         """The ranges read of objects whose name ends so."""
         return [positions for name, positions in self.reads if name.endswith(suffix)]
+
+    def rewrite(
+        self, name: str, content: bytes, attributes: Mapping[str, str] | None = None
+    ) -> None:
+        """Put other content in an object's place; it keeps its attributes unless told."""
+        kept = self.info(name).attributes
+        self.delete(name)
+        self.create_with_content(
+            name,
+            BytesSource(content=content),
+            attributes=kept if attributes is None else attributes,
+        )
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         with self._watch_lock:

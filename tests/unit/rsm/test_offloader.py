@@ -22,7 +22,6 @@ from rsm.segment.errors import (
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
 from rsm.spooled_ledger import Ledger
-from rsm.storage.memory import MemoryChunkStorage
 from tests.golden_ledger import (
     BLOCK_BYTES,
     DATA_FILE,
@@ -32,46 +31,30 @@ from tests.golden_ledger import (
     manifest,
     put,
 )
+from tests.twins.watched_storage import WatchedStorage
 
 VERSION = "s3managedledgeroffloaderformatversion"
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
 
 
-class Store(MemoryChunkStorage):
-    """A store in memory that counts what is read, and lets a test rewrite objects."""
-
-    def __init__(self) -> None:
-        super().__init__(wall_ms=lambda: 0)
-        self.read_ranges: list[tuple[str, ByteRange]] = []
-
-    def read_range(self, name: str, positions: ByteRange) -> bytes:
-        self.read_ranges.append((name, positions))
-        return super().read_range(name, positions)
-
-    def rewrite(
-        self, name: str, content: bytes, attributes: Mapping[str, str] | None = None
-    ) -> None:
-        attributes = dict(self.info(name).attributes) if attributes is None else attributes
-        self.delete(name)
-        self.create_with_content(name, BytesSource(content=content), attributes=attributes)
-
-
 @pytest.fixture
-def store() -> Store:
+def store() -> WatchedStorage:
     """A store with the golden ledger."""
-    store = Store()
+    store = WatchedStorage()
     put(store)
     return store
 
 
-def read_all(store: Store, ledger_id: int = LEDGER_ID, uuid: UUID = UUID_A1) -> list[bytes]:
+def read_all(
+    store: WatchedStorage, ledger_id: int = LEDGER_ID, uuid: UUID = UUID_A1
+) -> list[bytes]:
     ledger = LedgerOffloader(store).read_offloaded(ledger_id, uuid)
     return [data for _, data in ledger.entries()]
 
 
-def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> Store:
+def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> WatchedStorage:
     """A store with ledger 3, of entries of these sizes."""
-    store = Store()
+    store = WatchedStorage()
     entries = enumerate((bytes([n % 256]) * size for n, size in enumerate(sizes)), first_entry_id)
     LedgerOffloader(store, block_bytes=block_bytes).offload(
         Ledger(ledger_id=3, entries=entries), UUID_A1
@@ -79,7 +62,9 @@ def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> S
     return store
 
 
-def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(store: Store) -> None:
+def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(
+    store: WatchedStorage,
+) -> None:
     ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
 
     found = [
@@ -98,10 +83,10 @@ def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(store: St
 
 
 def test_offload_when_the_entries_are_pulsars_then_both_objects_are_the_same_bytes(
-    store: Store,
+    store: WatchedStorage,
 ) -> None:
     ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
-    copy = Store()
+    copy = WatchedStorage()
 
     LedgerOffloader(copy, block_bytes=BLOCK_BYTES).offload(
         Ledger(ledger_id=LEDGER_ID, entries=ledger.entries(), metadata=ledger.metadata),
@@ -135,7 +120,7 @@ def test_read_offloaded_when_offloaded_then_the_entries_come_back(
     read_buffer_bytes: int,
     asked: tuple[int, int],
 ) -> None:
-    store = Store()
+    store = WatchedStorage()
     offloader = LedgerOffloader(store, block_bytes=block_bytes, read_buffer_bytes=read_buffer_bytes)
     entries = [(first_entry_id + n, bytes([n]) * size) for n, size in enumerate(sizes)]
     start, end = sorted(min(each, len(sizes)) for each in asked)
@@ -159,30 +144,30 @@ def test_entries_when_read_on_from_the_middle_then_nothing_is_read_twice() -> No
     store = offloaded(*[100] * 50, block_bytes=10_000)
     ledger = LedgerOffloader(store, read_buffer_bytes=224).read_offloaded(3, UUID_A1)
     list(ledger.entries(0, 20))
-    store.read_ranges.clear()
+    store.reads.clear()
 
     assert [entry_id for entry_id, _ in ledger.entries(20, 22)] == [20, 21]
 
-    (name, positions), *more = store.read_ranges
+    (name, positions), *more = store.reads
     assert name == f"{UUID_A1}-ledger-3"
     assert positions.start_position == 128 + 20 * 112
     assert not more
 
 
 def test_entries_when_a_ledger_is_large_then_ranges_are_of_the_read_buffers_length(
-    store: Store,
+    store: WatchedStorage,
 ) -> None:
     ledger = LedgerOffloader(store, read_buffer_bytes=100_000).read_offloaded(LEDGER_ID, UUID_A1)
-    store.read_ranges.clear()
+    store.reads.clear()
 
     list(ledger.entries())
 
-    assert [len(positions) for _, positions in store.read_ranges[:-1]] == [100_000] * 4
+    assert [len(positions) for _, positions in store.reads[:-1]] == [100_000] * 4
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 1), (0, 181), (5, 4)])
 def test_entries_when_the_ledger_has_them_not_then_not_found(
-    store: Store, start: int, end: int
+    store: WatchedStorage, start: int, end: int
 ) -> None:
     ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
 
@@ -207,7 +192,7 @@ def test_entries_when_the_ledger_has_them_not_then_not_found(
 def test_offload_when_it_is_no_closed_ledger_then_refused_and_nothing_is_written(
     entries: list[tuple[int, bytes]], metadata: LedgerMetadata | None
 ) -> None:
-    store = Store()
+    store = WatchedStorage()
 
     with pytest.raises(InvalidConfigError):
         LedgerOffloader(store).offload(
@@ -219,7 +204,7 @@ def test_offload_when_it_is_no_closed_ledger_then_refused_and_nothing_is_written
 
 def test_offload_when_there_is_no_room_to_spool_then_retriable_and_nothing_is_written() -> None:
     """No file of this process may be longer than its limit: as on a disk that is full."""
-    store = Store()
+    store = WatchedStorage()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
@@ -234,7 +219,7 @@ def test_offload_when_there_is_no_room_to_spool_then_retriable_and_nothing_is_wr
 
 
 def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> None:
-    store = Store()
+    store = WatchedStorage()
     store.create_with_content(f"{UUID_A1}-ledger-3-index", BytesSource(content=b"other"))
 
     with pytest.raises(AlreadyExistsError):
@@ -243,7 +228,9 @@ def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> No
     assert [info.name for info in store.list("")] == [f"{UUID_A1}-ledger-3-index"]
 
 
-def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(store: Store) -> None:
+def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(
+    store: WatchedStorage,
+) -> None:
     offloader = LedgerOffloader(store)
 
     offloader.delete_offloaded(LEDGER_ID, UUID_A1)
@@ -257,7 +244,7 @@ def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(store: St
 @pytest.mark.parametrize("name", [DATA_FILE.name, INDEX_FILE.name])
 @pytest.mark.parametrize("attributes", [{}, {"role": "data"}, {VERSION: "2"}])
 def test_read_offloaded_when_user_metadata_lacks_the_version_then_refused(
-    store: Store, name: str, attributes: Mapping[str, str]
+    store: WatchedStorage, name: str, attributes: Mapping[str, str]
 ) -> None:
     store.rewrite(name, store.read_range(name, WHOLE), attributes)
 
@@ -265,7 +252,9 @@ def test_read_offloaded_when_user_metadata_lacks_the_version_then_refused(
         read_all(store)
 
 
-def test_read_offloaded_when_a_store_changed_the_case_of_keys_then_read(store: Store) -> None:
+def test_read_offloaded_when_a_store_changed_the_case_of_keys_then_read(
+    store: WatchedStorage,
+) -> None:
     for name in (DATA_FILE.name, INDEX_FILE.name):
         attributes = {"S3ManagedLedgerOffloaderFormatVersion": "1"}
         store.rewrite(name, store.read_range(name, WHOLE), attributes)

@@ -20,29 +20,13 @@ from rsm.segment.batch import HEADER_BYTES, scan_batches
 from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
-from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import CountedAttempt, finished, planned, segment_data
 from tests.contract.sources import PiecesSource, source_of
 from tests.segment_builder import build_legacy_message, pack_batch
+from tests.twins.watched_storage import WatchedStorage
 
 SIZES = st.lists(st.integers(0, 400), min_size=1, max_size=40)
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
-
-
-class Store(MemoryChunkStorage):
-    """A store in memory that tells which ranges were read."""
-
-    def __init__(self) -> None:
-        super().__init__(wall_ms=lambda: 0)
-        self.read_ranges: list[tuple[str, ByteRange]] = []
-
-    def read_range(self, name: str, positions: ByteRange) -> bytes:
-        self.read_ranges.append((name, positions))
-        return super().read_range(name, positions)
-
-    def change(self, name: str, content: bytes) -> None:
-        self.delete(name)
-        self.create_with_content(name, source_of(content))
 
 
 def batches_of(sizes: Sequence[int]) -> list[bytes]:
@@ -59,7 +43,7 @@ def divided(batches: Sequence[bytes], block_bytes: int) -> tuple[PlannedBlock, .
 
 
 def copied_log(
-    store: Store, log: bytes, *, block_bytes: int = 1 << 20
+    store: WatchedStorage, log: bytes, *, block_bytes: int = 1 << 20
 ) -> tuple[SegmentStorageManager, RemoteLogSegmentMetadata]:
     """A manager, and the metadata of a segment that was copied with this log."""
     manager = SegmentStorageManager(
@@ -69,7 +53,7 @@ def copied_log(
     objects = manager.copy_log_segment_data(
         metadata, segment_data(source_of(log)), CountedAttempt()
     )
-    store.read_ranges.clear()
+    store.reads.clear()
     return manager, finished(metadata, objects)
 
 
@@ -146,7 +130,7 @@ def test_fetch_log_segment_when_asked_for_any_ranges_then_the_logs_bytes(
     sizes: list[int], block_bytes: int, ranges: list[tuple[int, int]]
 ) -> None:
     log = b"".join(batches_of(sizes))
-    manager, metadata = copied_log(Store(), log, block_bytes=block_bytes)
+    manager, metadata = copied_log(WatchedStorage(), log, block_bytes=block_bytes)
 
     for start, length in ranges:
         positions = ByteRange(start_position=start, end_position=start + length)
@@ -156,14 +140,14 @@ def test_fetch_log_segment_when_asked_for_any_ranges_then_the_logs_bytes(
 @pytest.mark.parametrize("magic", [0, 1])
 def test_fetch_log_segment_when_messages_are_old_then_the_logs_bytes(magic: int) -> None:
     log = b"".join(build_legacy_message(n, b"v" * n, magic=magic) for n in range(1000, 1004))
-    manager, metadata = copied_log(Store(), log, block_bytes=1_200)
+    manager, metadata = copied_log(WatchedStorage(), log, block_bytes=1_200)
 
     assert manager.fetch_log_segment(metadata, WHOLE) == log
 
 
 def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
     """A sequential read costs the log, an entry header a batch, and the batch that was cut."""
-    store = Store()
+    store = WatchedStorage()
     log = b"".join(batches_of([1_000] * 2_000))
     manager, metadata = copied_log(store, log)
     data_key, index_key, _ = (stored.key for stored in metadata.objects)
@@ -174,8 +158,8 @@ def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
             metadata, ByteRange(start_position=start, end_position=start + step)
         )
 
-    read = [positions for name, positions in store.read_ranges if name == data_key]
-    assert [name for name, _ in store.read_ranges].count(index_key) == 1
+    read = [positions for name, positions in store.reads if name == data_key]
+    assert [name for name, _ in store.reads].count(index_key) == 1
     steps = -(-len(log) // step)
     assert len(read) == steps + 2  # one more for each block's end within a step
     assert sum(map(len, read)) < len(log) + 2_000 * 12 + steps * (1_100 + 128 * 12)
@@ -183,7 +167,7 @@ def test_fetch_log_segment_when_read_on_then_little_is_read_twice() -> None:
 
 def test_fetch_log_segment_when_ranges_are_long_then_the_same_are_read_in_any_order() -> None:
     """A cache of ranges finds them again, also that of a process before this one."""
-    store = Store()
+    store = WatchedStorage()
     log = b"".join(batches_of([1_000] * 4_000))
     manager, metadata = copied_log(store, log, block_bytes=2 << 20)
     steps = [
@@ -194,24 +178,24 @@ def test_fetch_log_segment_when_ranges_are_long_then_the_same_are_read_in_any_or
     for positions in [*reversed(steps), *steps]:
         manager.fetch_log_segment(metadata, positions)
 
-    read = [positions for name, positions in store.read_ranges if name == metadata.objects[0].key]
+    read = [positions for name, positions in store.reads if name == metadata.objects[0].key]
     assert len(read) == 2 * len(set(read))
 
 
 def test_fetch_log_segment_when_read_at_random_then_less_than_the_points_spacing_is_read() -> None:
-    store = Store()
+    store = WatchedStorage()
     log = b"".join(batches_of([1_000] * 2_000))
     manager, metadata = copied_log(store, log, block_bytes=64 << 20)
 
     manager.fetch_log_segment(metadata, ByteRange(start_position=1_900_000, end_position=1_900_010))
 
-    _, positions = store.read_ranges[-1]
+    _, positions = store.reads[-1]
     assert len(positions) < 140_000
 
 
 def test_fetch_log_segment_when_batches_are_large_then_just_what_was_asked_for_is_read() -> None:
     """Both ends of a batch above the points' spacing are known, so a read begins within it."""
-    store = Store()
+    store = WatchedStorage()
     log = b"".join(batches_of([300_000] * 8))
     manager, metadata = copied_log(store, log)
     batch_bytes = len(log) // 8
@@ -223,29 +207,29 @@ def test_fetch_log_segment_when_batches_are_large_then_just_what_was_asked_for_i
         (batch_bytes, batch_bytes + 5),
         (150_000, 2_000_000),  # over the blocks' ends
     ):
-        store.read_ranges.clear()
+        store.reads.clear()
         positions = ByteRange(start_position=start, end_position=end)
         assert manager.fetch_log_segment(metadata, positions) == log[start:end]
         headers_bytes = 12 * sum(start <= n * batch_bytes < end for n in range(8))
-        read = [len(p) for name, p in store.read_ranges if name == metadata.objects[0].key]
+        read = [len(p) for name, p in store.reads if name == metadata.objects[0].key]
         assert sum(read) == end - start + headers_bytes
 
 
 def test_fetch_log_segment_when_it_begins_within_a_batch_then_the_whole_ones_are_checked() -> None:
-    store = Store()
+    store = WatchedStorage()
     log = b"".join(batches_of([300_000] * 3))
     manager, metadata = copied_log(store, log)
     data = metadata.objects[0].key
     changed = bytearray(store.read_range(data, WHOLE))
     changed[500_000] ^= 1
-    store.change(data, bytes(changed))
+    store.rewrite(data, bytes(changed))
 
     with pytest.raises(CorruptError, match="CRC"):
         manager.fetch_log_segment(metadata, ByteRange(start_position=9, end_position=700_000))
 
 
 def test_index_when_written_then_pulsars_fields_say_what_pulsar_needs() -> None:
-    store = Store()
+    store = WatchedStorage()
     batches = batches_of([100, 900, 100, 100])
     _, metadata = copied_log(store, b"".join(batches), block_bytes=500)
     data, index, _ = metadata.objects
@@ -269,17 +253,17 @@ def test_index_when_written_then_pulsars_fields_say_what_pulsar_needs() -> None:
 
 def test_copy_when_a_segment_has_no_batches_then_unsupported() -> None:
     with pytest.raises(UnsupportedError, match="without batches"):
-        copied_log(Store(), b"")
+        copied_log(WatchedStorage(), b"")
 
 
 def test_copy_when_the_last_batch_is_cut_short_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="cut short"):
-        copied_log(Store(), b"".join(batches_of([10, 10]))[:-1])
+        copied_log(WatchedStorage(), b"".join(batches_of([10, 10]))[:-1])
 
 
 def test_fetch_log_segment_when_any_byte_of_the_data_is_changed_then_corrupt_or_the_log() -> None:
     """Every byte of a batch is covered by a check here or by the reader's own."""
-    store = Store()
+    store = WatchedStorage()
     batches = batches_of([50, 10, 200, 30])
     log = b"".join(batches)
     manager, metadata = copied_log(store, log, block_bytes=300)
@@ -289,7 +273,7 @@ def test_fetch_log_segment_when_any_byte_of_the_data_is_changed_then_corrupt_or_
     for at in range(len(content)):
         changed = bytearray(content)
         changed[at] ^= 0x41
-        store.change(data, bytes(changed))
+        store.rewrite(data, bytes(changed))
         try:
             fetched = manager.fetch_log_segment(metadata, WHOLE)
         except CorruptError as error:
@@ -319,13 +303,13 @@ def differs_in_uncovered(fetched: bytes, log: bytes) -> bool:
 def test_fetch_log_segment_when_the_index_has_no_such_points_then_corrupt(
     points: bytes | None,
 ) -> None:
-    store = Store()
+    store = WatchedStorage()
     manager, metadata = copied_log(store, b"".join(batches_of([10, 10])), block_bytes=200)
     key = metadata.objects[1].key
     index = decode_index(store.read_range(key, WHOLE), name=key)
     custom = () if points is None else ((CUSTOM_KEY, points),)
     content = encode_index(replace(index, metadata=replace(index.metadata, custom=custom)))
-    store.change(key, content)
+    store.rewrite(key, content)
     stored = replace(metadata.objects[1], length_bytes=len(content), crc32c=None)
     metadata = replace(metadata, objects=(metadata.objects[0], stored, metadata.objects[2]))
 
@@ -334,7 +318,7 @@ def test_fetch_log_segment_when_the_index_has_no_such_points_then_corrupt(
 
 
 def test_fetch_log_segment_when_the_index_is_another_segments_then_corrupt() -> None:
-    store = Store()
+    store = WatchedStorage()
     manager, metadata = copied_log(store, b"".join(batches_of([10, 10])))
     other = replace(metadata, segment_size_bytes=metadata.segment_size_bytes + 1)
 
@@ -343,7 +327,7 @@ def test_fetch_log_segment_when_the_index_is_another_segments_then_corrupt() -> 
 
 
 def test_objects_when_metadata_names_others_then_corrupt() -> None:
-    manager, metadata = copied_log(Store(), b"".join(batches_of([10])))
+    manager, metadata = copied_log(WatchedStorage(), b"".join(batches_of([10])))
 
     with pytest.raises(CorruptError, match="three objects"):
         manager.fetch_log_segment(replace(metadata, objects=metadata.objects[:2]), WHOLE)
