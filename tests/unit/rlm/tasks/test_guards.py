@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 
 from rlm.broker.share_groups import ShareGroupStart
-from rlm.tasks.copier import Copier, CopyOrder
 from rlmm.events import SegmentEvent
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, StoredObject
@@ -28,6 +27,7 @@ from tests.twins.unguarded import (
     WithUnfinishedCounting,
 )
 from tests.twins.world import TIP, World
+from tests.unit.rlm.tasks.single_copies import copy_only
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
@@ -47,16 +47,8 @@ def second_of_three_is_missing(world: World) -> None:
     world.segments(4)
     process = world.start()
     process.leadership.claim_all(process.leadership.keep_only({TIP: 0}))
-    for index in (0, 2):
-        order = CopyOrder(
-            lead=process.leadership.leads()[0],
-            segment_id=world.new_id(),
-            segment=process.ports.source.local_log(TIP).rolled[index],
-            lineage=world.leader().checkpoint,
-            timeout_ms=600_000,
-            stopped=lambda: False,
-        )
-        Copier(process.ports).copy(order)
+    copy_only(world, process, 0)
+    copy_only(world, process, 2)
     process.effects.fail("write .log", RetriableError("no store"), times=20)
     for _ in range(4):
         world.cycle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from rlm.policy.view import PolicyLimits
-from rlm.tasks.copier import Copier, CopyOrder
 from rlmm.cache.memory import MemoryStore
 from rlmm.events import LocalLogTrimmed
 from rsm.segment.epochs import EpochEntry, Lineage
@@ -15,6 +14,7 @@ from tests.twins.gateways import gateway_at
 from tests.twins.invariants import first_unreadable, leftovers, violations
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import KEEP_REMOTE, TIP, World
+from tests.unit.rlm.tasks.single_copies import copy_only
 
 TRIMMED = "publish LocalLogTrimmed"
 DELETE_RECORDS = "delete_records"
@@ -230,19 +230,6 @@ def test_trim_when_stored_range_has_a_hole_then_stops_before_it() -> None:
     assert held is not None
     assert held.values == {"segment_end_offset": 20, "stored_end_offset": 10}
     assert violations(world) == []
-
-
-def copy_only(world: World, process: Process, index: int) -> None:
-    """Copy one segment out of order."""
-    order = CopyOrder(
-        lead=process.leadership.leads()[0],
-        segment_id=world.new_id(),
-        segment=process.ports.source.local_log(TIP).rolled[index],
-        lineage=world.leader().checkpoint,
-        timeout_ms=600_000,
-        stopped=lambda: False,
-    )
-    Copier(process.ports).copy(order)
 
 
 def test_trim_when_early_epochs_left_the_checkpoint_then_their_segments_still_match() -> None:

@@ -1,0 +1,20 @@
+"""Copies that no cycle would begin: of any rolled segment, whatever is stored before it."""
+
+from __future__ import annotations
+
+from rlm.tasks.copier import Copier, CopyOrder
+from tests.twins.process import Process
+from tests.twins.world import TIP, World
+
+
+def copy_only(world: World, process: Process, index: int) -> None:
+    """Copy that one of the rolled segments of `TIP`, which the process leads."""
+    order = CopyOrder(
+        lead=process.leadership.leads()[0],
+        segment_id=world.new_id(),
+        segment=process.ports.source.local_log(TIP).rolled[index],
+        lineage=world.leader().checkpoint,
+        timeout_ms=600_000,
+        stopped=lambda: False,
+    )
+    Copier(process.ports).copy(order)
