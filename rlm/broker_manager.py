@@ -221,7 +221,13 @@ class BrokerManager:
             raise RetriableError(metadata.reason or "metadata is not ready")
 
     def _periodic(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
-        return Periodic(name, step, interval_ms=interval_ms, failed=self._count_failure)
+        return Periodic(
+            name,
+            step,
+            interval_ms=interval_ms,
+            failed=self._count_failure,
+            clock=self._clock,
+        )
 
     def _count_failure(self, task: str, error: Exception) -> None:
         self._metrics.task_failures.labels(task, type(error).__name__).inc()

@@ -58,9 +58,11 @@ class GatewayWorker:
         self._clock = clock
         self._serving = serving
         self._resources = resources
-        self._facts = Periodic("facts", self._step, interval_ms=_FACTS_INTERVAL_MS, failed=failed)
+        self._facts = Periodic(
+            "facts", self._step, interval_ms=_FACTS_INTERVAL_MS, failed=failed, clock=clock
+        )
         self._heartbeat = Periodic(
-            "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed
+            "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed, clock=clock
         )
         self._lock = Lock()
         self._metadata_begun = False

@@ -6,19 +6,23 @@ import logging
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError, TieredStorageError
 
 _log = logging.getLogger(__name__)
 
 _RETRY_MS = 1000
+_BEGINNING_MS = 10_000
 
 
 class Periodic:
     """Runs `step` every `interval_ms`, the first time at once; after a failure within a second.
 
     A step's TieredStorageError is told to `failed`, shown by `problem` until a step succeeds, and
-    logged when it is another one than before. Any other exception is a bug: it is logged with its
-    trace, and the work goes on. Thread-safe.
+    logged when it is another one than before. Processes start beside each other: what goes by
+    itself and is there before the first success is no warning within 10 s of the start, and is one
+    if it is there still. Any other exception is a bug: it is logged with its trace, and the work
+    goes on. Thread-safe.
     """
 
     def __init__(
@@ -28,11 +32,15 @@ class Periodic:
         *,
         interval_ms: int,
         failed: Callable[[str, Exception], None],
+        clock: Clock,
     ) -> None:
         self._name = name
         self._step = step
         self._interval_ms = interval_ms
         self._failed = failed
+        self._clock = clock
+        self._beginning_ends_ms: int | None = None
+        self._logged: tuple[int, str] | None = None
         self._problem: Exception | None = None
         self._stopping = Event()
         self._woken = Event()
@@ -41,6 +49,7 @@ class Periodic:
 
     def start(self) -> None:
         """Begin; call once."""
+        self._beginning_ends_ms = self._clock.monotonic_ms() + _BEGINNING_MS
         self._thread.start()
 
     def problem(self) -> Exception | None:
@@ -79,12 +88,22 @@ class Periodic:
             self._step()
         except TieredStorageError as error:
             problem = error
-            if str(error) != str(self.problem()):
-                _log.warning("step failed", extra={"task": self._name, "error": error})
+            self._log(error)
         except Exception as error:  # noqa: BLE001 - the loop must survive a bug in a step
             problem = error
             _log.exception("step failed", extra={"task": self._name})
         if problem is not None:
             self._failed(self._name, problem)
+        else:
+            self._beginning_ends_ms = self._logged = None
         with self._lock:
             self._problem = problem
+
+    def _log(self, error: TieredStorageError) -> None:
+        ends_ms = self._beginning_ends_ms
+        begins = ends_ms is not None and self._clock.monotonic_ms() < ends_ms
+        waits = begins and isinstance(error, RetriableError)
+        level = logging.INFO if waits else logging.WARNING
+        if (level, str(error)) != self._logged:
+            _log.log(level, "step failed", extra={"task": self._name, "error": error})
+        self._logged = (level, str(error))
