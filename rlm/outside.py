@@ -27,7 +27,8 @@ from rlm.tasks.originals_mirror import StoredOriginals
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.rocksdb_options import RocksDbSettings
 from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings

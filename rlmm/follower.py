@@ -50,7 +50,10 @@ _UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it bef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
-    """Bounds of following: records per step, waits, and how often the topic is looked at anew."""
+    """Bounds of following: records per step, waits, and how often the topic is looked at anew.
+
+    From so many missing events on the cache is told that much is about to be written.
+    """
 
     max_records_per_step: int = 2000
     poll_timeout_ms: int = 500
@@ -58,6 +61,7 @@ class FollowerSettings:
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 10_000
     delete_retention_ms: int = DELETE_RETENTION_MS
+    much_events_count: int = 200_000
 
 
 class Follower:
@@ -83,6 +87,7 @@ class Follower:
         self._continuation = Continuation(topic, cache, settings.delete_retention_ms)
         self._connected = False
         self._assigned = False
+        self._much_is_written = False
         self._lost = ""
         self._fed_ms = 0
         self._known_ends: Mapping[int, int] = {}
@@ -166,6 +171,8 @@ class Follower:
         self.identity = found.identity
         self._followed.begin()
         self._follow(found.end_offsets, awaited=True)
+        missing = self._progress.behind_count(self._followed.awaited_ends())
+        self._expect(much_is_written=missing >= self._settings.much_events_count)
         self._connected = True
 
     def _check(self) -> None:
@@ -237,7 +244,15 @@ class Follower:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
             reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
+            if not ends:
+                self._expect(much_is_written=False)
             self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
+
+    def _expect(self, *, much_is_written: bool) -> None:
+        """Told again at each connection, for a cache that was opened anew has forgotten it."""
+        if much_is_written or self._much_is_written:
+            self._cache.expect(much_is_written=much_is_written)
+            self._much_is_written = much_is_written
 
     def _disconnect(self, error: TieredStorageError) -> None:
         self._connected = False

@@ -17,7 +17,7 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.folding import append
 from tests.log_dir_builder import ManualClock
 
-SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000)
+SETTINGS = FollowerSettings(poll_timeout_ms=0, check_interval_ms=1_000, much_events_count=3)
 
 
 class FaultyTopic(MemoryTopic):
@@ -47,7 +47,8 @@ class FaultyTopic(MemoryTopic):
 class FaultyStore(MemoryStore):
     """Refuses writes on command, and from the first refused one on until it is opened again.
 
-    `kept` are the topic ids of what it was asked to set aside.
+    `kept` are the topic ids of what it was asked to set aside; `expected` is whether much would be
+    written, each time that it was told.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class FaultyStore(MemoryStore):
         self.disk_full = False
         self.reopened_count = 0
         self.kept: list[str] = []
+        self.expected: list[bool] = []
         self._reason = ""
 
     def write(self, batch: StoreBatch) -> None:
@@ -63,6 +65,9 @@ class FaultyStore(MemoryStore):
         if self._reason:
             raise RetriableError("the cache can't be used", reason=self._reason)
         super().write(batch)
+
+    def expect(self, *, much_is_written: bool) -> None:
+        self.expected.append(much_is_written)
 
     def failure(self) -> str:
         return self._reason

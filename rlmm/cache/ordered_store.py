@@ -101,6 +101,13 @@ class OrderedStore(ABC):
         """What the store takes now; nothing while it can't be used. Cheap enough to be scraped."""
 
     @abstractmethod
+    def expect(self, *, much_is_written: bool) -> None:
+        """Tell what comes: much is written and little read, or, as at first, the other way round.
+
+        Costs and speed change by that, answers don't. Opening again forgets it.
+        """
+
+    @abstractmethod
     def failure(self) -> str:
         """Why the store can't be written, until `reopen` succeeds; empty while it can."""
 

@@ -17,19 +17,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
 from rocksdict import (
-    BlockBasedIndexType,
-    BlockBasedOptions,
     Cache,
     ColumnFamily,
     DbClosedError,
-    DBCompressionType,
-    Options,
     Rdict,
     RdictIter,
     WriteBatch,
@@ -43,6 +38,12 @@ from rlmm.cache.ordered_store import (
     StoreSize,
     Table,
 )
+from rlmm.cache.rocksdb_options import (
+    RocksDbSettings,
+    database_options,
+    merge_options,
+    table_options,
+)
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 logger = logging.getLogger(__name__)
@@ -55,18 +56,7 @@ _CORRUPT_WORDS = (
     "No such column family",
     "Column families not opened",  # of a version with other tables
 )
-_BLOOM_BITS_PER_KEY = 10
-_MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RocksDbSettings:
-    """Bounds of what RocksDB keeps in memory and open."""
-
-    block_cache_bytes: int = 128 * 1024 * 1024
-    write_buffer_bytes: int = 64 * 1024 * 1024
-    max_open_files: int = 256
 
 
 class _RocksDbBatch(StoreBatch):
@@ -241,6 +231,12 @@ class RocksDbStore(OrderedStore):
             entry_counts=counts,
         )
 
+    def expect(self, *, much_is_written: bool) -> None:
+        changes = merge_options(much_is_written=much_is_written)
+        with self._failing_until_opened(), self._write_lock:
+            for table, options in changes.items():
+                self._families[table].set_options(dict(options))
+
     def failure(self) -> str:
         return self._failure
 
@@ -310,9 +306,9 @@ class RocksDbStore(OrderedStore):
 
     def _open(self) -> None:
         families = {
-            table.value: _family_options(self._settings, self._block_cache) for table in Table
+            table.value: table_options(table, self._settings, self._block_cache) for table in Table
         }
-        options = _database_options(self._settings, self._block_cache, self._write_buffers)
+        options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(parents=True, exist_ok=True)
             db = Rdict(str(self._directory), options, column_families=families)
@@ -324,38 +320,3 @@ class RocksDbStore(OrderedStore):
         logger.warning("cache directory is damaged and begun anew reason=%s", reason)
         self.damage = reason
         shutil.rmtree(self._directory)
-
-
-def _database_options(
-    settings: RocksDbSettings, cache: Cache, buffers: WriteBufferManager
-) -> Options:
-    options = _family_options(settings, cache)
-    options.create_if_missing(True)  # noqa: FBT003 - positional only
-    options.create_missing_column_families(True)  # noqa: FBT003 - positional only
-    options.set_max_open_files(settings.max_open_files)
-    options.set_keep_log_file_num(2)
-    options.set_write_buffer_manager(buffers)
-    options.set_max_total_wal_size(4 * settings.write_buffer_bytes)
-    return options
-
-
-def _family_options(settings: RocksDbSettings, cache: Cache) -> Options:
-    blocks = BlockBasedOptions()
-    blocks.set_block_cache(cache)
-    blocks.set_cache_index_and_filter_blocks(True)
-    # Whole ones are a megabyte for each file, which at a lookup would push each other out.
-    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
-    blocks.set_partition_filters(True)
-    blocks.set_pin_top_level_index_and_filter(True)
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
-    blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
-    options = Options(raw_mode=True)
-    options.set_block_based_table_factory(blocks)
-    options.set_write_buffer_size(settings.write_buffer_bytes // 4)
-    options.set_max_write_buffer_number(2)
-    # A look-up of what is not in the block cache unpacks a block or two.
-    options.set_compression_type(DBCompressionType.lz4())
-    # Most segments that a fold asks for are new: a filter says so without a search.
-    options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
-    options.set_memtable_whole_key_filtering(True)
-    return options

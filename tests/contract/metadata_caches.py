@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.ordered_store import OrderedStore
-from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.rocksdb_options import RocksDbSettings
 
 SMALL = RocksDbSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20)
 

@@ -116,6 +116,18 @@ def test_range_when_walked_either_way_then_is_in_key_order(
     assert descending == expected[::-1]
 
 
+def test_store_when_told_what_comes_then_holds_what_is_written_before_and_after(
+    store: OrderedStore,
+) -> None:
+    put(store, {b"a": b"1"})
+
+    store.expect(much_is_written=True)
+    put(store, {b"b": b"2"})
+    store.expect(much_is_written=False)
+
+    assert (store.get(SEGMENTS, b"a"), store.get(SEGMENTS, b"b")) == (b"1", b"2")
+
+
 def test_store_when_opened_again_then_holds_what_was_written(store: OrderedStore) -> None:
     put(store, {b"k": b"v"})
 

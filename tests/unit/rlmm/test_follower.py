@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from rlmm.codec import encode
 from rlmm.follower import DELETE_RETENTION_MS
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -171,3 +173,31 @@ def test_follower_when_a_record_is_bad_then_counts_it_and_goes_on() -> None:
     assert metrics.skipped_events_count == {"corrupt": 1, "unsupported": 1}
     assert metrics.applied_events_count == 1
     assert world.ready
+
+
+@pytest.mark.parametrize(("events", "expected"), [(2, []), (3, [True, False])])
+def test_follower_when_much_is_missing_at_first_then_the_cache_knows_until_it_is_ready(
+    events: int, expected: list[bool]
+) -> None:
+    world = World()
+    world.write(*[registration() for _ in range(events)])
+
+    world.step(2)
+
+    assert world.ready
+    assert world.store.expected == expected
+
+
+def test_follower_when_the_cache_fails_meanwhile_then_it_is_told_again() -> None:
+    """A store that was opened anew has forgotten what it was told."""
+    world = World()
+    world.write(*[registration() for _ in range(3)])
+    world.step()
+    world.store.disk_full = True
+    world.step()
+    world.store.disk_full = False
+
+    world.step(2)
+
+    assert world.ready
+    assert world.store.expected == [True, True, False]

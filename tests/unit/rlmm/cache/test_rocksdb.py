@@ -11,8 +11,10 @@ import pytest
 from rocksdict import Options, Rdict
 
 from rlmm.cache.ordered_store import StoreSize, Table
-from rlmm.cache.rocksdb import RocksDbSettings, RocksDbStore
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.rocksdb_options import RocksDbSettings
 from rsm.segment.errors import CorruptError, RetriableError
+from tests.services.waiting import wait_until
 
 ROW = (Table.SEGMENTS, b"key")
 
@@ -260,3 +262,24 @@ def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: 
     old = RocksDbStore(tmp_path / f"cache.{second}")
     assert old.get(Table.SEGMENTS, b"second") == b"value"
     old.close()
+
+
+def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_path: Path) -> None:
+    """A search looks into each file that is not merged yet."""
+    store = RocksDbStore(tmp_path / "cache")
+
+    def unmerged_files() -> int:
+        family = store._families[Table.SEGMENTS]
+        return int(family.property_value("rocksdb.num-files-at-level0") or 0)
+
+    store.expect(much_is_written=True)
+    for number in range(6):
+        put(store, b"%d" % number, b"value")
+        store._families[Table.SEGMENTS].flush()
+    meanwhile = unmerged_files()
+
+    store.expect(much_is_written=False)
+
+    wait_until(lambda: unmerged_files() == 0, 10, "merged files")
+    assert meanwhile == 6
+    store.close()
