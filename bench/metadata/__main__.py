@@ -86,6 +86,7 @@ def _measure_size(
         _of(f"{name}: events consumed only", consumed, "events_per_s", "/s"),
         _of(f"{name}: processor time per event", folded, "cpu_us_per_event", "µs"),
         _of(f"{name}: full rebuild", folded, "seconds", "s"),
+        _of(f"{name}: merged after the rebuild in", folded, "merged_after_s", "s"),
         _of(f"{name}: memory after the rebuild", folded, "resident_mib", "MiB"),
         _of(f"{name}: lookup p50", found, "p50_us", "µs"),
         _of(f"{name}: lookup p99", found, "p99_us", "µs", "≤ 50"),

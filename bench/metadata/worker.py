@@ -33,7 +33,8 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
-_WARM_UP = 5_000
+_WARM_UP = 20_000  # until what a look-up always needs is in memory
+_IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
 
 Figures = Mapping[str, float]
@@ -57,12 +58,13 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
     _use_one_core()
     topic = open_topic(bootstrap_servers, topic_name)
     cache = MetadataCache(RocksDbStore(Path(directory)))
-    progress = Progress()
-    applier = Applier(topic, cache, progress)
+    applier = Applier(topic, cache, Progress())
+    cache.expect(much_is_written=True)  # as the follower does, which reads so until it is ready
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
     count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
     while count < 2 * segments:
         count += applier.step(max_records=_BATCH, timeout_ms=_POLL_MS).accepted
+    cache.expect(much_is_written=False)
     seconds = time.monotonic() - started_s
     figures = {
         "events_per_s": count / seconds,
@@ -71,6 +73,7 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
         "resident_mib": _resident_mib(),
     }
     topic.close()
+    figures["merged_after_s"] = _until_idle_s()
     cache.close()
     return figures
 
@@ -82,6 +85,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
     cache.positions()
     _find(cache.finished_segment, segments // 2)
     opened_s = time.monotonic() - started_s
+    _until_idle_s()
     figures = _look_up_at_random(cache.finished_segment, segments, lookups)
     figures |= {"open_s": opened_s, "resident_mib": _resident_mib()}
     cache.close()
@@ -151,6 +155,15 @@ def _find(find: Callable[..., Any], number: int) -> float:
 def _use_one_core() -> None:
     """This thread, and all that begin from now on."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def _until_idle_s() -> float:
+    """Seconds until RocksDB's threads have merged what was written, and use no processor."""
+    started_s, used_s = time.monotonic(), -1.0
+    while (now_s := _cpu_s()) - used_s > _IDLE_SHARE * _IDLE_WINDOW_S:
+        used_s = now_s
+        time.sleep(_IDLE_WINDOW_S)
+    return time.monotonic() - started_s
 
 
 def _cpu_s() -> float:
