@@ -1,4 +1,4 @@
-"""Run seeds one after the other: `make sim SEEDS=100000`, or tell one: `make sim SEED=7`."""
+"""Run many seeds on all processors: `make sim SEEDS=100000`, or tell one: `make sim SEED=7`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 
+from tests.simulation.many_seeds import first_failure, tellers
 from tests.simulation.simulation import STEPS, Simulation
 from tests.simulation.telling import told
 
@@ -39,11 +40,11 @@ def _say(what: str) -> None:
 
 def _many(seeds: range, steps: int) -> int:
     began = time.monotonic()
-    for seed in seeds:
-        failure = Simulation(seed).run(steps)
-        if failure is not None:
-            _say(told(seed, failure))
-            return 1
+    with tellers() as executor:
+        found = first_failure(executor, seeds, steps)
+    if found is not None:
+        _say(told(*found))
+        return 1
     took_s = time.monotonic() - began
     _say(f"{len(seeds)} seeds of {steps} steps, {len(seeds) / took_s:.0f} a second: all hold")
     return 0

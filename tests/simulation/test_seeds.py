@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Executor
+
 import pytest
 
 from tests.simulation.actions import Action, cut_off, elect_unclean, pass_time, produce, work
+from tests.simulation.many_seeds import first_failure, tellers
 from tests.simulation.simulation import Simulation
 from tests.simulation.telling import told
 
 SEEDS_PER_TEST = 200
 
 
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with tellers() as executor:
+        yield executor
+
+
 @pytest.mark.parametrize("first", range(0, 2_000, SEEDS_PER_TEST))
 def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step(
-    first: int,
+    processes: Executor, first: int
 ) -> None:
     """Scenarios 3, 5-14, 35, 67-72, 75, 76, 79, 80, 82, 83, 92, 100, 103-106, 113, 114.
 
     R1, R2, R5-R8, R13.
     """
-    for seed in range(first, first + SEEDS_PER_TEST):
-        failure = Simulation(seed).run()
-        assert failure is None, told(seed, failure)
+    found = first_failure(processes, range(first, first + SEEDS_PER_TEST))
+
+    assert found is None, told(*found)
 
 
 @pytest.mark.parametrize("seed", [263, 377])
