@@ -9,18 +9,22 @@ segment's subject (rlmm/record_keys.py): a later letter of the same segment repl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from google.protobuf.message import DecodeError
 
 from rlmm.codec import EncodedRecord
 from rlmm.proto import dead_letter_pb2 as pb
-from rlmm.record_keys import segment_subject
+from rlmm.proto import events_pb2 as events_pb
+from rlmm.record_keys import segment_key, segment_subject
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import metadata_from_message, metadata_to_message
+from rsm.segment.proto import segment_pb2 as segment_pb
 
 _FORMAT_VERSION = 1
+_SEGMENT_EVENT_VERSION = 1  # of the rules of folding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,24 @@ def encode(letter: DeadLetter) -> EncodedRecord:
     )
     key = segment_subject(letter.metadata.segment_id)
     return EncodedRecord(key=key, value=message.SerializeToString())
+
+
+def end_of_deletion(
+    letter: DeadLetter, value: bytes, *, event_id: UUID, event_timestamp_ms: int
+) -> EncodedRecord:
+    """The record by which a letter's segment comes to DELETE_SEGMENT_FINISHED.
+
+    `value` is what the letter was read from: for jobs that end many, from message to message.
+    """
+    event = events_pb.MetadataEvent(
+        min_fold_version=_SEGMENT_EVENT_VERSION, event_id=event_id.bytes
+    )
+    metadata = event.segment.metadata
+    metadata.CopyFrom(pb.DeadLetter.FromString(value).metadata)
+    metadata.state = segment_pb.DELETE_SEGMENT_FINISHED
+    metadata.event_timestamp_ms = event_timestamp_ms
+    key = segment_key(letter.metadata.segment_id, event_id)
+    return EncodedRecord(key=key, value=event.SerializeToString())
 
 
 def decode(value: bytes) -> DeadLetter:

@@ -34,6 +34,7 @@ from tests.services.s3 import S3Server
 _BUCKET = "letters"
 _METADATA_PARTITIONS = 4
 _KEYS_PER_REQUEST = 1000
+_DIRECTORIES = 64
 _WARMING_LETTERS = 2
 _WRITER = Writer(broker_id=1, leader_epoch=0, incarnation=uuid4())
 
@@ -79,10 +80,15 @@ def _delete_plainly(server: S3Server, letters: int) -> float:
 
 
 def _put_objects(server: S3Server, prefix: str, letters: int) -> list[str]:
-    """Two objects for each letter, as files of the server's."""
-    directory = server.bucket_directory(_BUCKET) / prefix
-    directory.mkdir()
-    keys = [f"{prefix}/{number:08}.{kind}" for number in range(letters) for kind in ("log", "meta")]
+    """Two objects for each letter, as files of the server's.
+
+    In many directories, as the segments of many partitions are: within one, the server's file
+    system deletes one at a time, whoever asks.
+    """
+    for number in range(_DIRECTORIES):
+        (server.bucket_directory(_BUCKET) / prefix / f"{number:02}").mkdir(parents=True)
+    names = [f"{prefix}/{number % _DIRECTORIES:02}/{number:08}" for number in range(letters)]
+    keys = [f"{name}.{kind}" for name in names for kind in ("log", "meta")]
     for key in keys:
         (server.bucket_directory(_BUCKET) / key).write_bytes(b"x")
     return keys

@@ -11,10 +11,11 @@ Stores take their time for each request: some parts of a task are under way at o
 
 from __future__ import annotations
 
+import gc
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,7 +30,7 @@ from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.deletion import delete_segments
 from spark_tools.repair.letters import Letter, read_letter, subject_of
-from spark_tools.repair.orphan_removal import Removal, remove_orphans
+from spark_tools.repair.orphan_removal import REMOVED, Removal, remove_orphans
 from spark_tools.repair.outcomes import (
     Outcome,
     OutcomeTopics,
@@ -81,7 +82,11 @@ def carry_out(
     """From LETTER_COLUMNS to OUTCOMES, which come when all is done; see above for the order."""
     counts: Counter[str] = Counter()
     items: list[Outcome] = []
-    with closing(terms.store.open_chunks()) as storage, ThreadPoolExecutor(_PARTS_AT_ONCE) as pool:
+    with (
+        closing(terms.store.open_chunks()) as storage,
+        _collecting_little(),
+        ThreadPoolExecutor(_PARTS_AT_ONCE) as pool,
+    ):
         act = partial(_carry_out_part, storage=storage, terms=terms, rulings=rulings, clock=clock)
 
         def records() -> Iterator[OutgoingRecord]:
@@ -98,6 +103,19 @@ def carry_out(
         for each in items
     ]
     yield _outcomes(rows or [(name, count, None, None) for name, count in counts.items()])
+
+
+@contextmanager
+def _collecting_little() -> Iterator[None]:
+    """What is there already, the store's client above all, is not searched for garbage meanwhile.
+
+    There are hundreds of thousands of objects that stay, and letters make for many searches.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa.RecordBatch]:
@@ -181,7 +199,8 @@ def _remove(
     failures = delete_segments(storage, [letter.metadata for letter in segments.values()])
     removed = remove_orphans(storage, list(orphans.values()), keys)
     found = {
-        place: Removal(failure=failure) for place, failure in zip(segments, failures, strict=True)
+        place: Removal(failure=failure) if failure else REMOVED
+        for place, failure in zip(segments, failures, strict=True)
     }
     return found | dict(zip(orphans, removed, strict=True))
 

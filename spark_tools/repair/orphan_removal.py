@@ -34,7 +34,7 @@ class Removal:
     failure: str = ""
 
 
-_DONE = Removal()
+REMOVED = Removal()
 
 
 def remove_orphans(
@@ -58,7 +58,7 @@ def _prepared(storage: ChunkStorage, letter: OrphanLetter, keys: ObjectKeys) -> 
         if letter.treatment is OrphanTreatment.QUARANTINE:
             _copy(storage, letter, quarantined_name(keys, letter.object_key))
     except NotFoundError:
-        return _DONE
+        return REMOVED
     except TieredStorageError as error:
         return Removal(failure=str(error))
     return None
@@ -84,7 +84,7 @@ def _deleted(storage: ChunkStorage, names: Sequence[str]) -> dict[str, Removal]:
     except TieredStorageError as error:
         return dict.fromkeys(names, Removal(failure=str(error)))
     return {
-        each.name: _DONE if each.error is None else Removal(failure=f"{each.name}: {each.error}")
+        each.name: REMOVED if each.error is None else Removal(failure=f"{each.name}: {each.error}")
         for each in outcomes
     }
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from rlmm.codec import encode as encode_event
-from rlmm.dead_letter import DeadLetter
-from rlmm.events import SegmentEvent
-from rlmm.partitioner import event_partition
-from rsm.segment.metadata import SegmentState
+from rlmm.dead_letter import DeadLetter, end_of_deletion
+from rlmm.partitioner import metadata_partition
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.letters import Letter, write_letter
 from spark_tools.repair.orphan_removal import Removal
@@ -72,18 +69,18 @@ def outcome_of(
         return _failed(received, letter, removal.failure, topics, now_ms)
     record = None
     if judgement.verdict is Verdict.DELETE and isinstance(letter, DeadLetter):
-        record = _end_of_deletion(letter, topics, now_ms)
+        record = _end_of_deletion(letter, received.value, topics, now_ms)
     return Outcome(name="repaired", letter=letter, record=record)
 
 
-def _end_of_deletion(letter: DeadLetter, topics: OutcomeTopics, now_ms: int) -> OutgoingRecord:
-    finished = SegmentState.DELETE_SEGMENT_FINISHED
-    metadata = letter.metadata.in_state(finished, event_timestamp_ms=now_ms)
-    event = SegmentEvent(event_id=uuid4(), metadata=metadata)
-    encoded = encode_event(event)
+def _end_of_deletion(
+    letter: DeadLetter, value: bytes, topics: OutcomeTopics, now_ms: int
+) -> OutgoingRecord:
+    encoded = end_of_deletion(letter, value, event_id=uuid4(), event_timestamp_ms=now_ms)
+    tip, partition_count = letter.metadata.topic_id_partition, topics.metadata_partition_count
     return OutgoingRecord(
         topic=topics.metadata_topic,
-        partition=event_partition(event, topics.metadata_partition_count),
+        partition=metadata_partition(tip, partition_count),
         key=encoded.key,
         value=encoded.value,
     )

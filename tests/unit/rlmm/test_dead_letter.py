@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.dead_letter import DeadLetter, decode, encode
+from rlmm.codec import encode as encode_event
+from rlmm.dead_letter import DeadLetter, decode, encode, end_of_deletion
+from rlmm.events import SegmentEvent
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import segment_subject
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
-from tests.metadata_builder import DELETE_STARTED, segment_metadata
+from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, segment_metadata
 
 METADATA = segment_metadata(state=DELETE_STARTED)
 TIMES = st.integers(0, 2**62)
@@ -42,6 +46,20 @@ def test_letter_when_read_by_others_then_names_its_objects(letter: DeadLetter) -
     assert (
         tuple(message.object_keys) == letter.object_keys == tuple(o.key for o in METADATA.objects)
     )
+
+
+@given(LETTERS, st.uuids(), TIMES)
+def test_end_of_deletion_when_made_of_a_letter_then_is_the_event_of_its_segment(
+    letter: DeadLetter, event_id: UUID, now_ms: int
+) -> None:
+    """Scenario 74."""
+    finished = METADATA.in_state(DELETE_FINISHED, event_timestamp_ms=now_ms)
+
+    record = end_of_deletion(
+        letter, encode(letter).value, event_id=event_id, event_timestamp_ms=now_ms
+    )
+
+    assert record == encode_event(SegmentEvent(event_id=event_id, metadata=finished))
 
 
 @given(st.binary(max_size=30))
