@@ -326,11 +326,11 @@ _LATE_UPLOADS = {**_OFTEN, delete_topic: 3, pass_time: 0.3}
 MUTANTS = (
     Mutant(process_type=WithUnfinishedCounting),
     Mutant(process_type=WithHolesCounting),
-    Mutant(process_type=WithAnyLineage, favoured={cut_off: 10, elect_unclean: 10}),
+    Mutant(process_type=WithAnyLineage, favoured={cut_off: 10, elect_unclean: 10, work: 40}),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
     Mutant(process_type=WithoutExpectedState, favoured={start_another: 10, run_job: 25}),
-    Mutant(process_type=WithoutDeadline, favoured={pass_time: 40, work: 40, elect_clean: 5}),
+    Mutant(process_type=WithoutDeadline, favoured={pass_time: 60, work: 60, elect_clean: 10}),
     Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRemovalSweep, favoured=_LATE_UPLOADS),
