@@ -51,8 +51,9 @@ class Whereabouts:
 class LocalCopy:
     """What becomes of the record's place in the local log.
 
-    `state`: trimmed, active_segment, within_local_retention, held or due. `offsets` are the rolled
-    segment's; None where it is in none. `values` are what the rule compared.
+    `state`: trimmed, active_segment, not_committed (if it is there at all), within_local_retention,
+    held or due. `offsets` are the rolled segment's; None where it is in none. `values` are what the
+    rule compared.
     """
 
     state: str
@@ -113,7 +114,8 @@ def local_copy(view: PartitionView, offset: int, held_elsewhere: Held | None) ->
         return LocalCopy(state="trimmed", values={"local_start_offset": view.local_start_offset})
     segment = next((each for each in view.local.rolled if offset in each.offsets), None)
     if segment is None:
-        return LocalCopy(state="active_segment")
+        committed = offset < view.offsets.high_watermark
+        return LocalCopy(state="active_segment" if committed else "not_committed")
     over = over_local_retention(view)
     if all(each is not segment for each, _ in over):
         values = {

@@ -114,7 +114,8 @@ def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
     ("given_", "offset", "expected"),
     [
         (TIERED, 250, ("trimmed", "")),
-        (TIERED, 1020, ("active_segment", "")),
+        (TIERED, 1049, ("active_segment", "")),
+        (TIERED, 1050, ("not_committed", "")),
         (TIERED, 350, ("due", "")),
         (TIERED, 650, ("held", "not_stored")),
         (
