@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 
@@ -39,3 +41,7 @@ class TopicRecord(NamedTuple):
     key: bytes
     value: bytes | None
     leader_epoch: int = -1
+
+
+new_record: Callable[[tuple[object, ...]], TopicRecord] = partial(tuple.__new__, TopicRecord)
+"""A record of all its fields in order, as the class makes it, but in half the time."""

@@ -17,7 +17,8 @@ folding and the indexes need stands beside it. As bytes:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -189,6 +190,9 @@ def entry_value(data: bytes) -> bytes:
     *_, epoch_count, record_count = _HEADER.unpack_from(data)
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
+
+new_entry: Callable[[tuple[object, ...]], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
+"""An entry of all its fields in order, as the class makes it, but in half the time."""
 
 pack_epoch = _EPOCH.pack
 """One of `SegmentEntry.epochs` as bytes: epoch, start offset."""

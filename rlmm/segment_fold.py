@@ -8,7 +8,7 @@ from rlmm.events import SegmentDeadLettered
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, segment_subject
-from rlmm.segment_entry import ACCEPTED, REFUSED, SegmentEntry, with_record
+from rlmm.segment_entry import ACCEPTED, REFUSED, SegmentEntry, new_entry, with_record
 from rlmm.steps import SegmentStep
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -26,31 +26,47 @@ _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
 
 def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
     """A segment's next state, or only its record's id if that is refused."""
-    subject, append_time_ms = step.subject, record.append_time_ms
+    (
+        subject,
+        event_id,
+        wanted,
+        _,
+        _,
+        base_offset,
+        end_offset,
+        size_bytes,
+        has_transaction_index,
+        epochs,
+        copy_timeout_ms,
+        deadline_ms,
+        value,
+    ) = step
+    append_time_ms = record.append_time_ms
     before = state.segment_entry(subject)
     refusal = _segment_refusal(state, step, before, append_time_ms)
     if refusal:
-        _note_refused(state, subject, before, step.event_id)
+        _note_refused(state, subject, before, event_id)
         return refusal
-    deadline_ms = step.copy_deadline_ms
-    if step.state is STARTED and step.copy_timeout_ms:
-        deadline_ms = append_time_ms + step.copy_timeout_ms
+    if wanted is STARTED and copy_timeout_ms:
+        deadline_ms = append_time_ms + copy_timeout_ms
     if before and before.copy_deadline_ms > deadline_ms:
         deadline_ms = before.copy_deadline_ms
-    entry = SegmentEntry(
-        with_record(before, ACCEPTED, step.event_id),
-        step.state,
-        before.dead_lettered if before else False,
-        step.base_offset,
-        step.end_offset,
-        step.size_bytes,
-        step.has_transaction_index,
-        append_time_ms,
-        deadline_ms,
-        record.partition,
-        record.offset,
-        step.epochs,
-        step.value,
+    entry = new_entry(
+        (
+            with_record(before, ACCEPTED, event_id),
+            wanted,
+            before.dead_lettered if before else False,
+            base_offset,
+            end_offset,
+            size_bytes,
+            has_transaction_index,
+            append_time_ms,
+            deadline_ms,
+            record.partition,
+            record.offset,
+            epochs,
+            value,
+        )
     )
     state.put_segment(subject, entry)
     return None

@@ -7,7 +7,9 @@ codec takes, and refuses with the same errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -53,6 +55,10 @@ class SegmentStep(NamedTuple):
     copy_timeout_ms: int
     copy_deadline_ms: int
     value: bytes
+
+
+_new_step: Callable[[tuple[object, ...]], SegmentStep] = partial(tuple.__new__, SegmentStep)
+"""As the class makes it of all fields in order, but in half the time: once for each record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,20 +108,22 @@ def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> Segmen
     size_bytes = metadata.segment_size_bytes
     if not 0 <= start_offset < end_offset or size_bytes < 0:
         raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
-    return SegmentStep(
-        key[1:_SUBJECT_END],
-        event_id,
-        state,
-        state_from_number(expected) if expected else None,
-        writer_from_message(writer) if state is _DELETE_STARTED else None,
-        start_offset,
-        end_offset,
-        size_bytes,
-        metadata.has_transaction_index,
-        _checked_epochs(metadata, start_offset, end_offset),
-        timeout_ms,
-        deadline_ms,
-        value,
+    return _new_step(
+        (
+            key[1:_SUBJECT_END],
+            event_id,
+            state,
+            state_from_number(expected) if expected else None,
+            writer_from_message(writer) if state is _DELETE_STARTED else None,
+            start_offset,
+            end_offset,
+            size_bytes,
+            metadata.has_transaction_index,
+            _checked_epochs(metadata, start_offset, end_offset),
+            timeout_ms,
+            deadline_ms,
+            value,
+        )
     )
 
 

@@ -120,8 +120,8 @@ class Overlay:
         """Write all changes and how far the topic was read, together."""
         batch = self._store.batch()
         segments = _SegmentWrites(batch)
-        for subject, entry in self._segments.items():
-            before = self._stored[subject]
+        for subject in sorted(self._segments):  # RocksDB inserts faster beside what came before
+            before, entry = self._stored[subject], self._segments[subject]
             if entry is not before:
                 segments.put(subject, before, entry)
         self._widen_bounds(batch, segments)

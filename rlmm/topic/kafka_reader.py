@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.positions import ReadPosition, TopicRecord, new_record
 from rlmm.topic.kafka_errors import kafka_error, map_error
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 
@@ -102,9 +102,7 @@ class KafkaTopicReader:
         messages = self._consumer.consume(1, timeout_ms / 1000)
         if messages and max_records > 1:
             messages += self._consumer.consume(max_records - 1, 0)
-        records: list[TopicRecord] = []
-        for message in messages:
-            self._take(message, records)
+        records = self._taken(messages)
         if self._read_error is not None and not records:
             return self.poll(max_records=max_records, timeout_ms=timeout_ms)
         return records
@@ -142,28 +140,19 @@ class KafkaTopicReader:
                 return
             time.sleep(_START_PAUSE_S)
 
-    def _take(self, message: Message, records: list[TopicRecord]) -> None:
-        """Take a record, the news that a partition's end is reached, or an error.
-
-        An error is raised by the next poll, for records that came with it must not be lost.
-        """
-        partition, offset, error = message.partition(), message.offset(), message.error()
-        if partition is None or offset is None or (error is not None and partition < 0):
-            assert error is not None, "a record has a partition and an offset"
-            self._read_error = map_error(error, _CANT_READ)
-            return
-        if error is not None:
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
-                self._answered.add(partition)
-                self._positions[partition] = max(self._positions.get(partition, 0), offset)
-            else:
-                self._read_error = map_error(error, _CANT_READ, partition=partition)
-            return
-        self._answered.add(partition)
-        self._positions[partition] = offset + 1
-        epoch = message.leader_epoch()
-        records.append(
-            TopicRecord(
+    def _taken(self, messages: Sequence[Message]) -> list[TopicRecord]:
+        """The records among what was read; the rest is noted."""
+        answered, positions = self._answered, self._positions
+        records = []
+        for message in messages:
+            partition, offset = message.partition(), message.offset()
+            if message.error() is not None or partition is None or offset is None:
+                self._note(message)
+                continue
+            answered.add(partition)
+            positions[partition] = offset + 1
+            epoch = message.leader_epoch()
+            record = (
                 partition,
                 offset,
                 message.timestamp()[1],
@@ -171,7 +160,23 @@ class KafkaTopicReader:
                 message.value(),
                 -1 if epoch is None else epoch,
             )
-        )
+            records.append(new_record(record))
+        return records
+
+    def _note(self, message: Message) -> None:
+        """Take the news that a partition's end is reached, or an error.
+
+        An error is raised by the next poll, for records that came with it must not be lost.
+        """
+        partition, offset, error = message.partition(), message.offset(), message.error()
+        assert error is not None, "a record has a partition and an offset"
+        if partition is None or offset is None or partition < 0:
+            self._read_error = map_error(error, _CANT_READ)
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - spelled so
+            self._answered.add(partition)
+            self._positions[partition] = max(self._positions.get(partition, 0), offset)
+        else:
+            self._read_error = map_error(error, _CANT_READ, partition=partition)
 
     def _topic_partition(self, partition: int, position: ReadPosition) -> TopicPartition:
         if position.offset == 0:
