@@ -43,6 +43,7 @@ from spark_tools.repair.rulings import LetterPlace, Rulings
 
 _LETTERS_AT_ONCE = 1000
 _PARTS_AT_ONCE = 4
+_OBJECTS_BEFORE_COLLECTING = 100_000
 
 LETTER_COLUMNS = ("partition", "offset", "key", "value")
 OUTCOMES = pa.schema(
@@ -107,14 +108,18 @@ def carry_out(
 
 @contextmanager
 def _collecting_little() -> Iterator[None]:
-    """What is there already, the store's client above all, is not searched for garbage meanwhile.
+    """Garbage is looked for less often, and not among what is there already.
 
-    There are hundreds of thousands of objects that stay, and letters make for many searches.
+    That is the store's client above all, hundreds of thousands of objects that stay; letters come
+    and go in great numbers, and never make cycles.
     """
+    threshold, *older = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTING, *older)
     try:
         yield
     finally:
+        gc.set_threshold(threshold, *older)
         gc.unfreeze()
 
 
