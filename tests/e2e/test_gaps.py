@@ -40,8 +40,10 @@ def test_gap_when_recorded_then_readers_of_both_kinds_step_over_it(
 
         through_gateway = read_all(f"127.0.0.1:{port}", log.topic)
         lines = host.rlm("read", f"{log.topic}:0", "--json").splitlines()
+        explained = json.loads(host.rlm("explain", f"{log.topic}:0", str(stored_end), "--json"))
         (gap,) = metadata.partition_state(log.partition).gaps
     end_offset = through_gateway[-1] + 1
     assert (gap.offsets.start_offset, gap.offsets.end_offset) == (stored_end, lost_end)
     assert through_gateway == [*range(stored_end), *range(lost_end, end_offset)]
     assert [json.loads(line)["offset"] for line in lines] == through_gateway
+    assert (explained["place"], explained["gap"]["reason"]) == ("gap", "external_start")
