@@ -7,7 +7,7 @@ from rich.console import Console
 from bench.__main__ import measure_all
 from bench.dataset import BenchSizes
 
-TINY = BenchSizes(total_bytes=6 << 20, segment_bytes=1 << 20, runs=2, read_segments=3)
+TINY = BenchSizes(total_bytes=6 << 20, segment_bytes=1 << 20, runs=1, read_segments=3)
 UNITS = {
     "plain file copy with fsync": "MB/s",
     "segment copy to a directory": "MB/s",
