@@ -11,6 +11,7 @@ _OF_A_TOPIC = {
     "events consumed only": "/s",
     "processor time per event": "µs",
     "full rebuild": "s",
+    "merged after the rebuild in": "s",
     "memory after the rebuild": "MiB",
     "lookup p50": "µs",
     "lookup p99": "µs",
