@@ -27,15 +27,16 @@ from rsm.segment.errors import (
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import FINDINGS_DDL, Finding
-from spark_tools.audit.key_ranges import expected_table, key_ranges
+from spark_tools.audit.key_ranges import expected_rows, key_ranges
 from spark_tools.audit.listing import SIGHTINGS_DDL, list_and_compare, look_again, range_rows
+from spark_tools.audit.name_order import in_name_order
 from spark_tools.audit.objects import Age
 from spark_tools.audit.orphan_letters import Sightings
 from spark_tools.audit.settling import Settled, settle
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
 
-_RANGES_AT_ONCE = 64
+_RANGES_OF_A_CORE = 4
 
 OpenMetadata = Callable[[], AbstractContextManager[MetadataSnapshot]]
 """Reads the metadata topic to its end of now."""
@@ -65,8 +66,8 @@ class AuditResult:
 class Audit:
     """One audit of one store.
 
-    Memory of the driver: the names that the metadata has (key_ranges), what is suspected, and what
-    the metadata itself takes.
+    Memory of the driver: what a few ranges of names expect for each core of Spark's, what is
+    suspected, and what the metadata itself takes.
     """
 
     def __init__(
@@ -112,23 +113,20 @@ class Audit:
 
     def _compared(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
         """The first look."""
-        expected = expected_table(_living(metadata))
-        ranges = key_ranges(expected, objects_per_range=self._settings.objects_per_range)
-        compare = partial(list_and_compare, store=self._store, age=age)
-        found: list[Finding] = []
+        settings = self._settings
+        compare = partial(
+            list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
+        )
         # Some at a time: what Spark is handed it keeps in the driver's memory too.
-        while group := list(islice(ranges, _RANGES_AT_ONCE)):
-            rows = self._spark.createDataFrame(range_rows(group)).repartition(len(group))
-            outcome = rows.mapInArrow(compare, FINDINGS_DDL).collect()
-            found += [Finding(**row.asDict()) for row in outcome]
-        if not self._settings.verify_checksums:
-            return found
-        # Every object is suspected of other bytes until it has been read.
-        suspected = {each.object_key for each in found}
-        finished = expected.filter(expected["must_exist"])["key"].to_pylist()
-        return found + [
-            Finding(kind="checksum", object_key=key) for key in finished if key not in suspected
-        ]
+        at_once = _RANGES_OF_A_CORE * self._spark.sparkContext.defaultParallelism
+        found: list[Finding] = []
+        with in_name_order(expected_rows(_living(metadata))) as expected:
+            ranges = key_ranges(expected, objects_per_range=settings.objects_per_range)
+            while group := list(islice(ranges, at_once)):
+                rows = self._spark.createDataFrame(range_rows(group)).repartition(len(group))
+                outcome = rows.mapInArrow(compare, FINDINGS_DDL).collect()
+                found += [Finding(**row.asDict()) for row in outcome]
+        return found
 
     def _seen_again(self, suspicions: list[Finding]) -> dict[str, ChunkInfo]:
         """The second look: what is there of the objects that are suspected."""

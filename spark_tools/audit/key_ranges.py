@@ -1,17 +1,18 @@
 """The store's names cut into ranges, each with what the metadata expects there. Pure.
 
 Ranges follow the expected names, so that they take about as long to list as each other; together
-they hold every name there can be below the prefix, expected or not. What is expected is held in
-columns, sorted by name: for each object its name and about 20 bytes.
+they hold every name there can be below the prefix, expected or not.
+
+Memory: what two ranges expect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -24,13 +25,15 @@ _MAY_BE_ABSENT = frozenset(
 )
 EXPECTED = pa.schema(
     [
-        pa.field("key", pa.large_string()),  # together they may take more than 2 GiB
+        pa.field("key", pa.string()),
         pa.field("length_bytes", pa.int64()),
         pa.field("crc32c", pa.int64()),
         pa.field("must_exist", pa.bool_()),
     ]
 )
-_GATHERED_OBJECTS = 100_000
+
+ExpectedRow = tuple[str, int, int, bool]
+"""A row of EXPECTED: what the metadata expects of one object, without whose it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class KeyRange:
 
     after: str
     until: str | None
-    expected: pa.Table
+    expected: pa.RecordBatch
 
     def holds(self, name: str) -> bool:
         """Whether a name that a listing behind `after` gave is still in the range."""
@@ -80,36 +83,31 @@ def expected_objects(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[E
             )
 
 
-def expected_table(segments: Iterable[RemoteLogSegmentMetadata]) -> pa.Table:
-    """The same as EXPECTED, ascending by name as UTF-8 bytes."""
-    batches: list[pa.RecordBatch] = []
-    rows: list[tuple[str, int, int, bool]] = []
+def expected_rows(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[ExpectedRow]:
+    """The same as rows of EXPECTED."""
     for metadata in segments:
         must_exist = metadata.state not in _MAY_BE_ABSENT
         for stored in metadata.objects:
             length_bytes = -1 if stored.length_bytes is None else stored.length_bytes
             crc32c = -1 if stored.crc32c is None else stored.crc32c
-            rows.append((stored.key, length_bytes, crc32c, must_exist))
-        if len(rows) >= _GATHERED_OBJECTS:
-            batches.append(_gathered(rows))
-            rows = []
-    batches.append(_gathered(rows))
-    table = pa.Table.from_batches(batches, schema=EXPECTED)
-    return table.take(pc.sort_indices(table, sort_keys=[("key", "ascending")]))
+            yield stored.key, length_bytes, crc32c, must_exist
 
 
-def _gathered(rows: list[tuple[str, int, int, bool]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+def expected_batch(rows: Sequence[ExpectedRow]) -> pa.RecordBatch:
+    """Rows as EXPECTED."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(EXPECTED)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, EXPECTED, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=EXPECTED)
 
 
-def key_ranges(expected: pa.Table, *, objects_per_range: int) -> Iterator[KeyRange]:
-    """At least one range, ascending; every name is in exactly one. `expected` is sorted."""
-    after = ""
-    for start in range(0, max(expected.num_rows, 1), objects_per_range):
-        group = expected.slice(start, objects_per_range)
-        is_last = start + objects_per_range >= expected.num_rows
-        until = None if is_last else group["key"][-1].as_py()
-        yield KeyRange(after=after, until=until, expected=group)
-        after = until or ""
+def key_ranges(expected: Iterable[ExpectedRow], *, objects_per_range: int) -> Iterator[KeyRange]:
+    """At least one range, ascending; every name is in exactly one. `expected` ascends by name."""
+    remaining = iter(expected)
+    after, group = "", list(islice(remaining, objects_per_range))
+    while True:
+        following = list(islice(remaining, objects_per_range))
+        until = group[-1][0] if following else None
+        yield KeyRange(after=after, until=until, expected=expected_batch(group))
+        if until is None:
+            return
+        after, group = until, following

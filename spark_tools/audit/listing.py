@@ -5,7 +5,8 @@ Must not know Spark. Memory: what one range expects, and a page of the listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
@@ -50,27 +51,33 @@ def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
 
 
 def list_and_compare(
-    batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age
+    batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age, *, read_bytes: bool
 ) -> Iterator[pa.RecordBatch]:
-    """From RANGES to FINDINGS. RetriableError if a listing does not come to its end."""
+    """From RANGES to FINDINGS. RetriableError if a listing does not come to its end.
+
+    With `read_bytes` each object that must be there is read and its checksum made of what came.
+    """
     storage = store.open_chunks()
     prefix = f"{store.key_prefix}/" if store.key_prefix else ""
     try:
         for batch in batches:
             for row in batch.to_pylist():
-                table = pa.ipc.open_stream(row["expected"]).read_all()
-                names = KeyRange(after=row["after"], until=row["until"], expected=table)
-                expected = [ExpectedObject(**each) for each in table.to_pylist()]
+                batch_of_expected = pa.ipc.open_stream(row["expected"]).read_next_batch()
+                names = KeyRange(after=row["after"], until=row["until"], expected=batch_of_expected)
+                expected = [ExpectedObject(**each) for each in batch_of_expected.to_pylist()]
                 listed = _listed(storage, prefix, names)
+                if read_bytes:
+                    wanted = {each.key for each in expected if each.must_exist}
+                    listed = _read(storage, listed, wanted)
                 yield finding_rows(compare(listed, expected, store.keys, age))
     finally:
         storage.close()
 
 
-def _packed(table: pa.Table) -> bytes:
+def _packed(expected: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+    with pa.ipc.new_stream(sink, expected.schema) as stream:
+        stream.write_batch(expected)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
 
@@ -106,6 +113,18 @@ def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[Chu
         if not names.holds(found.name):
             return
         yield found
+
+
+def _read(
+    storage: ChunkStorage, listed: Iterable[ChunkInfo], wanted: Collection[str]
+) -> Iterator[ChunkInfo]:
+    """With the checksums of what is read; what is gone by then is left out."""
+    for found in listed:
+        if found.name not in wanted:
+            yield found
+            continue
+        with suppress(NotFoundError):
+            yield replace(found, crc32c=_checksum(storage, found))
 
 
 def _seen(storage: ChunkStorage, name: str, read_bytes: bool) -> ChunkInfo | None:  # noqa: FBT001 - a setting

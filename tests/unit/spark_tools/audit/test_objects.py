@@ -12,8 +12,9 @@ from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding
 from spark_tools.audit.key_ranges import (
     ExpectedObject,
+    expected_batch,
     expected_objects,
-    expected_table,
+    expected_rows,
     key_ranges,
 )
 from spark_tools.audit.objects import Age, compare, confirmed
@@ -138,7 +139,7 @@ def test_ranges_when_cut_anyhow_then_each_name_is_in_one(
         for name in names
     ]
 
-    ranges = list(key_ranges(expected_table(segments), objects_per_range=size))
+    ranges = list(key_ranges(sorted(expected_rows(segments)), objects_per_range=size))
 
     assert sum(each.expected.num_rows for each in ranges) == len(names)
     for name in (*names, *others):
@@ -149,13 +150,12 @@ def test_ranges_when_cut_anyhow_then_each_name_is_in_one(
         assert (name in names) == (name in holding[0].expected["key"].to_pylist())
 
 
-def test_expected_when_in_columns_then_sorted_and_as_one_by_one() -> None:
+def test_expected_when_as_rows_then_as_one_by_one() -> None:
     objects = (StoredObject(key="b", length_bytes=5, crc32c=7), StoredObject(key="a"))
     segments = [replace(segment_metadata(state=FINISHED), objects=objects)]
 
-    rows = expected_table(segments).to_pylist()
+    rows = expected_batch(list(expected_rows(segments))).to_pylist()
 
     assert [ExpectedObject(**row) for row in rows] == [
-        replace(each, topic="", partition=-1, segment_id="")
-        for each in sorted(expected_objects(segments), key=lambda each: each.key)
+        replace(each, topic="", partition=-1, segment_id="") for each in expected_objects(segments)
     ]
