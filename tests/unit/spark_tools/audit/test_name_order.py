@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -28,15 +27,3 @@ def test_rows_when_of_several_pieces_then_ascend_by_their_names_bytes(count: int
         found = list(ordered)
 
     assert found == sorted(rows, key=lambda row: row[0].encode())
-
-
-def test_rows_when_not_all_are_taken_then_the_files_are_gone_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    with in_name_order(_rows(50), piece_rows=10) as ordered:
-        next(ordered)
-        assert list(tmp_path.iterdir())
-
-    assert not list(tmp_path.iterdir())
