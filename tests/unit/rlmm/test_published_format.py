@@ -1,0 +1,135 @@
+"""What stands in topics already is read by every later version: nothing of its format changes.
+
+`published_schema.txt` lists each field and each enum value there is, `published_records.txt` one
+record of each kind as it was written. What is added to the schema is added there; a line that is
+there already is never changed or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+
+from rlmm.codec import decode
+from rlmm.events import (
+    AppliedPosition,
+    Event,
+    GapReason,
+    OriginalConfig,
+    OutagePolicy,
+    PausableTask,
+)
+from rlmm.proto import dead_letter_pb2, events_pb2
+from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.steps import SegmentStep, read_step
+from rsm.segment.metadata import StoredObject
+from rsm.segment.proto import segment_pb2
+from tests import metadata_builder as build
+
+_SCHEMA = Path(__file__).with_name("published_schema.txt")
+_RECORDS = Path(__file__).with_name("published_records.txt")
+_TYPES = {
+    number: name.removeprefix("TYPE_").lower()
+    for name, number in vars(FieldDescriptor).items()
+    if name.startswith("TYPE_")
+}
+_SEGMENT = replace(
+    build.segment_metadata(7, 100, 200, epochs=((3, 100), (5, 150)), by=build.writer(5)),
+    objects=(StoredObject(key="a.log", length_bytes=4_096, crc32c=9), StoredObject(key="a.meta")),
+    has_transaction_index=True,
+    custom_metadata=b"custom",
+)
+_POLICY = replace(
+    build.policy().policy,
+    local_retention_ms=1,
+    local_retention_bytes=2,
+    originals=(OriginalConfig(name="a", value=None), OriginalConfig(name="b", value="1")),
+    delete_remote=True,
+    copy_lag_ms=3,
+    copy_lag_bytes=-1,
+    outage_policy=OutagePolicy.SHED_OLDEST,
+)
+_EVENTS: dict[str, Event] = {
+    "copy_started": build.step(_SEGMENT, build.STARTED, copy_timeout_ms=60_000),
+    "copy_finished": build.step(_SEGMENT, build.FINISHED, copy_deadline_ms=70_000),
+    "delete_started": build.step(
+        _SEGMENT, build.DELETE_STARTED, by=build.writer(6), expected_state=build.FINISHED
+    ),
+    "delete_finished": build.step(_SEGMENT, build.DELETE_FINISHED),
+    "dead_lettered": build.dead_lettered(_SEGMENT),
+    "claim": build.claim(build.writer(5), lineage=_SEGMENT.segment_leader_epochs),
+    "trim": build.trim(200, by=build.writer(5), lineage=_SEGMENT.segment_leader_epochs),
+    "log_start": build.log_start(150, by=build.writer(5)),
+    "log_start_request": build.log_start_request(160),
+    "partition_delete": build.partition_delete(build.DELETING),
+    "read_lease": build.read_lease(3, 100, 200),
+    "gaps": build.gaps(build.gap(0, 10), build.gap(20, 30, reason=GapReason.EXTERNAL_START)),
+    "loss_accepted": build.loss_accepted(4, 120),
+    "offload_request": build.offload_request(170),
+    "paused": build.paused(PausableTask.COPY),
+    "policy": replace(build.policy(), policy=_POLICY),
+    "registration": replace(
+        build.registration(),
+        gateway_address="10.0.0.1:9192",
+        applied=(AppliedPosition(partition=1, offset=2),),
+    ),
+}
+
+
+def _published_records() -> dict[str, tuple[bytes, bytes]]:
+    lines = (line.split() for line in _RECORDS.read_text().splitlines())
+    return {name: (bytes.fromhex(key), bytes.fromhex(value)) for name, key, value in lines}
+
+
+def _fields(message: Descriptor) -> Iterator[str]:
+    for field in message.fields:
+        part = field.message_type or field.enum_type
+        of = part.full_name if part else _TYPES[field.type]
+        many = "repeated " if field.is_repeated else ""
+        yield f"{message.full_name}.{field.name} = {field.number}: {many}{of}"
+
+
+def _values(enum: EnumDescriptor) -> Iterator[str]:
+    return (f"{enum.full_name}.{value.name} = {value.number}" for value in enum.values)
+
+
+def _schema() -> set[str]:
+    lines: set[str] = set()
+    for module in (segment_pb2, events_pb2, dead_letter_pb2):
+        for message in module.DESCRIPTOR.message_types_by_name.values():
+            lines.update(_fields(message))
+        for enum in module.DESCRIPTOR.enum_types_by_name.values():
+            lines.update(_values(enum))
+    return lines
+
+
+def test_schema_when_compared_with_what_was_published_then_has_all_of_it_unchanged() -> None:
+    """Scenario 102, R14: fields and values are only added."""
+    assert sorted(_schema()) == _SCHEMA.read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", _EVENTS)
+def test_record_when_an_earlier_version_wrote_it_then_says_the_same(name: str) -> None:
+    """Scenario 102: metadata that a previous version wrote is readable."""
+    key, value = _published_records()[name]
+
+    found = decode(key, value)
+
+    assert found == replace(_EVENTS[name], event_id=UUID(int=0xE7))
+
+
+def test_records_when_published_then_are_of_every_kind_and_folded() -> None:
+    """Scenario 102: all of them are taken by the fold too, segments by its short way."""
+    records = _published_records()
+
+    steps = {name: read_step(*record) for name, record in records.items()}
+
+    assert {parse_record_key(key).kind for key, _ in records.values()} == set(RecordKind)
+    assert {name for name, step in steps.items() if isinstance(step, SegmentStep)} == {
+        *("copy_started", "copy_finished", "delete_started", "delete_finished")
+    }
