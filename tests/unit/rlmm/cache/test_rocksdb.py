@@ -264,22 +264,56 @@ def test_store_when_set_aside_then_is_empty_and_only_the_last_is_kept(tmp_path: 
     old.close()
 
 
-def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_path: Path) -> None:
-    """A search looks into each file that is not merged yet."""
-    store = RocksDbStore(tmp_path / "cache")
+def unmerged_files(store: RocksDbStore) -> int:
+    family = store._families[Table.SEGMENTS]
+    return int(family.property_value("rocksdb.num-files-at-level0") or 0)
 
-    def unmerged_files() -> int:
-        family = store._families[Table.SEGMENTS]
-        return int(family.property_value("rocksdb.num-files-at-level0") or 0)
 
+def store_of_unmerged_files(directory: Path) -> RocksDbStore:
+    """A store that was told that much is written, and has more files than it leaves otherwise."""
+    store = RocksDbStore(directory)
     store.expect(much_is_written=True)
     for number in range(6):
         put(store, b"%d" % number, b"value")
         store._families[Table.SEGMENTS].flush()
-    meanwhile = unmerged_files()
+    assert unmerged_files(store) == 6
+    return store
+
+
+def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_path: Path) -> None:
+    """A search looks into each file that is not merged yet."""
+    store = store_of_unmerged_files(tmp_path / "cache")
 
     store.expect(much_is_written=False)
 
-    wait_until(lambda: unmerged_files() == 0, 10, "merged files")
-    assert meanwhile == 6
+    wait_until(lambda: unmerged_files(store) == 0, 10, "merged files")
+    store.close()
+
+
+def test_store_when_it_ended_while_much_was_written_then_merges_once_opened_again(
+    tmp_path: Path,
+) -> None:
+    """What it was told is not kept in the directory: a process that died left no setting behind."""
+    store_of_unmerged_files(tmp_path / "cache").close()
+
+    store = RocksDbStore(tmp_path / "cache")
+
+    wait_until(lambda: unmerged_files(store) == 0, 10, "merged files")
+    store.close()
+
+
+def test_store_when_told_what_comes_while_it_cannot_be_used_then_fails_until_opened(
+    tmp_path: Path,
+) -> None:
+    holder = RocksDbStore(tmp_path / "cache")
+    store = RocksDbStore(tmp_path / "cache")
+    with pytest.raises(RetriableError):
+        store.expect(much_is_written=True)
+    reason = store.failure()
+    holder.close()
+
+    store.reopen()
+
+    store.expect(much_is_written=True)
+    assert (bool(reason), store.failure()) == (True, "")
     store.close()
