@@ -63,6 +63,7 @@ def rule(
     judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
     return Rulings(
+        keys=orphans.keys,
         source=source,
         states=metadata.segment_states(segments),
         newer={subject: each.needs_fold_version for subject, each in newer.items() if each},

@@ -6,7 +6,10 @@ from rlmm import dead_letter, orphan_letter
 from rlmm.codec import EncodedRecord
 from rlmm.dead_letter import DeadLetter
 from rlmm.orphan_letter import OrphanLetter
+from rlmm.record_keys import segment_subject
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.ids import id_to_text
 
 Letter = DeadLetter | OrphanLetter
 
@@ -31,6 +34,25 @@ def write_letter(letter: Letter) -> EncodedRecord:
     if isinstance(letter, OrphanLetter):
         return orphan_letter.encode(letter)
     return dead_letter.encode(letter)
+
+
+def anothers_object(letter: DeadLetter, keys: ObjectKeys) -> str:
+    """The first object of a letter whose name says that it is another segment's; empty if none.
+
+    A name that says nothing, as below another prefix, is taken to be the segment's own.
+    """
+    metadata = letter.metadata
+    partition = keys.partition_prefix(metadata.topic_id_partition)
+    own = f"{partition}{metadata.offsets.start_offset:020d}-{id_to_text(metadata.segment_id.id)}."
+    for stored in metadata.objects:
+        if stored.key.startswith(own):
+            continue  # nearly all; names are slow to take apart
+        name = keys.parse(stored.key)
+        if name is None:
+            continue
+        if segment_subject(name.segment_id) != segment_subject(metadata.segment_id):
+            return stored.key
+    return ""
 
 
 def subject_of(letter: Letter) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from rlmm.dead_letter import DeadLetter
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.letters import Letter
+from spark_tools.repair.letters import Letter, anothers_object
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
 
 LetterPlace = tuple[int, int]
@@ -28,9 +29,10 @@ class Rulings:
 
     `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
     their subjects the partitions of which a record needs newer rules, with the version of these.
-    `judged`: letters about orphans, and all that have no say.
+    `judged`: letters about orphans, and all that have no say. `keys`: how objects are named.
     """
 
+    keys: ObjectKeys
     source: MetadataSource
     states: Mapping[bytes, SegmentState | None]
     newer: Mapping[bytes, int]
@@ -50,9 +52,17 @@ class Rulings:
         if newer is not None:
             reason = f"a record of the metadata needs version {newer} of the rules"
             return Judgement(verdict=Verdict.REFUSE, reason=reason)
-        return judge(
+        judgement = judge(
             self.states[subject],
             delete_started=letter.delete_started,
             metadata_topic_id=letter.metadata_topic_id,
             source=self.source,
         )
+        if judgement.verdict is Verdict.REFUSE:
+            return judgement
+        # That a segment is being deleted proves nothing of what is another's.
+        object_key = anothers_object(letter, self.keys)
+        if not object_key:
+            return judgement
+        reason = f"the letter names an object of another segment: {object_key}"
+        return Judgement(verdict=Verdict.REFUSE, reason=reason)

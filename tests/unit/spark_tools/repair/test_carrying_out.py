@@ -15,6 +15,7 @@ from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
 from rlmm.record_keys import partition_subject, segment_subject
 from rlmm.spi import MetadataPosition
+from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
@@ -132,6 +133,7 @@ def rulings(
     newer: dict[bytes, int] | None = None,
 ) -> Rulings:
     return Rulings(
+        keys=ObjectKeys(),
         source=MetadataSource(topic_id="topic-a", positions={3: 18}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
         newer=newer or {},
@@ -243,6 +245,41 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
     headers = dict(record.headers)
     assert headers["from"] == b"letters-0@0"
     assert headers["reason"] == row["reason"].encode()
+
+
+def named(owner: RemoteLogSegmentMetadata, base_offset: int) -> StoredObject:
+    name = ObjectKey(segment_id=owner.segment_id, base_offset=base_offset, suffix="log")
+    return StoredObject(key=ObjectKeys().build(name))
+
+
+@pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
+def test_carry_out_when_a_letter_names_another_segments_object_then_kept(
+    world: World, state: SegmentState
+) -> None:
+    """R22: that a segment may be deleted is no proof for what is another's."""
+    alive = replace(segment(2), objects=(named(segment(2), 0),))
+    world.put(alive)
+    forged = replace(segment(1), objects=(named(segment(1), 0), *alive.objects))
+    value = encode(replace(letter(1), metadata=forged)).value
+
+    (row,) = world.outcomes([value], {segment(1): state})
+
+    assert world.names() == {alive.objects[0].key}
+    assert row["outcome"] == "refused"
+    assert alive.objects[0].key in row["reason"]
+
+
+@pytest.mark.parametrize("base_offset", [0, 7])
+def test_carry_out_when_a_letter_names_its_own_objects_then_they_go(
+    world: World, base_offset: int
+) -> None:
+    own = replace(segment(1), objects=(named(segment(1), base_offset),))
+    world.put(own)
+    value = encode(replace(letter(1), metadata=own)).value
+
+    (row,) = world.outcomes([value], {segment(1): DELETE_STARTED})
+
+    assert (world.names(), row["outcome"]) == (set(), "repaired")
 
 
 def test_judgement_when_the_metadata_needs_newer_rules_then_refused() -> None:
