@@ -3,7 +3,8 @@
 While much is written at once and little is read, as when a topic is read from its beginning, files
 of the two large tables are left unmerged for longer: at ten million segments merging them would
 otherwise take more time than all else. Meanwhile a merge may need as much disk again as the tables
-take. A search must look into each unmerged file, so they are merged before questions are answered.
+take. A search must look into each unmerged file, so merging begins when questions are about to be
+answered; until it ends each of them takes several times as long.
 """
 
 from __future__ import annotations
