@@ -58,7 +58,11 @@ def rule(
     known = {each: _partition(each) for each in {s[:PARTITION_SUBJECT_BYTES] for s in segments}}
     named = map(orphans.partition_of, about_orphans.values())
     metadata.catch_up({*known.values(), *(each for each in named if each is not None)})
-    source = MetadataSource(topic_id=metadata.identity.topic_id, positions=metadata.positions())
+    source = MetadataSource(
+        topic_id=metadata.identity.topic_id,
+        positions=metadata.positions(),
+        unread=metadata.unread_records(),
+    )
     judge_orphan = OrphanJudge(metadata, source, orphans).judge
     judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}

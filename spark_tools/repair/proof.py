@@ -38,10 +38,14 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSource:
-    """What was read of the metadata: which topic, and the next offset of each of its partitions."""
+    """What was read of the metadata: which topic, and the next offset of each of its partitions.
+
+    `unread`: how many records say what is not known here, by reason.
+    """
 
     topic_id: str
     positions: Mapping[int, int]
+    unread: Mapping[str, int]
 
     def holds(self, position: MetadataPosition) -> bool:
         """Whether the record at a position has been applied."""
@@ -77,6 +81,8 @@ def _judge_unknown(
         reason = "the segment is unknown, and the letter does not say where its deletion stands"
     elif metadata_topic_id != source.topic_id:
         reason = "the segment is unknown, and the metadata topic is another than the letter's"
+    elif source.unread:
+        reason = f"the segment is unknown, and the metadata can't be read whole: {source.unread}"
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:

@@ -134,7 +134,7 @@ def rulings(
 ) -> Rulings:
     return Rulings(
         keys=ObjectKeys(),
-        source=MetadataSource(topic_id="topic-a", positions={3: 18}),
+        source=MetadataSource(topic_id="topic-a", positions={3: 18}, unread={}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
         newer=newer or {},
         judged=judged or {},

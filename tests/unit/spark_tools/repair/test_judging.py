@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.dead_letter import DeadLetter, encode
 from rlmm.events import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.partitioner import metadata_partition
 from rlmm.record_keys import segment_subject
+from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -38,9 +41,14 @@ ALIVE, DYING, UNKNOWN = (segment_metadata(number) for number in (1, 2, 3))
 
 
 @pytest.fixture
-def metadata() -> Iterator[MetadataSnapshot]:
+def log() -> MemoryLog:
+    return MemoryLog(FakeClock(), partition_count=3)
+
+
+@pytest.fixture
+def metadata(log: MemoryLog) -> Iterator[MetadataSnapshot]:
     clock = FakeClock()
-    topic, cache = MemoryTopic(MemoryLog(clock, partition_count=3)), MetadataCache(MemoryStore())
+    topic, cache = MemoryTopic(log), MetadataCache(MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
     assert manager.wait_ready(10_000).ready
     events: list[Event] = [
@@ -89,6 +97,27 @@ def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
     assert found.states == dict(zip(map(subject, segments), states, strict=True))
     verdicts = [found.judgement((0, n), letter(each)).verdict for n, each in enumerate(segments)]
     assert verdicts == [Verdict.REFUSE, Verdict.DELETE, Verdict.REFUSE]
+
+
+def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
+    metadata: MetadataSnapshot, log: MemoryLog
+) -> None:
+    """R22: what is unknown may stand in what could not be read."""
+    partition = metadata_partition(UNKNOWN.topic_id_partition, 3)
+    gone = replace(
+        letter(UNKNOWN),
+        delete_started=MetadataPosition(partition=partition, offset=0),
+        metadata_topic_id=metadata.identity.topic_id,
+    )
+    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+    rows = {(0, 0): (subject(UNKNOWN), None)}
+    proved = ruled(metadata, rows).judgement((0, 0), gone)
+    log.append(partition, b"\xff what is this", b"\xff")
+
+    judgement = ruled(metadata, rows).judgement((0, 0), gone)
+
+    assert (proved.verdict, judgement.verdict) == (Verdict.SWEEP, Verdict.REFUSE)
+    assert "can't be read whole" in judgement.reason
 
 
 def test_rule_when_the_key_is_not_a_segments_then_the_letter_tells(

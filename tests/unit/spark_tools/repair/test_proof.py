@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from rlmm.spi import MetadataPosition
@@ -15,8 +17,9 @@ def judged(
     delete_started: MetadataPosition | None = AT_17,
     letter_of: str = "topic-a",
     position: int = 18,
+    unread: Mapping[str, int] | None = None,
 ) -> Verdict:
-    source = MetadataSource(topic_id="topic-a", positions={3: position})
+    source = MetadataSource(topic_id="topic-a", positions={3: position}, unread=unread or {})
     return judge(
         state, delete_started=delete_started, metadata_topic_id=letter_of, source=source
     ).verdict
@@ -35,7 +38,8 @@ def test_judge_when_the_metadata_knows_the_segment_then_its_state_decides(
     state: SegmentState, verdict: Verdict
 ) -> None:
     """R22."""
-    assert judged(state, delete_started=None, letter_of="", position=0) is verdict
+    unread = {"corrupt": 1}
+    assert judged(state, delete_started=None, letter_of="", position=0, unread=unread) is verdict
 
 
 def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion() -> None:
@@ -47,3 +51,4 @@ def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion
     assert judged(None, delete_started=None) is Verdict.REFUSE
     elsewhere = MetadataPosition(partition=4, offset=0)
     assert judged(None, delete_started=elsewhere) is Verdict.REFUSE
+    assert judged(None, unread={"corrupt": 1}) is Verdict.REFUSE
