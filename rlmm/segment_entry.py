@@ -191,7 +191,10 @@ def entry_value(data: bytes) -> bytes:
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
 
-new_entry: Callable[[tuple[object, ...]], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
+_EntryFields = tuple[
+    bytes, SegmentState | None, bool, int, int, int, bool, int, int, int, int, bytes, bytes
+]
+new_entry: Callable[[_EntryFields], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
 """An entry of all its fields in order, as the class makes it, but in half the time."""
 
 pack_epoch = _EPOCH.pack

@@ -57,7 +57,22 @@ class SegmentStep(NamedTuple):
     value: bytes
 
 
-_new_step: Callable[[tuple[object, ...]], SegmentStep] = partial(tuple.__new__, SegmentStep)
+_StepFields = tuple[
+    bytes,
+    bytes,
+    SegmentState,
+    SegmentState | None,
+    Writer | None,
+    int,
+    int,
+    int,
+    bool,
+    bytes,
+    int,
+    int,
+    bytes,
+]
+_new_step: Callable[[_StepFields], SegmentStep] = partial(tuple.__new__, SegmentStep)
 """As the class makes it of all fields in order, but in half the time: once for each record."""
 
 
