@@ -28,9 +28,10 @@ def find_partitions(
 ) -> dict[str, tuple[TopicIdPartition, ...]]:
     """All partitions of each topic, ascending.
 
-    InvalidConfigError names the topic that there is not, or says that the cluster can't be reached.
+    InvalidConfigError names the topic that there is not, or says that the cluster can't be reached,
+    or what of the client's configuration is wrong.
     """
-    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    admin = _admin(client)
     asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_ms / 1000)
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
     for topic, future in asked.items():
@@ -62,7 +63,7 @@ def find_local_offsets(
 
     RetriableError if a leader does not answer.
     """
-    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    admin = _admin(client)
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     places = [TopicPartition(tip.topic, tip.partition) for tip in partitions]
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
@@ -93,7 +94,7 @@ def ensure_topic(
 
     Nothing happens if it is there. InvalidConfigError if it can't be created.
     """
-    admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    admin = _admin(client)
     config = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
     wanted = NewTopic(topic, partition_count, config=config)
     try:
@@ -104,3 +105,13 @@ def ensure_topic(
             raise InvalidConfigError(
                 "a topic can't be created", topic=topic, reason=error.str()
             ) from exception
+
+
+def _admin(client: Mapping[str, str]) -> AdminClient:
+    """InvalidConfigError for a key or a value that librdkafka does not know."""
+    try:
+        return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
+    except KafkaException as exception:
+        raise InvalidConfigError(
+            "the Kafka client can't be made as it is configured", reason=exception.args[0].str()
+        ) from exception

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from rsm.segment.errors import RetriableError
 
@@ -32,7 +32,7 @@ def write_records(
     """Returns when all in-sync replicas have all of them. `client` is librdkafka's configuration.
 
     Records are sent while others are still being made. RetriableError if it is not known in time
-    that all are there: some may have been written.
+    that all are there, or if one is refused: some may have been written.
     """
     failures: list[KafkaError] = []
 
@@ -63,6 +63,10 @@ def write_records(
                 )
             except BufferError:
                 producer.poll(_FULL_QUEUE_PAUSE_S)
+            except KafkaException as exception:
+                raise RetriableError(
+                    "a record can't be written", topic=each.topic, reason=exception.args[0].str()
+                ) from exception
             else:
                 break
     left = producer.flush(timeout_ms / 1000)
