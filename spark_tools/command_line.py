@@ -12,10 +12,9 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from pyspark.errors import PySparkException
-
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.connection import CONFIG
+from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
 
@@ -62,13 +61,6 @@ def run_job(name: str, job: Callable[[], int]) -> None:
     except TieredStorageError as error:
         sys.stderr.write(f"{name}: {' '.join(str(error).split())}\n")
         sys.exit(2 if isinstance(error, InvalidConfigError) else 1)
-    except PySparkException as error:
-        sys.stderr.write(f"{name}: {_cause(str(error))}\n")
+    except SPARK_ERRORS as error:
+        sys.stderr.write(f"{name}: {cause_of(error)}\n")
         sys.exit(1)
-
-
-def _cause(text: str) -> str:
-    """The line of Spark's report that names an error of ours, or the first one."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("rsm.segment.errors.")]
-    return ours[-1].partition(": ")[2] if ours else lines[0]

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 
 @contextmanager
@@ -55,10 +55,10 @@ def require_connector(spark: SparkSession) -> None:
         spark.read.format("kafka").option("kafka.bootstrap.servers", "none:1").option(
             "subscribe", "none"
         ).load()
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise InvalidConfigError(
             "Spark's Kafka connector is not there, or not of this Spark's version",
             spark=spark.version,
             expected="its jars in the directory that --jars names; docs/spark.md says which",
-            reason=str(error).splitlines()[0],
+            reason=cause_of(error),
         ) from error

@@ -14,7 +14,6 @@ from functools import partial
 from itertools import islice
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rsm.segment.clock import Clock
@@ -35,6 +34,7 @@ from spark_tools.audit.orphan_letters import Sightings
 from spark_tools.audit.settling import Settled, settle
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
+from spark_tools.spark_errors import SPARK_ERRORS
 
 _RANGES_OF_A_CORE = 4
 
@@ -106,7 +106,7 @@ class Audit:
                     positions=positions,
                 )
                 return AuditResult(settled=settled, seen=seen)
-        except PySparkException as error:
+        except SPARK_ERRORS as error:
             raise IncompleteError("the store did not answer whole", reason=error) from error
         except (InvalidConfigError, RetriableError, CorruptError) as error:
             raise IncompleteError("the metadata was not read whole", reason=error) from error
