@@ -1,0 +1,67 @@
+"""An audit over a Spark that fails, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from rsm.storage.bindings import FilesystemSettings
+from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
+from spark_tools.connection import StoreConnection
+from spark_tools.snapshot import MetadataSnapshot
+from tests.twins.clock import FakeClock
+
+SETTINGS = AuditSettings(grace_ms=0, objects_per_range=10, verify_checksums=False)
+
+
+class FailingSpark:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    @property
+    def sparkContext(self) -> object:  # noqa: N802 - Spark's name
+        raise self._error
+
+
+class ReadMetadata:
+    """Says whether it was read whole, and nothing else."""
+
+    def __init__(self, unread: Mapping[str, int]) -> None:
+        self._unread = unread
+
+    def unread_records(self) -> Mapping[str, int]:
+        return self._unread
+
+
+def audit(error: Exception, unread: Mapping[str, int], root: Path) -> Audit:
+    @contextmanager
+    def open_metadata() -> Iterator[MetadataSnapshot]:
+        yield cast("MetadataSnapshot", ReadMetadata(unread))
+
+    store = StoreConnection(settings=FilesystemSettings(root=root), key_prefix="")
+    spark = cast("SparkSession", FailingSpark(error))
+    return Audit(spark, store, open_metadata, SETTINGS, FakeClock())
+
+
+@pytest.mark.parametrize("error", [PySparkException("no answer"), Py4JError("executor lost")])
+def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
+    error: Exception, tmp_path: Path
+) -> None:
+    """Scenario 107: a listing that did not come to its end."""
+    with pytest.raises(IncompleteError, match="the store did not answer whole"):
+        audit(error, {}, tmp_path).run()
+
+
+def test_audit_when_a_record_can_not_be_read_then_nothing_is_listed(tmp_path: Path) -> None:
+    """Scenario 107, R22: metadata that is not whole proves nothing."""
+    asked = AssertionError("Spark was asked")
+
+    with pytest.raises(IncompleteError, match="can't be read whole"):
+        audit(asked, {"corrupt": 1}, tmp_path).run()
