@@ -69,6 +69,11 @@ class FollowedPartitions:
         return {p: end for p, end in self._missing_ends.items() if p in self._awaited}
 
     @property
+    def missing_ends(self) -> Mapping[int, int]:
+        """The end up to which each is read that was not caught up with yet."""
+        return self._missing_ends
+
+    @property
     def catching_up_count(self) -> int:
         """How many partitions are followed and were not caught up with yet."""
         return len(self._missing_ends)

@@ -171,8 +171,6 @@ class Follower:
         self.identity = found.identity
         self._followed.begin()
         self._follow(found.end_offsets, awaited=True)
-        missing = self._progress.behind_count(self._followed.awaited_ends())
-        self._expect(much_is_written=missing >= self._settings.much_events_count)
         self._connected = True
 
     def _check(self) -> None:
@@ -210,6 +208,9 @@ class Follower:
         self._known_ends = {p: known[p] for p in wanted}
         self._assigned = False
         logger.info("metadata partitions followed=%d dropped=%d", len(wanted), len(gone))
+        missing = self._progress.behind_count(followed.missing_ends)
+        if missing >= self._settings.much_events_count:
+            self._expect(much_is_written=True)
         self._settle()
 
     def _apply(self) -> None:
@@ -240,16 +241,16 @@ class Follower:
         answered = self._topic.answered() if self._assigned else frozenset()
         if self._followed.settle(self._progress.positions, answered):
             self._progress.notify()
+        if not self._followed.catching_up_count:
+            self._expect(much_is_written=False)
         if not self.readiness.ready:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
             reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
-            if not ends:
-                self._expect(much_is_written=False)
             self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
 
     def _expect(self, *, much_is_written: bool) -> None:
-        """Told again at each connection, for a cache that was opened anew has forgotten it."""
+        """Told again whenever much is missing: a cache that was opened anew has forgotten it."""
         if much_is_written or self._much_is_written:
             self._cache.expect(much_is_written=much_is_written)
             self._much_is_written = much_is_written

@@ -52,6 +52,35 @@ def test_partition_when_hosted_later_then_answers_once_caught_up() -> None:
     assert len(world.cache.segments(ONE)) == 8
 
 
+def test_partition_when_hosted_later_and_much_is_missing_then_the_cache_knows_meanwhile() -> None:
+    """A process begins with the cluster's partition alone, also where its cache is lost."""
+    world = new_world()
+    write(world, *(stored(ONE, number) for number in range(1, 4)))
+    world.step(3)
+    ready = world.ready
+
+    world.assignment.add([ONE])
+    world.step()
+    meanwhile = list(world.store.expected)
+    world.step()
+
+    assert ready
+    assert (meanwhile, world.store.expected) == ([True], [True, False])
+
+
+def test_partition_when_dropped_while_much_is_missing_then_the_cache_knows_no_longer() -> None:
+    world = new_world()
+    write(world, *(stored(ONE, number) for number in range(1, 4)))
+    world.step(3)
+    world.assignment.add([ONE])
+    world.step()
+
+    world.assignment.remove([ONE])
+    world.step()
+
+    assert world.store.expected == [True, False]
+
+
 def test_partition_when_hosted_no_longer_then_nothing_of_it_is_left() -> None:
     world = new_world()
     world.assignment.add([ONE, TWO])
