@@ -19,6 +19,18 @@ from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 _DEFAULT_TIMEOUT_S = 60
 
 
+def count_above_zero(text: str) -> int:
+    """For argparse, which tells its error: 0 of something means nothing here."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
+    return int(text)
+
+
+def count_or_zero(text: str) -> int:
+    """The same, and 0."""
+    return 0 if text == "0" else count_above_zero(text)
+
+
 def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     """A parser with the arguments of all jobs."""
     parser = argparse.ArgumentParser(prog=name, description=description)
@@ -34,7 +46,7 @@ def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=int,
+        type=count_above_zero,
         default=_DEFAULT_TIMEOUT_S,
         help="how long the cluster may take to answer (default %(default)s)",
     )

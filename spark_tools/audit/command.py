@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.orphan_letter import OrphanTreatment, encode
+from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
@@ -21,7 +22,13 @@ from spark_tools.audit.metadata_source import open_metadata
 from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
 from spark_tools.cluster_topics import ensure_topic, find_partitions
-from spark_tools.command_line import given_options, run_job, shared_arguments
+from spark_tools.command_line import (
+    count_or_zero,
+    count_above_zero,
+    given_options,
+    run_job,
+    shared_arguments,
+)
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.record_writer import OutgoingRecord, write_records
@@ -49,6 +56,8 @@ def audit(arguments: argparse.Namespace) -> int:
     # A user's mistake is told before Spark starts.
     if arguments.metadata_cache is not None:
         require_cache(arguments.metadata_cache)
+    if arguments.page is not None:
+        _require_file_may_be(Path(arguments.page))
     find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
     open_it = partial(
         open_metadata, connection, timeout_ms=timeout_ms, cache=arguments.metadata_cache
@@ -72,6 +81,11 @@ def audit(arguments: argparse.Namespace) -> int:
     if arguments.treatment is not None:
         _treat(result, connection, arguments)
     return 0
+
+
+def _require_file_may_be(path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidConfigError("no file can be written there", option="--page", found=path)
 
 
 def _treat(result: AuditResult, connection: Connection, arguments: argparse.Namespace) -> None:
@@ -121,14 +135,18 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--grace-ms",
         metavar="MS",
-        type=int,
+        type=count_or_zero,
         help="what is younger is not judged (default: remote.orphan.grace.ms)",
     )
     parser.add_argument(
         "--verify-checksums", action="store_true", help="read every object of finished segments"
     )
     parser.add_argument(
-        "--objects-per-task", metavar="COUNT", type=int, default=20_000, help="listed by one task"
+        "--objects-per-task",
+        metavar="COUNT",
+        type=count_above_zero,
+        default=20_000,
+        help="listed by one task",
     )
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (

@@ -7,7 +7,12 @@ import sys
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.cluster_topics import ensure_topic, find_partitions
-from spark_tools.command_line import given_options, run_job, shared_arguments
+from spark_tools.command_line import (
+    count_above_zero,
+    given_options,
+    run_job,
+    shared_arguments,
+)
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_connector, require_reachable
 from spark_tools.kafka_connector import PREFIX, connector_options
@@ -77,18 +82,25 @@ def command_parser() -> argparse.ArgumentParser:
         help="say what would be done with all letters, change nothing",
     )
     parser.add_argument(
-        "--interval", metavar="SECONDS", type=int, help="go on for ever, looking so often"
+        "--interval",
+        metavar="SECONDS",
+        type=count_above_zero,
+        help="go on for ever, looking so often",
     )
     parser.add_argument("--parking-topic", metavar="TOPIC", help="for letters that people must see")
     parser.add_argument("--report", metavar="DIR", help="add what became of each letter as Parquet")
     parser.add_argument(
         "--batch",
         metavar="COUNT",
-        type=int,
+        type=count_above_zero,
         default=DEFAULT_BATCH_LETTERS_COUNT,
         help="letters at once (default %(default)s)",
     )
     parser.add_argument(
-        "--max-attempts", metavar="COUNT", type=int, default=10, help="then a letter is parked"
+        "--max-attempts",
+        metavar="COUNT",
+        type=count_above_zero,
+        default=10,
+        help="then a letter is parked",
     )
     return parser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
+from spark_tools.audit.command import command_parser as audit_parser
 from spark_tools.command_line import run_job
+from spark_tools.repair.command import command_parser as repair_parser
 
 LOST = (
     "An error occurred while calling o7.collect.\n: java.lang.NoClassDefFoundError: scala/X\n\tat y"
@@ -54,3 +57,32 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         run_job("rlm-audit", lambda: 3)
 
     assert ended.value.code == 3
+
+
+@pytest.mark.parametrize(
+    ("parser", "option", "wrong"),
+    [
+        (audit_parser, "--objects-per-task", "0"),
+        (audit_parser, "--grace-ms", "-1"),
+        (repair_parser, "--batch", "0"),
+        (repair_parser, "--max-attempts", "many"),
+        (repair_parser, "--interval", "-5"),
+        (repair_parser, "--timeout", "0"),
+    ],
+)
+def test_arguments_when_a_count_makes_no_sense_then_told_and_exit_code_2(
+    parser: Callable[[], ArgumentParser],
+    option: str,
+    wrong: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An audit that expects nothing of each range would find nothing missing."""
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([f"{option}={wrong}"])
+
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
+
+
+def test_arguments_when_no_grace_is_wanted_then_none() -> None:
+    assert audit_parser().parse_args(["--grace-ms", "0"]).grace_ms == 0
