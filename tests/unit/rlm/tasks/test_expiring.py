@@ -142,6 +142,31 @@ def test_expiry_when_by_size_then_overlap_of_local_and_remote_counts_once() -> N
     assert violations(world) + leftovers(world) == []
 
 
+def test_expiry_when_a_new_leader_is_not_caught_up_then_nothing_is_over_the_size() -> None:
+    """Scenario 70: it knows the limit and old segments, but not all that was decided since."""
+    world = World(brokers=2, policy=KEEP_REMOTE)
+    world.segments(3)
+    world.start(1)
+    behind = world.start(2)
+    world.settle()
+    segment_bytes = world.records()[0].metadata.segment_size_bytes
+    world.set_policy(replace(KEEP_REMOTE, retention_bytes=segment_bytes))
+    behind.ports.metadata.topic_policies()
+    behind.effects.fail("end_offsets", RetriableError("topic can't be reached"), times=50)
+    world.elect(2)
+
+    for _ in range(4):
+        world.cycle()
+
+    kept = world.stored()
+    world.restart(2)
+    world.settle()
+    assert set(behind.effects.performed) <= {"publish ProcessRegistered"}
+    assert kept == [(0, 10), (10, 20), (20, 30)]
+    assert world.stored() == [(20, 30)]
+    assert violations(world) + leftovers(world) == []
+
+
 def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_goes() -> None:
     """Scenario 71: a segment that is being copied is excluded from the size, and stays."""
     world = World(policy=replace(KEEP_REMOTE, retention_bytes=400))
