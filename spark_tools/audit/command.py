@@ -23,8 +23,8 @@ from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
 from spark_tools.cluster_topics import ensure_topic, find_partitions
 from spark_tools.command_line import (
-    count_or_zero,
     count_above_zero,
+    count_or_zero,
     given_options,
     run_job,
     shared_arguments,
