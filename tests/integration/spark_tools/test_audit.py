@@ -38,7 +38,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Scenarios 84, 85 and 96."""
+    """Scenarios 84 and 85."""
     with host.metadata() as metadata:
         world.claim(metadata)
         right, missing, truncated, overlapping, rotten = (
@@ -98,7 +98,7 @@ def test_audit_when_a_source_does_not_answer_whole_then_exit_3_and_nothing_is_sa
     s3_server: S3Server,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Scenarios 107 and 108."""
+    """Scenario 107."""
     with host.metadata() as metadata:
         world.claim(metadata)
         world.store(metadata, FINISHED)

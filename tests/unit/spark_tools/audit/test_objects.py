@@ -53,7 +53,7 @@ def test_compare_when_all_is_as_recorded_then_nothing() -> None:
 
 
 def test_compare_when_an_object_differs_or_is_absent_then_found() -> None:
-    """Scenarios 84 and 85."""
+    """Scenario 85."""
     listed = (found("a", length_bytes=9), found("b", crc=0xABD))
 
     assert kinds(*listed, awaits=(expected("a"), expected("b"), expected("c"))) == [
@@ -71,7 +71,7 @@ def test_compare_when_a_segment_is_not_finished_then_its_objects_may_be_as_they_
 
 
 def test_compare_when_nothing_names_an_object_then_an_orphan_only_once_it_is_old() -> None:
-    """R22: younger ones may be told of yet."""
+    """R22, scenarios 84 and 96: younger ones may be told of yet."""
     assert kinds(found(OURS, age_ms=999), found("cold/readme", age_ms=999)) == [
         ("orphan", OURS),
         ("foreign", "cold/readme"),
@@ -92,7 +92,7 @@ def test_compare_when_in_quarantine_then_found_by_the_age_it_has_there() -> None
 
 @pytest.mark.parametrize("kind", ["orphan", "quarantined", "foreign"])
 def test_confirmed_when_an_orphan_was_told_of_or_is_gone_then_none(kind: str) -> None:
-    """Two sightings, and metadata that was read between them."""
+    """Scenario 108, R22: two sightings, and metadata that was read after them."""
     suspicion = Finding(kind=kind, object_key=OURS)
 
     assert confirmed(suspicion, found(OURS), None, AGE) == suspicion
@@ -102,6 +102,7 @@ def test_confirmed_when_an_orphan_was_told_of_or_is_gone_then_none(kind: str) ->
 
 
 def test_confirmed_when_something_was_missing_then_only_if_it_still_should_be_there() -> None:
+    """Scenario 96: a listing that lags behind proves nothing."""
     suspicion = Finding(kind="missing", object_key="a")
 
     again = confirmed(suspicion, None, expected("a"), AGE)

@@ -44,7 +44,6 @@ def test_examine_when_segments_follow_each_other_then_nothing() -> None:
 
 
 def test_examine_when_segments_overlap_then_found() -> None:
-    """Scenario 96."""
     assert found(record(1, 0, 10), record(2, 5, 8), record(3, 9, 20)) == [
         ("overlap", 5, 8),
         ("overlap", 9, 20),
@@ -84,7 +83,6 @@ def test_examine_when_another_lineage_wrote_it_then_found() -> None:
 def test_examine_when_an_attempt_dangles_then_found_once_it_is_old(
     segment: SegmentRecord, kind: str | None
 ) -> None:
-    """Scenario 85."""
     assert found(segment) == ([] if kind is None else [(kind, 0, 10)])
 
 
