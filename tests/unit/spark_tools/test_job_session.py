@@ -11,7 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.job_session import job_session, require_connector
+from rsm.storage.bindings import FilesystemSettings
+from rsm.storage.s3.settings import S3Settings
+from spark_tools.job_session import job_session, require_connector, require_reachable
 
 DO_NOT_FIT = (
     "An error occurred while calling o7.load.\n: java.lang.NoSuchMethodError: 'scala.X'\n\tat y"
@@ -48,6 +50,31 @@ def test_connector_when_absent_or_of_another_version_then_told_with_sparks(
 
     assert reason in str(raised.value)
     assert "spark=4.0.0" in str(raised.value)
+
+
+class SparkOf:
+    """A session of some master."""
+
+    def __init__(self, master: str) -> None:
+        self.conf = {"spark.master": master}
+
+
+def test_store_when_executors_can_not_reach_a_directory_then_told_which(tmp_path: Path) -> None:
+    spark = cast("SparkSession", SparkOf("spark://cluster:7077"))
+
+    with pytest.raises(InvalidConfigError, match="can't reach a directory") as raised:
+        require_reachable(spark, FilesystemSettings(root=tmp_path))
+
+    assert str(tmp_path) in str(raised.value)
+    assert "spark://cluster:7077" in str(raised.value)
+
+
+def test_store_when_executors_can_reach_it_then_nothing_is_said(tmp_path: Path) -> None:
+    bucket = S3Settings(bucket="segments")
+
+    for master in ("local[*]", "local-cluster[2,1,512]"):
+        require_reachable(cast("SparkSession", SparkOf(master)), FilesystemSettings(root=tmp_path))
+    require_reachable(cast("SparkSession", SparkOf("yarn")), bucket)
 
 
 def test_session_when_there_are_no_jars_then_told_before_spark_starts(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -218,6 +220,28 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
 
     with pytest.raises(RetriableError):
         list(carry_out(batches, world.terms, given, FakeClock(), refuse))
+
+
+@pytest.mark.parametrize("is_acknowledged", [True, False])
+def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
+    world: World, *, is_acknowledged: bool
+) -> None:
+    """Spark has the same process do other tasks."""
+
+    def write(records: Iterable[OutgoingRecord]) -> None:
+        assert gc.get_threshold()[0] > before[0]
+        assert list(records)
+        if not is_acknowledged:
+            raise RetriableError("no answer in time")
+
+    before, frozen_count = gc.get_threshold(), gc.get_freeze_count()
+    batches = [received([encode(letter(1)).value])]
+    given = rulings({segment(1): DELETE_STARTED})
+
+    with suppress(RetriableError):
+        list(carry_out(batches, world.terms, given, FakeClock(), write))
+
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, frozen_count)
 
 
 def test_carry_out_when_swept_then_nothing_is_published(world: World) -> None:
