@@ -74,8 +74,9 @@ class MetadataConsumer:
 
     With `topic` only what concerns user topics of that name is handed over; a tombstone does once
     the topic's id has been seen. A record that can't be read is counted by reason and left out,
-    logged once per reason. Raises NotFoundError where there is no metadata topic, RetriableError
-    where it can't be read now: call again. Memory: the records of one `poll`.
+    logged once per reason. Raises NotFoundError where there is no metadata topic or it does not
+    hold a position any more, RetriableError where it can't be read now: call again. Memory: the
+    records of one `poll`.
     """
 
     def __init__(

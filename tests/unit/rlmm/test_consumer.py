@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+import pytest
+
 from rlmm.codec import encode, record_key
 from rlmm.consumer import MetadataConsumer, Start
 from rlmm.events import Event
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from tests import metadata_builder as build
 from tests.twins.clock import FakeClock
@@ -90,6 +93,14 @@ def test_consumer_when_given_positions_then_goes_on_where_another_ended() -> Non
     second = MetadataConsumer(_Reader(log), first.positions())
 
     assert [record.event for record in second.poll(timeout_ms=0)] == events[2:]
+
+
+def test_consumer_when_given_positions_of_another_topic_then_does_not_go_on_elsewhere() -> None:
+    """Scenario 37: one that was begun anew, and is shorter."""
+    consumer = MetadataConsumer(_Reader(_log(_claim())), {0: 100})
+
+    with pytest.raises(NotFoundError):
+        consumer.poll(timeout_ms=0)
 
 
 def test_consumer_when_of_one_topic_then_hands_over_its_records_and_tombstones() -> None:
