@@ -21,7 +21,7 @@ from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
-from rlmm.spi import NewerRecord, PartitionState, Readiness, SegmentRecord
+from rlmm.spi import NewerRecord, PartitionState, Readiness, ReadLease, SegmentRecord
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader
@@ -96,6 +96,10 @@ class MetadataSnapshot:
     def partition_state(self, partition: TopicIdPartition) -> PartitionState:
         """What is known of a partition as a whole."""
         return self._manager.partition_state(partition)
+
+    def leases_held(self, partition: TopicIdPartition) -> tuple[ReadLease, ...]:
+        """Who reads of it what must stay; expired by the brokers' clock as far as it was read."""
+        return self.partition_state(partition).leases_held(self._manager.broker_time_ms())
 
     def unread_records(self) -> Mapping[str, int]:
         """How many records say what is not known here, by reason; empty if all were read."""

@@ -66,11 +66,13 @@ def rule(
     judge_orphan = OrphanJudge(metadata, source, orphans).judge
     judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
+    leases = {subject: metadata.leases_held(each) for subject, each in known.items()}
     return Rulings(
         keys=orphans.keys,
         source=source,
         states=metadata.segment_states(segments),
         newer={subject: each.needs_fold_version for subject, each in newer.items() if each},
+        leases={subject: each for subject, each in leases.items() if each},
         judged=judged,
     )
 

@@ -61,6 +61,9 @@ def outcome_of(
     """`removal` is what became of the objects, None if they were to stay."""
     if judgement.verdict is Verdict.SUPERSEDED:
         return Outcome(name="superseded", letter=letter)
+    if judgement.verdict is Verdict.WAIT:
+        again = _back(letter, topics)
+        return Outcome(name="waiting", letter=letter, reason=judgement.reason, record=again)
     if removal is None:
         return _parked(received, "refused", judgement.reason, topics)
     if removal.refusal:
@@ -94,9 +97,12 @@ def _failed(
     if again.attempts >= topics.max_attempts:
         reason = f"failed {again.attempts} times: {failure}"
         return _parked(received, "given_up", reason, topics)
-    encoded = write_letter(again)
-    record = OutgoingRecord(topic=topics.letter_topic, key=encoded.key, value=encoded.value)
-    return Outcome(name="failed", letter=letter, reason=failure, record=record)
+    return Outcome(name="failed", letter=letter, reason=failure, record=_back(again, topics))
+
+
+def _back(letter: Letter, topics: OutcomeTopics) -> OutgoingRecord:
+    encoded = write_letter(letter)
+    return OutgoingRecord(topic=topics.letter_topic, key=encoded.key, value=encoded.value)
 
 
 def _parked(received: ReceivedLetter, name: str, reason: str, topics: OutcomeTopics) -> Outcome:

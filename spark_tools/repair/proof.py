@@ -24,6 +24,8 @@ class Verdict(Enum):
     """The objects go; the metadata needs no word of it."""
     REFUSE = "refuse"
     """Nothing is deleted; the letter is parked."""
+    WAIT = "wait"
+    """Nothing is deleted yet, for somebody reads it; the letter goes back as it is."""
     SUPERSEDED = "superseded"
     """A later letter of the same segment is at hand."""
 

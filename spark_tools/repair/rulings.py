@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rlmm.dead_letter import DeadLetter
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
+from rlmm.spi import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.letters import Letter, anothers_object
@@ -29,13 +30,15 @@ class Rulings:
 
     `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
     their subjects the partitions of which a record needs newer rules, with the version of these.
-    `judged`: letters about orphans, and all that have no say. `keys`: how objects are named.
+    `leases`: by their subjects the partitions that somebody reads. `judged`: letters about orphans,
+    and all that have no say. `keys`: how objects are named.
     """
 
     keys: ObjectKeys
     source: MetadataSource
     states: Mapping[bytes, SegmentState | None]
     newer: Mapping[bytes, int]
+    leases: Mapping[bytes, tuple[ReadLease, ...]]
     judged: Mapping[LetterPlace, Judgement]
 
     def judgement(self, place: LetterPlace, letter: Letter) -> Judgement:
@@ -62,7 +65,15 @@ class Rulings:
             return judgement
         # That a segment is being deleted proves nothing of what is another's.
         object_key = anothers_object(letter, self.keys)
-        if not object_key:
-            return judgement
-        reason = f"the letter names an object of another segment: {object_key}"
-        return Judgement(verdict=Verdict.REFUSE, reason=reason)
+        if object_key:
+            reason = f"the letter names an object of another segment: {object_key}"
+            return Judgement(verdict=Verdict.REFUSE, reason=reason)
+        lease = self._lease_on(letter, subject)
+        if judgement.verdict is Verdict.DELETE and lease is not None:
+            return Judgement(verdict=Verdict.WAIT, reason=f"it is read by {lease.holder}")
+        return judgement
+
+    def _lease_on(self, letter: DeadLetter, subject: bytes) -> ReadLease | None:
+        held = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())
+        offsets = letter.metadata.offsets
+        return next((lease for lease in held if lease.offsets.overlaps(offsets)), None)

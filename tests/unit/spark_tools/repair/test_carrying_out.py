@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -16,11 +17,12 @@ from rlmm.codec import decode as decode_event
 from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
 from rlmm.record_keys import partition_subject, segment_subject
-from rlmm.spi import MetadataPosition
+from rlmm.spi import MetadataPosition, ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
+from rsm.segment.ranges import OffsetRange
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.filesystem import FilesystemChunkStorage
@@ -133,12 +135,14 @@ def rulings(
     states: dict[RemoteLogSegmentMetadata, SegmentState | None],
     judged: dict[LetterPlace, Judgement] | None = None,
     newer: dict[bytes, int] | None = None,
+    leases: tuple[ReadLease, ...] = (),
 ) -> Rulings:
     return Rulings(
         keys=ObjectKeys(),
         source=MetadataSource(topic_id="topic-a", positions={3: 18}, unread={}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
         newer=newer or {},
+        leases={partition_subject(segment(1).topic_id_partition): leases},
         judged=judged or {},
     )
 
@@ -269,6 +273,44 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
     headers = dict(record.headers)
     assert headers["from"] == b"letters-0@0"
     assert headers["reason"] == row["reason"].encode()
+
+
+@pytest.mark.parametrize(
+    ("offsets", "state", "outcome"),
+    [
+        ((0, 1), DELETE_STARTED, "waiting"),
+        ((99, 500), DELETE_STARTED, "waiting"),
+        ((100, 500), DELETE_STARTED, "repaired"),
+        ((0, 1), DELETE_FINISHED, "repaired"),
+    ],
+)
+def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
+    world: World, offsets: tuple[int, int], state: SegmentState, outcome: str
+) -> None:
+    """R13: what a lease is on stays, whoever would delete it."""
+    world.put(segment(1))
+    start_offset, end_offset = offsets
+    lease = ReadLease(
+        lease_id=UUID(int=1),
+        offsets=OffsetRange(start_offset=start_offset, end_offset=end_offset),
+        expires_ms=1,
+        holder="a Spark job",
+    )
+    given = rulings({segment(1): state}, leases=(lease,))
+    sent = encode(letter(1))
+
+    (batch,) = carry_out(
+        [received([sent.value])], world.terms, given, FakeClock(), world.written.extend
+    )
+
+    assert batch.column("outcome").to_pylist() == [outcome]
+    if outcome == "waiting":
+        (back,) = world.written
+        assert (back.topic, back.key, back.value) == ("letters", sent.key, sent.value)
+        assert batch.column("reason").to_pylist() == ["it is read by a Spark job"]
+        assert len(world.names()) == 2
+    else:
+        assert world.names() == set()
 
 
 def named(owner: RemoteLogSegmentMetadata, base_offset: int) -> StoredObject:

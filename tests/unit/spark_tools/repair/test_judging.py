@@ -21,11 +21,12 @@ from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
 from spark_tools.repair.judging import rule
 from spark_tools.repair.orphan_judging import OrphanTerms
 from spark_tools.repair.proof import Verdict
 from spark_tools.repair.rulings import LetterPlace, Rulings
-from spark_tools.snapshot import MetadataSnapshot
+from spark_tools.snapshot import LeaseTerms, MetadataSnapshot
 from tests.metadata_builder import (
     DELETE_STARTED,
     FINISHED,
@@ -118,6 +119,23 @@ def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
 
     assert (proved.verdict, judgement.verdict) == (Verdict.SWEEP, Verdict.REFUSE)
     assert "can't be read whole" in judgement.reason
+
+
+def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
+    metadata: MetadataSnapshot,
+) -> None:
+    """R13: for as long as the lease is held, and only where it is on."""
+    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+    rows = {(0, 0): (subject(DYING), None)}
+    terms = LeaseTerms(holder="a Spark job", duration_ms=60_000)
+    verdicts = []
+
+    for start_offset, end_offset in ((100, 200), (99, 100)):
+        offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+        metadata.take_lease(DYING.topic_id_partition, offsets, terms)
+        verdicts.append(ruled(metadata, rows).judgement((0, 0), letter(DYING)).verdict)
+
+    assert verdicts == [Verdict.DELETE, Verdict.WAIT]
 
 
 def test_rule_when_the_key_is_not_a_segments_then_the_letter_tells(
