@@ -226,6 +226,30 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
         list(carry_out(batches, world.terms, given, FakeClock(), refuse))
 
 
+def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
+    world: World,
+) -> None:
+    """Scenario 74: what is deleted already is told of, what is not has one attempt more."""
+    bad = replace(segment(2), objects=(StoredObject(key="segments/../x.log"),))
+    world.put(segment(1))
+    values = [encode(letter(1)).value, encode(replace(letter(2), metadata=bad)).value]
+    states: dict[RemoteLogSegmentMetadata, SegmentState | None]
+    states = {segment(1): DELETE_STARTED, bad: DELETE_STARTED}
+
+    def fail(records: Iterable[OutgoingRecord]) -> None:
+        world.written.extend(records)
+        raise RetriableError("no answer in time")
+
+    with pytest.raises(RetriableError):
+        list(carry_out([received(values)], world.terms, rulings(states), FakeClock(), fail))
+    rows = world.outcomes(values, states)
+
+    assert world.names() == set()
+    assert [row["outcome"] for row in rows] == ["repaired", "failed"]
+    assert [record.topic for record in world.written] == ["metadata", "letters"] * 2
+    assert {decode(world.written[place].value).attempts for place in (1, 3)} == {6}
+
+
 @pytest.mark.parametrize("is_acknowledged", [True, False])
 def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
     world: World, *, is_acknowledged: bool
