@@ -98,7 +98,9 @@ def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
         S3Server(Path(scratch) / "s3") as server,
         bench_session(Path(scratch), 2) as spark,
     ):
-        return measure_repairing(spark, cluster, server, Path(scratch), letters=sizes.letters)
+        return measure_repairing(
+            spark, cluster, server, Path(scratch), letters=sizes.letters, runs=sizes.runs
+        )
 
 
 def _auditing(sizes: SparkSizes, console: Console) -> list[Measurement]:
