@@ -57,7 +57,7 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
         copy_lag_ms=message.copy_lag_ms,
         copy_lag_bytes=message.copy_lag_bytes,
         outage_policy=enum_from_number(OutagePolicy, outage_policy, "outage policy"),
-        unknown_fields=unknown_fields(message, message.originals),
+        unknown_fields=unknown_fields(message),
     )
 
 

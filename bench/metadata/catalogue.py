@@ -25,6 +25,7 @@ METADATA_PARTITIONS = 50
 LEADER_EPOCH = 7
 OFFSETS_PER_SEGMENT = 65_536
 _PARTITIONS_PER_TOPIC = 10
+_BROKERS = 20
 SEGMENT_BYTES = 64 << 20
 _NOW_MS = 1_700_000_000_000
 _AT_ONCE = 20  # segments of different partitions that are being copied at the same time
@@ -96,9 +97,9 @@ def _record(
     metadata.segment_size_bytes = SEGMENT_BYTES
     metadata.segment_leader_epochs.add(epoch=LEADER_EPOCH, start_offset=start)
     metadata.state = _STATES[state]
-    metadata.writer.broker_id = 1
+    metadata.writer.broker_id = number % _BROKERS
     metadata.writer.leader_epoch = LEADER_EPOCH
-    metadata.writer.incarnation = identity
+    metadata.writer.incarnation = _digest(b"process", number % _BROKERS)
     metadata.layout = "raw"
     for suffix in ("log", "meta"):
         stored = metadata.objects.add()

@@ -119,7 +119,7 @@ def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
             for each in message.ensemble
         ),
         custom=tuple((_to_text(each.key), each.value) for each in message.custom),
-        unknown_fields=unknown_fields(message, (*message.ensemble, *message.custom)),
+        unknown_fields=unknown_fields(message),
     )
 
 

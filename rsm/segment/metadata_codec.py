@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 from typing import TypeVar
 from uuid import UUID
 
@@ -68,10 +69,14 @@ def writer_to_message(value: Writer) -> pb.Writer:
 
 def writer_from_message(message: pb.Writer) -> Writer:
     """Read who decided. CorruptError."""
+    return _writer(message.broker_id, message.leader_epoch, message.incarnation)
+
+
+@lru_cache(maxsize=1024)
+def _writer(broker_id: int, leader_epoch: int, incarnation: bytes) -> Writer:
+    """A few processes write what is known of all segments."""
     return Writer(
-        broker_id=message.broker_id,
-        leader_epoch=message.leader_epoch,
-        incarnation=id_from_bytes(message.incarnation),
+        broker_id=broker_id, leader_epoch=leader_epoch, incarnation=id_from_bytes(incarnation)
     )
 
 
@@ -124,7 +129,6 @@ def metadata_from_message(
     named = message.topic_id_partition
     partition = known if known and known.topic == named.topic else partition_from_message(named)
     state = state_from_number(message.state)
-    writer, epochs, objects = message.writer, message.segment_leader_epochs[:], message.objects[:]
     try:
         return RemoteLogSegmentMetadata(
             segment_id=RemoteLogSegmentId(
@@ -133,15 +137,15 @@ def metadata_from_message(
             offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
             max_timestamp_ms=message.max_timestamp_ms,
             segment_size_bytes=message.segment_size_bytes,
-            segment_leader_epochs=lineage_from_messages(epochs),
+            segment_leader_epochs=lineage_from_messages(message.segment_leader_epochs[:]),
             state=state,
-            writer=writer_from_message(writer),
+            writer=writer_from_message(message.writer),
             event_timestamp_ms=message.event_timestamp_ms,
             layout=message.layout,
-            objects=tuple([_object_from_message(o) for o in objects]),
+            objects=tuple([_object_from_message(o) for o in message.objects[:]]),
             has_transaction_index=message.has_transaction_index,
             custom_metadata=message.custom_metadata,
-            unknown_fields=unknown_fields(message, (named, writer, *epochs, *objects)),
+            unknown_fields=unknown_fields(message),
         )
     except ValueError as error:
         raise CorruptError("not a segment's metadata", reason=str(error)) from error

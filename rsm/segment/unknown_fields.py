@@ -7,23 +7,19 @@ written as it was read. A part that is another now, such as the writer, has none
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 
-def unknown_fields(message: Message, nested: Iterable[Message] = ()) -> bytes:
+def unknown_fields(message: Message) -> bytes:
     """What types here do not know of a message; empty if they know all of it.
 
-    `nested` are all messages within it, which are looked into too. Those that have such fields are
-    kept with all that they say, so that they are found again.
+    Messages within it that have such fields are kept with all that they say, so that they are found
+    again.
     """
-    for part in (message, *nested):
-        if len(UnknownFieldSet(part)):
-            return _without_the_known(message).SerializeToString()
-    return b""
+    if _known_part(message).ByteSize() == message.ByteSize():
+        return b""
+    return _without_the_known(message).SerializeToString()
 
 
 def restore_unknown_fields(message: Message, kept: bytes) -> None:
