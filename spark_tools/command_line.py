@@ -67,7 +67,7 @@ def given_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def run_job(name: str, job: Callable[[], int]) -> None:
-    """Run it and exit; an error of ours, or one that Spark hands on, is one line."""
+    """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line."""
     try:
         sys.exit(job())
     except TieredStorageError as error:
@@ -75,4 +75,7 @@ def run_job(name: str, job: Callable[[], int]) -> None:
         sys.exit(2 if isinstance(error, InvalidConfigError) else 1)
     except SPARK_ERRORS as error:
         sys.stderr.write(f"{name}: {cause_of(error)}\n")
+        sys.exit(1)
+    except OSError as error:
+        sys.stderr.write(f"{name}: {error}\n")
         sys.exit(1)

@@ -15,7 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from rlm.broker.dead_letter_log import read_dead_letters
-from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.named_topic import find_topic
+from rlm.cli.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.cli.times import iso_time
@@ -103,6 +109,9 @@ def _rows(session: Session, topic: str | None) -> list[_Row]:
     if found.unreadable_count:
         typer.echo(f"{found.unreadable_count} letters can't be read by this version", err=True)
     wanted = [each for each in found.letters if topic in (None, _topic_of(each))]
+    if topic is not None and not wanted:  # nothing to be done for it, or not its name
+        with reaching_cluster(session.config):
+            find_topic(session.bootstrap.view((topic,)), topic)
     rows = [_row(session, letter) for letter in wanted]
     return sorted(rows, key=lambda row: (row.letter.metadata.topic_id_partition, _base(row)))
 

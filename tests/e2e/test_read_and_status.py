@@ -259,11 +259,19 @@ def test_read_when_above_the_end_then_one_line_and_exit_code_1(tiered: Tiered) -
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["read", "status"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("read", "no-such-topic:0"),
+        ("status", "no-such-topic:0"),
+        ("dlq", "list", "no-such-topic"),
+        ("dlq", "retry", "no-such-topic"),
+    ],
+)
 def test_command_when_topic_is_unknown_then_one_line_and_exit_code_1(
-    tiered: Tiered, command: str
+    tiered: Tiered, command: tuple[str, ...]
 ) -> None:
-    done = tiered.rlm(command, "no-such-topic:0")
+    done = tiered.rlm(*command)
 
     assert done.returncode == 1
     assert done.stderr == "rlm: no topic of this name (topic=no-such-topic)\n"

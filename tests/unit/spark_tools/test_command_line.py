@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable
+from errno import ENOSPC
 
 import pytest
 from py4j.protocol import Py4JError
@@ -38,6 +39,7 @@ def raising(error: Exception) -> Callable[[], int]:
         (PySparkException("Table not found\n  at z"), 1, "Table not found"),
         (Py4JError(LOST), 1, "java.lang.NoClassDefFoundError: scala/X"),
         (Py4JError(""), 1, "Py4JError"),
+        (OSError(ENOSPC, "No space left", "/tmp/a"), 1, "[Errno 28] No space left: '/tmp/a'"),
     ],
 )
 def test_run_job_when_it_fails_then_one_line_and_its_exit_code(
