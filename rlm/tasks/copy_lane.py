@@ -110,6 +110,10 @@ class CopyLanes:
             current = self._in_flight.get(tip)
         return frozenset() if current is None else frozenset({current.segment_id})
 
+    def is_busy(self, tip: TopicIdPartition) -> bool:
+        """Whether segments of a partition are being copied, or wait for their turn."""
+        return self._lanes.is_busy(tip)
+
     def failure(self, tip: TopicIdPartition) -> CopyFailure | None:
         """What the last attempts for a partition failed of; None if the last one did not."""
         with self._lock:

@@ -83,10 +83,10 @@ class Lanes:
             full = self._limit is not None and self._running_count >= self._limit
             return full and bool(self._waiting)
 
-    def busy(self) -> frozenset[Hashable]:
-        """The keys that run or wait now."""
+    def is_busy(self, key: Hashable) -> bool:
+        """Whether a job of this key runs or waits now."""
         with self._lock:
-            return frozenset(self._turns)
+            return key in self._turns
 
     def _start_waiting(self) -> None:
         while (turn := self._next()) is not None:

@@ -18,7 +18,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.metrics import Metrics
 from rlm.policy.gateways import live_gateways
-from rlm.policy.plan import Plan, plan
+from rlm.policy.plan import plan
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed
 from rlm.policy.trim_gate import TrimDecision
@@ -152,6 +152,8 @@ class LeaderCycle:
         trims: dict[TopicIdPartition, TrimPlan] = {}
         for lead in leads:
             tip = lead.topic_id_partition
+            # What is copied while we look would be copied again. Nobody else begins a copy.
+            was_copying = self._copies.is_busy(tip)
             try:
                 view = self._view(lead, policies[tip.topic_id], offsets)
             except TieredStorageError as error:
@@ -167,7 +169,9 @@ class LeaderCycle:
             decided = plan(view)
             self._gaps.look(lead, view, decided.gaps)
             if outlook.store_reachable:
-                self._start(lead, view, decided)
+                self._expiries.offer(lead, decided)
+                if not was_copying:
+                    self._copies.offer(lead, decided.copies, view.lineage)
             trim = self._within_share_groups(view, decided.trim)
             if trim.offset is not None:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
@@ -259,10 +263,6 @@ class LeaderCycle:
             copy_failure=self._copies.failure(tip),
             paused=self._metadata.paused_tasks(tip.topic_id),
         )
-
-    def _start(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:
-        self._expiries.offer(lead, decided)
-        self._copies.offer(lead, decided.copies, view.lineage)
 
 
 def _trim_plan(

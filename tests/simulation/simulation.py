@@ -102,6 +102,7 @@ class Simulation:
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
         )
+        self.world.copies_in_order = not self._shuffles
         if self._weight_of(read_in_share_group):
             self.world.begin_share_groups()
         self._reader = ReaderView(self.world)

@@ -10,7 +10,7 @@ from rsm.layout.keys import ObjectKeys
 from rsm.segment.batch import scan_batches
 from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import ByteRange, OffsetRange
 from tests.twins.replica import Replica, batch_header
 
@@ -24,8 +24,9 @@ def violations(world: World) -> list[str]:
     """What is wrong now, in plain words; empty if all is well.
 
     Every effect was allowed; what is below the local start is stored and readable, byte for byte;
-    finished segments have their objects; each object is named by the metadata; the log start is
-    not above what retention says. Of a deleted topic nothing has to be readable.
+    finished segments have their objects, and one claim has none twice; each object is named by the
+    metadata; the log start is not above what retention says. Of a deleted topic nothing has to be
+    readable.
     """
     found = list(world.audit.violations)
     for tip in world.tips:
@@ -33,6 +34,8 @@ def violations(world: World) -> list[str]:
             continue
         found.extend(_unreadable_below_local_start(world, tip))
         found.extend(_incomplete_segments(world, tip))
+        if world.copies_in_order:
+            found.extend(_stored_twice(world, tip))
         found.extend(_log_start_too_high(world, tip))
     found.extend(_orphans(world))
     return found
@@ -118,6 +121,19 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
             info = world.objects.info(stored.key)
             if (info.length_bytes, info.crc32c) != (stored.length_bytes, stored.crc32c):
                 yield f"{stored.key} is not what was recorded"
+
+
+def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
+    """What one claim has stored twice: it knows what it has.
+
+    Behind a hole all is copied again; in order there is none.
+    """
+    end_offsets: dict[Writer, int] = {}
+    for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
+        writer, offsets = record.metadata.writer, record.metadata.offsets
+        if offsets.start_offset < end_offsets.get(writer, 0):
+            yield f"{tip}: {offsets} is stored twice by one claim"
+        end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))
 
 
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:

@@ -74,7 +74,8 @@ class Host:
 class World:
     """Brokers 1..n, each with a replica of every partition of one topic; broker 1 leads all.
 
-    `has_late_writers`: objects may come in after their attempt was deleted. `allowed_before` is how
+    `has_late_writers`: objects may come in after their attempt was deleted. `copies_in_order`: no
+    process copies a segment before an older one. `allowed_before` is how
     far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
     else has deleted at the brokers, stored or not.
     """
@@ -104,6 +105,7 @@ class World:
         self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.leases: list[Lease] = []
         self.has_late_writers = False
+        self.copies_in_order = True
         self.allowed_before: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
         self.metadata = FreshMetadata(
