@@ -59,11 +59,11 @@ def database_options(
 def table_options(table: Table, settings: RocksDbSettings, cache: Cache) -> Options:
     """What holds for one table. Merging begins as when little is written."""
     blocks = _block_options(cache)
+    # Most segments that a fold asks for are new, or in one of many files: a filter says so without
+    # a search.
+    blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
     options = _basic_options(settings, blocks)
-    if table is not Table.SEGMENTS:  # whose keys are searched by offset, or known to be there
-        # Most segments that a fold asks for are new: a filter says so without a search.
-        blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
-        options.set_block_based_table_factory(blocks)
+    if table is not Table.SEGMENTS:  # of which those that are new are asked for in another table
         options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
         options.set_memtable_whole_key_filtering(True)
     return options
