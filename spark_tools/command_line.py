@@ -4,6 +4,7 @@ exit code 0  done
           1  failed
           2  the command line, the configuration or what it names is wrong
           3  nothing was decided, because a source did not answer whole (audit)
+        130  ended by Ctrl-C
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ def run_job(name: str, job: Callable[[], int]) -> None:
     """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line."""
     try:
         sys.exit(job())
+    except KeyboardInterrupt:
+        sys.exit(130)
     except TieredStorageError as error:
         sys.stderr.write(f"{name}: {' '.join(str(error).split())}\n")
         sys.exit(2 if isinstance(error, InvalidConfigError) else 1)

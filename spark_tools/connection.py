@@ -114,9 +114,9 @@ def _file_values(path: str | None) -> Mapping[str, str]:
         return {}
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        loaded: Mapping[str, str] = javaproperties.loads(text)
+    except (OSError, UnicodeDecodeError, javaproperties.InvalidUEscapeError) as error:
         raise InvalidConfigError(
             "configuration file can't be read", file=path, reason=error
         ) from error
-    loaded: Mapping[str, str] = javaproperties.loads(text)
     return {key: value.strip() for key, value in loaded.items()}

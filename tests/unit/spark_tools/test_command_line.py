@@ -23,7 +23,7 @@ OURS = (
 )
 
 
-def raising(error: Exception) -> Callable[[], int]:
+def raising(error: BaseException) -> Callable[[], int]:
     def job() -> int:
         raise error
 
@@ -52,6 +52,15 @@ def test_run_job_when_it_fails_then_one_line_and_its_exit_code(
     assert (ended.value.code, said.out) == (code, "")
     assert said.err.startswith(f"rlm-audit: {line}")
     assert said.err.count("\n") == 1
+
+
+def test_run_job_when_interrupted_then_nothing_is_said_and_exit_code_130(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run_job("rlm-repair", raising(KeyboardInterrupt()))
+
+    assert (ended.value.code, capsys.readouterr()) == (130, ("", ""))
 
 
 def test_run_job_when_it_ends_then_its_exit_code() -> None:

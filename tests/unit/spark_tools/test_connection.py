@@ -31,6 +31,19 @@ def test_connection_when_options_and_a_file_differ_then_options_win(tmp_path: Pa
     assert found.metadata_topic == "__remote_log_segment_metadata"
 
 
+@pytest.mark.parametrize("content", [rb"key=\u12", b"key=\xff"])
+def test_connection_when_its_file_is_malformed_then_the_file_is_named(
+    content: bytes, tmp_path: Path
+) -> None:
+    config = tmp_path / "rlm.properties"
+    config.write_bytes(content)
+
+    with pytest.raises(InvalidConfigError, match="can't be read") as raised:
+        Connection.of({"config": str(config)})
+
+    assert str(config) in str(raised.value)
+
+
 def test_connection_when_the_client_has_a_password_then_never_shown() -> None:
     found = Connection.of({**_S3, "client.sasl.password": "hush"})
 
