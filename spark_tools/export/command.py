@@ -11,7 +11,7 @@ from spark_tools.connection import Connection
 from spark_tools.data_source import register
 from spark_tools.export.job import Export
 from spark_tools.job_session import job_session, require_reachable
-from spark_tools.reading.options import LATEST_OFFSET, ReadOptions
+from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 
 _NAME = "rlm-export"
 
@@ -26,14 +26,7 @@ def export(arguments: argparse.Namespace) -> int:
     options = {**given_options(arguments), "subscribe": arguments.topics}
     options.setdefault("timeoutMs", str(arguments.timeout * 1000))
     connection = Connection.of(options)
-    # What is wrong there is told before Spark starts.
-    if ReadOptions.of(options).ending.default == LATEST_OFFSET:
-        raise InvalidConfigError(
-            "only what is stored is exported",
-            option="endingOffsets",
-            found="latest",
-            expected="stored, or offsets",
-        )
+    _require_exportable(ReadOptions.of(options))  # told before Spark starts
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
         register(spark)
@@ -41,6 +34,36 @@ def export(arguments: argparse.Namespace) -> int:
             offsets = f"[{done.start_offset}, {done.end_offset})"
             sys.stdout.write(f"{done.topic}-{done.partition} {offsets} {done.records_count}\n")
     return 0
+
+
+def _require_exportable(options: ReadOptions) -> None:
+    """InvalidConfigError for what would leave out records of offsets that are noted as exported."""
+    ending = options.ending
+    if LATEST_OFFSET in (ending.default, *ending.named.values()):
+        raise InvalidConfigError(
+            "only what is stored is exported",
+            option="endingOffsets",
+            found="latest",
+            expected="stored, or offsets",
+        )
+    if options.mode is Mode.PERMISSIVE:
+        raise InvalidConfigError(
+            "what can't be read is not exported",
+            option="mode",
+            found=options.mode.value,
+            expected=Mode.FAILFAST.value,
+        )
+    for name, bound_ms in (
+        ("startingTimestamp", options.from_ms),
+        ("endingTimestamp", options.until_ms),
+    ):
+        if bound_ms is not None:
+            raise InvalidConfigError(
+                "whole ranges of offsets are exported",
+                option=name,
+                found=bound_ms,
+                expected="startingOffsets, endingOffsets",
+            )
 
 
 def command_parser() -> argparse.ArgumentParser:
