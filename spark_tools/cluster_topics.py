@@ -15,6 +15,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
     AdminClient,
     OffsetSpec,
+    TopicDescription,
 )
 from confluent_kafka.cimpl import NewTopic
 
@@ -23,27 +24,20 @@ from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
 
 
+class MissingTopicError(InvalidConfigError):
+    """The cluster answers, and has no such topic."""
+
+
 def find_partitions(
     client: Mapping[str, str], topics: Sequence[str], *, timeout_ms: int
 ) -> dict[str, tuple[TopicIdPartition, ...]]:
     """All partitions of each topic, ascending.
 
-    InvalidConfigError names the topic that there is not, or says that the cluster can't be reached,
-    or what of the client's configuration is wrong.
+    MissingTopicError names the topic that there is not; InvalidConfigError says that the cluster
+    can't be reached, or what of the client's configuration is wrong.
     """
-    admin = _admin(client)
-    asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_ms / 1000)
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
-    for topic, future in asked.items():
-        try:
-            description = future.result()
-        except KafkaException as exception:
-            raise InvalidConfigError(
-                "the topic can't be found",
-                topic=topic,
-                servers=client.get("bootstrap.servers"),
-                reason=exception.args[0].str(),
-            ) from exception
+    for topic, description in _describe(client, topics, timeout_ms).items():
         topic_id = id_from_text(str(description.topic_id))
         found[topic] = tuple(
             TopicIdPartition(topic_id=topic_id, topic=topic, partition=number)
@@ -88,15 +82,28 @@ def find_local_offsets(
 
 
 def ensure_topic(
-    client: Mapping[str, str], topic: str, *, partition_count: int, timeout_ms: int
+    client: Mapping[str, str],
+    topic: str,
+    *,
+    partition_count: int,
+    replicated_as: str,
+    timeout_ms: int,
 ) -> None:
-    """Create a topic that keeps its records for ever, with the cluster's replication factor.
+    """Create a topic that keeps its records for ever, replicated as the topic `replicated_as` is.
 
-    Nothing happens if it is there. InvalidConfigError if it can't be created.
+    Nothing happens if it is there. InvalidConfigError if it can't be created or the other can't be
+    found.
     """
+    model = _describe(client, [replicated_as], timeout_ms)[replicated_as]
+    replication_factor = min(len(each.replicas) for each in model.partitions)
+    config = {
+        "cleanup.policy": "delete",
+        "min.insync.replicas": str(min(2, replication_factor)),
+        "retention.bytes": "-1",
+        "retention.ms": "-1",
+    }
+    wanted = NewTopic(topic, partition_count, replication_factor, config=config)
     admin = _admin(client)
-    config = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
-    wanted = NewTopic(topic, partition_count, config=config)
     try:
         admin.create_topics([wanted], request_timeout=timeout_ms / 1000)[topic].result()
     except KafkaException as exception:
@@ -105,6 +112,28 @@ def ensure_topic(
             raise InvalidConfigError(
                 "a topic can't be created", topic=topic, reason=error.str()
             ) from exception
+
+
+def _describe(
+    client: Mapping[str, str], topics: Sequence[str], timeout_ms: int
+) -> dict[str, TopicDescription]:
+    """As find_partitions raises."""
+    admin = _admin(client)
+    asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_ms / 1000)
+    found: dict[str, TopicDescription] = {}
+    for topic, future in asked.items():
+        try:
+            found[topic] = future.result()
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            missing = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            raise (MissingTopicError if missing else InvalidConfigError)(
+                "the topic can't be found",
+                topic=topic,
+                servers=client.get("bootstrap.servers"),
+                reason=error.str(),
+            ) from exception
+    return found
 
 
 def _admin(client: Mapping[str, str]) -> AdminClient:

@@ -100,7 +100,11 @@ def _treat(result: AuditResult, connection: Connection, arguments: argparse.Name
         return
     topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
     ensure_topic(
-        connection.client, topic, partition_count=_LETTER_PARTITIONS, timeout_ms=timeout_ms
+        connection.client,
+        topic,
+        partition_count=_LETTER_PARTITIONS,
+        replicated_as=connection.metadata_topic,
+        timeout_ms=timeout_ms,
     )
     encoded = map(encode, letters)
     records = (OutgoingRecord(topic=topic, key=each.key, value=each.value) for each in encoded)

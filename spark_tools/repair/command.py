@@ -64,6 +64,7 @@ def repair(arguments: argparse.Namespace) -> int:
                 connection.client,
                 settings.parking_topic,
                 partition_count=len(found[letter_topic]),
+                replicated_as=connection.metadata_topic,
                 timeout_ms=timeout_ms,
             )
             job.run()
