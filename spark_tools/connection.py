@@ -78,6 +78,11 @@ class Connection:
         return self.values.get(_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
+    def letter_topic_is_named(self) -> bool:
+        """Whether the user says which; the default one is there from the first letter on."""
+        return _LETTER_TOPIC in self.values
+
+    @property
     def orphan_grace_ms(self) -> int:
         """What is younger may yet be told of by the metadata. InvalidConfigError."""
         text = self.values.get(_ORPHAN_GRACE, str(_DEFAULT_ORPHAN_GRACE_MS))

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.cluster_topics import ensure_topic, find_partitions
+from rsm.segment.ids import TopicIdPartition
+from spark_tools.cluster_topics import MissingTopicError, ensure_topic, find_partitions
 from spark_tools.command_line import (
     count_above_zero,
     given_options,
@@ -36,7 +37,10 @@ def repair(arguments: argparse.Namespace) -> int:
         raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
     timeout_ms = arguments.timeout * 1000
     letter_topic = connection.letter_topic
-    found = find_partitions(connection.client, [letter_topic], timeout_ms=timeout_ms)
+    partitions = _letter_partitions(connection, arguments)
+    if not partitions:
+        sys.stdout.write(f"nothing to repair: there is no topic {letter_topic} yet\n")
+        return 0
     settings = RepairSettings(
         letter_topic=letter_topic,
         parking_topic=arguments.parking_topic or f"{letter_topic}.parked",
@@ -63,7 +67,7 @@ def repair(arguments: argparse.Namespace) -> int:
             ensure_topic(
                 connection.client,
                 settings.parking_topic,
-                partition_count=len(found[letter_topic]),
+                partition_count=len(partitions),
                 replicated_as=connection.metadata_topic,
                 timeout_ms=timeout_ms,
             )
@@ -71,6 +75,19 @@ def repair(arguments: argparse.Namespace) -> int:
     for outcome, count in sorted(job.outcomes.items()):
         sys.stdout.write(f"{outcome} {count}\n")
     return 0
+
+
+def _letter_partitions(
+    connection: Connection, arguments: argparse.Namespace
+) -> tuple[TopicIdPartition, ...]:
+    """None of a default topic that is not there yet, unless letters that are to come are wanted."""
+    topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
+    try:
+        return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
+    except MissingTopicError:
+        if connection.letter_topic_is_named or arguments.interval is not None:
+            raise
+        return ()
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -21,6 +21,7 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.command import command_parser, repair
 from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.services.s3 import S3Server
@@ -218,3 +219,19 @@ def test_repair_when_the_user_is_wrong_then_told_before_any_work(
     missing = "remote.delete.dead.letter.topic=missing"
     with pytest.raises(InvalidConfigError, match="the topic can't be found"):
         repair(arguments(world, "--dry-run", "--option", missing))
+
+
+def test_repair_when_no_letter_was_ever_written_then_there_is_nothing_to_repair(
+    twins: TwinTopics, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster where the default topic of letters is not there yet; the user named none."""
+    config = ("--config", str(twins.host.config_path))
+    checkpoint = ("--checkpoint", str(tmp_path / "checkpoint"))
+
+    for more in (("--dry-run",), checkpoint):
+        assert repair(command_parser().parse_args([*config, *more])) == 0
+        assert capsys.readouterr().out == (
+            "nothing to repair: there is no topic __remote_segments_to_be_deleted yet\n"
+        )
+    with pytest.raises(InvalidConfigError, match="the topic can't be found"):
+        repair(command_parser().parse_args([*config, *checkpoint, "--interval", "1"]))

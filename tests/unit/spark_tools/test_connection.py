@@ -63,6 +63,17 @@ def test_connection_when_segments_are_in_a_bucket_then_that() -> None:
     )
 
 
+def test_connection_when_no_letter_topic_is_named_then_the_default_one() -> None:
+    named = Connection.of({**_S3, "remote.delete.dead.letter.topic": "letters"})
+    default = Connection.of(_S3)
+
+    assert (named.letter_topic, named.letter_topic_is_named) == ("letters", True)
+    assert (default.letter_topic, default.letter_topic_is_named) == (
+        "__remote_segments_to_be_deleted",
+        False,
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
