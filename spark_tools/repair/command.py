@@ -63,7 +63,8 @@ def repair(arguments: argparse.Namespace) -> int:
         if arguments.dry_run:
             job.rehearse()
         else:
-            require_checkpoint_of(spark, settings.checkpoint, letter_topic)
+            topic_id = partitions[0].topic_id
+            require_checkpoint_of(spark, settings.checkpoint, letter_topic, topic_id)
             ensure_topic(
                 connection.client,
                 settings.parking_topic,

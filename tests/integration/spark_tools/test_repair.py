@@ -24,6 +24,7 @@ from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
+from tests.services.kafka import admin_client
 from tests.services.s3 import S3Server
 from tests.services.waiting import wait_until
 
@@ -219,6 +220,32 @@ def test_repair_when_the_user_is_wrong_then_told_before_any_work(
     missing = "remote.delete.dead.letter.topic=missing"
     with pytest.raises(InvalidConfigError, match="the topic can't be found"):
         repair(arguments(world, "--dry-run", "--option", missing))
+
+
+def test_repair_when_the_letter_topic_was_made_anew_then_its_checkpoint_is_refused(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path
+) -> None:
+    """Its first letters would be taken for done. A checkpoint without an id is given one."""
+    checkpoint = tmp_path / "checkpoint"
+    noted = checkpoint / "letter-topic-id"
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.send(world.store(metadata, DELETE_STARTED))
+    repair(arguments(world, "--checkpoint", str(checkpoint)))
+    former = noted.read_text()
+    noted.unlink()
+    noted.with_name(f".{noted.name}.crc").unlink()
+    repair(arguments(world, "--checkpoint", str(checkpoint)))
+    assert noted.read_text() == former
+
+    admin = admin_client(world.servers)
+    admin.delete_topics([world.letters])[world.letters].result(30.0)
+    wait_until(lambda: world.letters not in admin.list_topics(timeout=10.0).topics)
+    host.cluster.create_topic(world.letters)
+
+    with pytest.raises(InvalidConfigError, match=f"of the same name.*found={former}"):
+        repair(arguments(world, "--checkpoint", str(checkpoint)))
+    assert noted.read_text() == former
 
 
 def test_repair_when_no_letter_was_ever_written_then_there_is_nothing_to_repair(
