@@ -1,7 +1,8 @@
 """Copies one segment: the order of effects, written once.
 
-    lead confirmed → segment opened → COPY_SEGMENT_STARTED accepted → objects written and verified
-    → file unchanged, lead confirmed again → COPY_SEGMENT_FINISHED accepted
+    lead confirmed → segment opened → COPY_SEGMENT_STARTED accepted → not stored by us before
+    → objects written and verified → file unchanged, lead confirmed again
+    → COPY_SEGMENT_FINISHED accepted
 
 The started event names every object before its first byte, so whatever a crash leaves is found by
 it and deleted (PIP-17). The lead is confirmed before the first and after the last byte because only
@@ -120,6 +121,7 @@ class Copier:
         ) as opened:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
+            self._require_not_stored(started)
             data = self._paced(opened.data, attempt)
             objects = self._store(started, data, attempt)
             with self._discarding(started, TieredStorageError):
@@ -145,6 +147,22 @@ class Copier:
             },
         )
         return finished
+
+    def _require_not_stored(self, started: RemoteLogSegmentMetadata) -> None:
+        """FencedError if an attempt of this claim has stored it, and only the answer was lost.
+
+        All that was in the metadata topic before the started event is known by now.
+        """
+        records = self._metadata.list_remote_log_segments(
+            started.topic_id_partition,
+            states=(SegmentState.COPY_SEGMENT_FINISHED,),
+            from_offset=started.offsets.start_offset,
+        )
+        for found in (record.metadata for record in records):
+            is_other = found.segment_id != started.segment_id
+            is_ours = found.writer == started.writer
+            if is_other and is_ours and found.offsets.overlaps(started.offsets):
+                raise FencedError("stored by an earlier attempt", segment=found.segment_id)
 
     def _require_small_answer(
         self, started: RemoteLogSegmentMetadata, objects: tuple[StoredObject, ...]

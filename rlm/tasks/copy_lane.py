@@ -15,6 +15,7 @@ from threading import Event, Lock
 from uuid import UUID
 
 from rlm.metrics import Metrics
+from rlm.policy.candidates import COPYING_STATES
 from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
 from rlm.tasks.changed_words import ChangedWords
@@ -179,7 +180,7 @@ class CopyLanes:
         self, lead: PartitionLead, segments: tuple[LocalSegment, ...], lineage: Lineage
     ) -> Job | None:
         """Copy the first; the job that copies the rest, if that went well."""
-        if self._stopped(lead) or self._paused(lead.topic_id_partition):
+        if self._stopped(lead) or not self._wanted(lead.topic_id_partition):
             return None
         if not self._copy_one(lead, segments[0], lineage):
             return None
@@ -208,8 +209,10 @@ class CopyLanes:
                 self._note_failure(tip, error, base_offset=segment.offsets.start_offset)
             return False
         finally:
+            is_current = self._is_current(tip, order.segment_id)
             self._end(tip, order.segment_id)
-        self._note_success(tip)
+        if is_current:
+            self._note_success(tip)
         self._metrics.remote_copy_bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
 
@@ -273,12 +276,16 @@ class CopyLanes:
             fields = {"topic_partition": tip, "attempts": failed.attempts}
             _log.info("copies succeed again", extra=fields)
 
-    def _paused(self, tip: TopicIdPartition) -> bool:
-        """Paused since it was offered, or not known."""
+    def _wanted(self, tip: TopicIdPartition) -> bool:
+        """Whether the topic is still to be copied; not if that can't be told now."""
         try:
-            return PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)
+            policy = self._metadata.topic_policy(tip.topic_id)
+            is_paused = PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)
+            is_newer = self._metadata.newer_record(tip) is not None
         except RetriableError:
-            return True
+            return False
+        is_tiered = policy is not None and policy.state in COPYING_STATES
+        return is_tiered and not is_paused and not is_newer
 
     def _stopped(self, lead: PartitionLead) -> bool:
         return self._stopping.is_set() or not self._leadership.still_leads(lead)

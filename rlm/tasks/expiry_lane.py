@@ -1,22 +1,39 @@
-"""Moves a partition's log start, clears what lies below it, and forgets what is gone."""
+"""Moves a partition's log start, clears what lies below it, and forgets what is gone.
+
+A plan may wait for its turn, and a store may take long: before each act of it is asked whether the
+topic's policy, and what is paused of it, are still those that it was made by. What is left of it is
+dropped if not, and the next cycle plans anew.
+"""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from threading import Event
 
 from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.policy.view import PartitionView
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
-from rlmm.events import LogStartAdvanced, PausableTask
-from rsm.segment.errors import TieredStorageError
+from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
+from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """As whom a plan is carried out, and what it was made by."""
+
+    lead: PartitionLead
+    policy: TopicPolicy
+    paused: frozenset[PausableTask]
 
 
 class ExpiryLanes:
@@ -39,27 +56,60 @@ class ExpiryLanes:
         self._new_id = ports.new_id
         self._stopping = stopping
         self._words = ChangedWords()
+        self._policies: dict[TopicIdPartition, TopicPolicy] = {}
 
-    def offer(self, lead: PartitionLead, plan: Plan) -> None:
-        """Carry out a plan's log start, deletions and forgets unless this partition is busy."""
-        if plan.log_start is not None or plan.deletions or plan.forgets:
-            self._lanes.offer(lead.topic_id_partition, lambda: self._carry_out(lead, plan))
+    def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
+        """Carry out a plan's log start, deletions and forgets unless this partition is busy.
 
-    def _carry_out(self, lead: PartitionLead, plan: Plan) -> None:
+        `view` is what it was made by. By one thread only.
+        """
+        if plan.log_start is None and not plan.deletions and not plan.forgets:
+            return
+        tip = lead.topic_id_partition
+        basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
+        if self._lanes.offer(tip, lambda: self._carry_out(basis, plan)):
+            self._policies[tip] = view.policy
+
+    def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
+        """By which policy a plan is being carried out, or waits for it; None if there is none.
+
+        For the thread that offers.
+        """
+        if not self._lanes.is_busy(tip):
+            self._policies.pop(tip, None)
+        return self._policies.get(tip)
+
+    def _carry_out(self, basis: _Basis, plan: Plan) -> None:
+        tip = basis.lead.topic_id_partition
         try:
             if plan.log_start is not None:
-                self._advance(lead, plan.log_start)
-            self._delete(lead, plan)
+                self._require_unchanged(basis)
+                self._advance(basis.lead, plan.log_start)
+            for action in plan.deletions:
+                self._require_unchanged(basis)
+                self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
+                self._require_unchanged(basis)
                 if never_finished(record):  # what its writer wrote after the deletion
                     self._storage.delete_log_segment_data(record.metadata)
                 self._metadata.retire(record.metadata.segment_id)
+        except FencedError as error:
+            _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
         except TieredStorageError as error:
-            tip = lead.topic_id_partition
             if self._words.are_new(tip, error.message):
                 _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
         else:
-            self._words.ended(lead.topic_id_partition)
+            self._words.ended(tip)
+
+    def _require_unchanged(self, basis: _Basis) -> None:
+        """FencedError if the lead is lost, or something else is wanted by now."""
+        topic_id = basis.policy.topic_id
+        if self._stopping.is_set() or not self._leadership.still_leads(basis.lead):
+            raise FencedError("the process stops or no longer leads")
+        if self._metadata.topic_policy(topic_id) != basis.policy:
+            raise FencedError("the policy has changed")
+        if self._metadata.paused_tasks(topic_id) != basis.paused:
+            raise FencedError("what is paused has changed")
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(
@@ -80,12 +130,3 @@ class ExpiryLanes:
             _log.info("moved the log start", extra=moved)
         else:
             _log.warning("log start refused", extra={**moved, "refusal": result.refusal})
-
-    def _delete(self, lead: PartitionLead, plan: Plan) -> None:
-        """One after the other; a lead that was lost between two ends it."""
-        for action in plan.deletions:
-            if self._stopping.is_set() or not self._leadership.still_leads(lead):
-                return
-            if PausableTask.DELETE in self._metadata.paused_tasks(lead.topic_id_partition.topic_id):
-                return
-            self._expirer.delete(action, lead.writer)

@@ -154,8 +154,12 @@ class LeaderCycle:
             tip = lead.topic_id_partition
             # What is copied while we look would be copied again. Nobody else begins a copy.
             was_copying = self._copies.is_busy(tip)
+            deletes_by = self._expiries.policy_under_way(tip)
             try:
                 view = self._view(lead, policies[tip.topic_id], offsets)
+                if deletes_by not in (None, view.policy):
+                    # What it may still delete must not be taken for stored.
+                    raise RetriableError("deletions by the policy before this one are under way")
             except TieredStorageError as error:
                 self._log_changed(tip, "partition waits", error)
                 reports.append(
@@ -169,7 +173,7 @@ class LeaderCycle:
             decided = plan(view)
             self._gaps.look(lead, view, decided.gaps)
             if outlook.store_reachable:
-                self._expiries.offer(lead, decided)
+                self._expiries.offer(lead, view, decided)
                 if not was_copying:
                     self._copies.offer(lead, decided.copies, view.lineage)
             trim = self._within_share_groups(view, decided.trim)
@@ -275,4 +279,5 @@ def _trim_plan(
         lineage=view.lineage,
         rule=decision.rule,
         planned_at_ms=planned_at_ms,
+        is_stored=decision.offset <= view.covered_end_offset,
     )

@@ -1,7 +1,8 @@
 """Trims local logs: the order of effects, written once.
 
     LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
-    → broker confirms the lead in our epoch → plan still young → DeleteRecords, one request
+    → broker confirms the lead in our epoch → plan still young → all of it still stored
+    → DeleteRecords, one request
 
 DeleteRecords carries no leader epoch. So it goes to our own broker only, right after that broker
 has answered an epoch-checked question, and never from a plan that has grown old: a process that was
@@ -18,23 +19,28 @@ from rlm.broker.delete_records import RecordDeletion
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
+from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import Writer
+from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimPlan:
-    """A trim as decided at `planned_at_ms` (monotonic), by whom and by which rule."""
+    """A trim as decided at `planned_at_ms` (monotonic), by whom and by which rule.
+
+    `is_stored`: all of it was, and must be; else it is what goes with a gap, or is expired.
+    """
 
     writer: Writer
     offset: int
     lineage: Lineage
     rule: str
     planned_at_ms: int
+    is_stored: bool
 
 
 class Trimmer:
@@ -106,7 +112,7 @@ class Trimmer:
     def _confirm(
         self, plans: Mapping[TopicIdPartition, TrimPlan]
     ) -> Mapping[TopicIdPartition, TrimPlan]:
-        """The plans whose leader, high watermark and age still hold, a moment before the cut."""
+        """The plans that still hold, a moment before the cut."""
         if not plans:
             return {}
         offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
@@ -122,9 +128,21 @@ class Trimmer:
                 self._warn(given_up, tip, "the plan has grown too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
                 self._warn(given_up, tip, "another claim is newer")
+            elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
+                self._warn(given_up, tip, "not all of it is stored any more")
             else:
                 confirmed[tip] = plan
         return confirmed
+
+    def _still_stored(self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int) -> bool:
+        """By all that was in the metadata topic before the trim's own record."""
+        if not plan.is_stored:
+            return True
+        records = self._metadata.list_remote_log_segments(
+            tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=local_start_offset
+        )
+        stored = stored_ranges(plan.lineage, (record.metadata for record in records))
+        return covered_end(stored, local_start_offset) >= plan.offset
 
     def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
         """Once, until the partition is trimmed or something else keeps it from that."""

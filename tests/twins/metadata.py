@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
-from rlmm.events import TopicPolicy
+from rlmm.events import PausableTask, TopicPolicy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -69,3 +69,11 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         self.refresh()
         return super().topic_policies()
+
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        self.refresh()
+        return super().topic_policy(topic_id)
+
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        self.refresh()
+        return super().paused_tasks(topic_id)

@@ -42,11 +42,13 @@ class ViewedMetadata(FreshMetadata):
     ) -> Iterator[SegmentRecord]:
         found = super().list_remote_log_segments(
             topic_id_partition,
-            states=states,
+            states=tuple(SegmentState),
             from_offset=from_offset,
             leader_epoch=leader_epoch,
         )
-        return iter([replace(r, metadata=self.shown(r.metadata)) for r in found])
+        wanted = states or tuple(set(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED})
+        shown = [replace(r, metadata=self.shown(r.metadata)) for r in found]
+        return iter([r for r in shown if r.metadata.state in wanted])
 
     def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
         return metadata

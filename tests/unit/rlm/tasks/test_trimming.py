@@ -6,9 +6,10 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
-from rlmm.events import LocalLogTrimmed
+from rlmm.events import LocalLogTrimmed, SegmentEvent
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import RetriableError
+from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from tests.twins.gateways import gateway_at
 from tests.twins.invariants import first_unreadable, leftovers, violations
@@ -19,6 +20,7 @@ from tests.unit.rlm.tasks.single_copies import copy_only
 TRIMMED = "publish LocalLogTrimmed"
 DELETE_RECORDS = "delete_records"
 FINISHED = "publish COPY_SEGMENT_FINISHED"
+DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 
 
 def stored_world(*, brokers: int = 1) -> tuple[World, Process]:
@@ -41,6 +43,27 @@ def test_trim_when_stored_then_recorded_first_and_deleted_after() -> None:
     assert performed.index(TRIMMED) + 1 == performed.index(DELETE_RECORDS)
     assert world.hosts[1].broker.deletions == [(TIP, 20)]
     assert violations(world) == []
+
+
+def test_trim_when_a_deletion_lands_before_its_record_then_given_up() -> None:
+    """R2: the last look is at all that the metadata topic held before the trim."""
+    world, process = stored_world()
+    gone = world.records()[0].metadata
+
+    def land() -> None:
+        event = SegmentEvent(
+            event_id=world.new_id(),
+            metadata=gone.in_state(DELETE_STARTED, event_timestamp_ms=world.clock.wall_ms()),
+            expected_state=gone.state,
+        )
+        assert world.metadata.publish(event).accepted
+
+    process.effects.before(TRIMMED, land)
+
+    world.cycle()
+
+    assert process.effects.performed.count(TRIMMED) == 1
+    assert world.leader().log_start_offset == 0
 
 
 def test_trim_when_log_start_is_not_on_record_then_waits_for_it() -> None:
