@@ -29,7 +29,9 @@ _SEGMENT_EVENT_VERSION = 1  # of the rules of folding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A deletion that was given up after `attempts` attempts; times are wall clock.
+    """A deletion that failed `attempts` times, `repair_attempts` of them after it was given up.
+
+    Times are wall clock.
 
     `delete_started` is where the accepted DELETE_SEGMENT_STARTED stands, None if unknown, and
     `metadata_topic_id` the id of the topic that this is a position of, empty if unknown.
@@ -42,6 +44,7 @@ class DeadLetter:
     last_attempt_ms: int
     delete_started: MetadataPosition | None = None
     metadata_topic_id: str = ""
+    repair_attempts: int = 0
 
     @property
     def object_keys(self) -> tuple[str, ...]:
@@ -63,6 +66,7 @@ def encode(letter: DeadLetter) -> EncodedRecord:
         metadata_partition=None if position is None else position.partition,
         metadata_offset=None if position is None else position.offset,
         metadata_topic_id=letter.metadata_topic_id,
+        repair_attempts=letter.repair_attempts,
     )
     key = segment_subject(letter.metadata.segment_id)
     return EncodedRecord(key=key, value=message.SerializeToString())
@@ -107,4 +111,5 @@ def decode(value: bytes) -> DeadLetter:
         if known
         else None,
         metadata_topic_id=message.metadata_topic_id,
+        repair_attempts=message.repair_attempts,
     )

@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from rsm.segment.proto import segment_pb2 as rsm_dot_segment_dot_proto_dot_segment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1crlmm/proto/dead_letter.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\xf2\x02\n\nDeadLetter\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x37\n\x08metadata\x18\x02 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x13\n\x0bobject_keys\x18\x03 \x03(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x05 \x01(\x05\x12\x18\n\x10\x66irst_attempt_ms\x18\x06 \x01(\x03\x12\x17\n\x0flast_attempt_ms\x18\x07 \x01(\x03\x12\x1f\n\x12metadata_partition\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x1c\n\x0fmetadata_offset\x18\t \x01(\x03H\x01\x88\x01\x01\x12\x19\n\x11metadata_topic_id\x18\n \x01(\t\x12\"\n\x06orphan\x18\x0b \x01(\x0b\x32\x12.rlmm.OrphanObjectB\x15\n\x13_metadata_partitionB\x12\n\x10_metadata_offset\"\xa2\x01\n\x0cOrphanObject\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0clength_bytes\x18\x02 \x01(\x03\x12\x18\n\x10last_modified_ms\x18\x03 \x01(\x03\x12\x15\n\rfirst_seen_ms\x18\x04 \x01(\x03\x12\x14\n\x0clast_seen_ms\x18\x05 \x01(\x03\x12(\n\ttreatment\x18\x06 \x01(\x0e\x32\x15.rlmm.OrphanTreatment*Y\n\x0fOrphanTreatment\x12\x1c\n\x18ORPHAN_TREATMENT_UNKNOWN\x10\x00\x12\x11\n\rORPHAN_DELETE\x10\x01\x12\x15\n\x11ORPHAN_QUARANTINE\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1crlmm/proto/dead_letter.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\x8b\x03\n\nDeadLetter\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x37\n\x08metadata\x18\x02 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x13\n\x0bobject_keys\x18\x03 \x03(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x05 \x01(\x05\x12\x18\n\x10\x66irst_attempt_ms\x18\x06 \x01(\x03\x12\x17\n\x0flast_attempt_ms\x18\x07 \x01(\x03\x12\x1f\n\x12metadata_partition\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x1c\n\x0fmetadata_offset\x18\t \x01(\x03H\x01\x88\x01\x01\x12\x19\n\x11metadata_topic_id\x18\n \x01(\t\x12\"\n\x06orphan\x18\x0b \x01(\x0b\x32\x12.rlmm.OrphanObject\x12\x17\n\x0frepair_attempts\x18\x0c \x01(\x05\x42\x15\n\x13_metadata_partitionB\x12\n\x10_metadata_offset\"\xa2\x01\n\x0cOrphanObject\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0clength_bytes\x18\x02 \x01(\x03\x12\x18\n\x10last_modified_ms\x18\x03 \x01(\x03\x12\x15\n\rfirst_seen_ms\x18\x04 \x01(\x03\x12\x14\n\x0clast_seen_ms\x18\x05 \x01(\x03\x12(\n\ttreatment\x18\x06 \x01(\x0e\x32\x15.rlmm.OrphanTreatment*Y\n\x0fOrphanTreatment\x12\x1c\n\x18ORPHAN_TREATMENT_UNKNOWN\x10\x00\x12\x11\n\rORPHAN_DELETE\x10\x01\x12\x15\n\x11ORPHAN_QUARANTINE\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rlmm.proto.dead_letter_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ORPHANTREATMENT']._serialized_start=609
-  _globals['_ORPHANTREATMENT']._serialized_end=698
+  _globals['_ORPHANTREATMENT']._serialized_start=634
+  _globals['_ORPHANTREATMENT']._serialized_end=723
   _globals['_DEADLETTER']._serialized_start=72
-  _globals['_DEADLETTER']._serialized_end=442
-  _globals['_ORPHANOBJECT']._serialized_start=445
-  _globals['_ORPHANOBJECT']._serialized_end=607
+  _globals['_DEADLETTER']._serialized_end=467
+  _globals['_ORPHANOBJECT']._serialized_start=470
+  _globals['_ORPHANOBJECT']._serialized_end=632
 # @@protoc_insertion_point(module_scope)

@@ -18,7 +18,7 @@ ORPHAN_DELETE: OrphanTreatment
 ORPHAN_QUARANTINE: OrphanTreatment
 
 class DeadLetter(_message.Message):
-    __slots__ = ("min_fold_version", "metadata", "object_keys", "reason", "attempts", "first_attempt_ms", "last_attempt_ms", "metadata_partition", "metadata_offset", "metadata_topic_id", "orphan")
+    __slots__ = ("min_fold_version", "metadata", "object_keys", "reason", "attempts", "first_attempt_ms", "last_attempt_ms", "metadata_partition", "metadata_offset", "metadata_topic_id", "orphan", "repair_attempts")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     OBJECT_KEYS_FIELD_NUMBER: _ClassVar[int]
@@ -30,6 +30,7 @@ class DeadLetter(_message.Message):
     METADATA_OFFSET_FIELD_NUMBER: _ClassVar[int]
     METADATA_TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     ORPHAN_FIELD_NUMBER: _ClassVar[int]
+    REPAIR_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     metadata: _segment_pb2.RemoteLogSegmentMetadata
     object_keys: _containers.RepeatedScalarFieldContainer[str]
@@ -41,7 +42,8 @@ class DeadLetter(_message.Message):
     metadata_offset: int
     metadata_topic_id: str
     orphan: OrphanObject
-    def __init__(self, min_fold_version: _Optional[int] = ..., metadata: _Optional[_Union[_segment_pb2.RemoteLogSegmentMetadata, _Mapping]] = ..., object_keys: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., first_attempt_ms: _Optional[int] = ..., last_attempt_ms: _Optional[int] = ..., metadata_partition: _Optional[int] = ..., metadata_offset: _Optional[int] = ..., metadata_topic_id: _Optional[str] = ..., orphan: _Optional[_Union[OrphanObject, _Mapping]] = ...) -> None: ...
+    repair_attempts: int
+    def __init__(self, min_fold_version: _Optional[int] = ..., metadata: _Optional[_Union[_segment_pb2.RemoteLogSegmentMetadata, _Mapping]] = ..., object_keys: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., first_attempt_ms: _Optional[int] = ..., last_attempt_ms: _Optional[int] = ..., metadata_partition: _Optional[int] = ..., metadata_offset: _Optional[int] = ..., metadata_topic_id: _Optional[str] = ..., orphan: _Optional[_Union[OrphanObject, _Mapping]] = ..., repair_attempts: _Optional[int] = ...) -> None: ...
 
 class OrphanObject(_message.Message):
     __slots__ = ("key", "length_bytes", "last_modified_ms", "first_seen_ms", "last_seen_ms", "treatment")

@@ -27,6 +27,7 @@ LETTERS = st.builds(
     delete_started=st.none()
     | st.builds(MetadataPosition, partition=st.integers(0, 49), offset=TIMES),
     metadata_topic_id=st.sampled_from(["", "a-topic-id"]),
+    repair_attempts=st.integers(0, 2**31 - 1),
 )
 
 
