@@ -89,11 +89,11 @@ def decode(value: bytes) -> OrphanLetter:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
         raise CorruptError("not a letter", length_bytes=len(value)) from error
+    if message.min_fold_version > _FORMAT_VERSION:
+        raise UnsupportedError("a letter of a newer version", needs=message.min_fold_version)
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:
         raise UnsupportedError("not a letter about an orphan")
-    if message.min_fold_version > _FORMAT_VERSION:
-        raise UnsupportedError("a letter of a newer version", needs=message.min_fold_version)
     orphan = message.orphan
     return OrphanLetter(
         object_key=orphan.key,

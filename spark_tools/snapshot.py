@@ -17,6 +17,7 @@ from uuid import UUID, uuid4, uuid5
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
+from rlmm.cache.values import ObjectsNamed
 from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
@@ -113,6 +114,10 @@ class MetadataSnapshot:
         Whole only right after the partitions of all of them were caught up with.
         """
         return self._cache.segment_states(subjects)
+
+    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, ObjectsNamed]]:
+        """By their subjects what segments name; nothing of unknown ones. Whole as the states."""
+        return self._cache.objects_named(subjects)
 
     def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
         """All that it says of a partition. Memory and work: the partition's segments."""

@@ -32,6 +32,7 @@ from rlmm.cache.overlay import Overlay, stored_data, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
+from rlmm.cache.values import ObjectsNamed
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
@@ -135,6 +136,14 @@ class MetadataCache:
         return {
             subject: None if data is None else entry_state(data) for subject, data in found.items()
         }
+
+    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, ObjectsNamed]]:
+        """What the segments with these subjects name; nothing of those `segment` has none of."""
+        with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
+            for subject in subjects:
+                entry = stored_entry(reader.get, subject)
+                if entry is not None and entry.state is not None:
+                    yield subject, values.objects_named(entry)
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         """A partition's claims, lineage, log start and trims."""

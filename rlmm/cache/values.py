@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 from uuid import UUID
 
 from google.protobuf.message import DecodeError
@@ -213,6 +214,24 @@ def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
     """The metadata in the value of a segment's record; `known` its partition. CorruptError."""
     return metadata_from_message(codec.parse_value(value).segment.metadata, known)
+
+
+class ObjectsNamed(NamedTuple):
+    """The names of a segment's objects, and what those are made of."""
+
+    topic: str
+    base_offset: int
+    names: tuple[str, ...]
+
+
+def objects_named(entry: SegmentEntry) -> ObjectsNamed:
+    """A segment's, without building the rest. CorruptError. The entry must have a state."""
+    metadata = codec.parse_value(entry.value).segment.metadata
+    return ObjectsNamed(
+        topic=metadata.topic_id_partition.topic,
+        base_offset=entry.base_offset,
+        names=tuple(stored.key for stored in metadata.objects),
+    )
 
 
 def segment_record(entry: SegmentEntry) -> SegmentRecord:

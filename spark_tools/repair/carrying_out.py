@@ -29,7 +29,7 @@ from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.deletion import delete_segments
-from spark_tools.repair.letters import Letter, read_letter, subject_of
+from spark_tools.repair.letters import Letter, Unread, read_letter, subject_of
 from spark_tools.repair.orphan_removal import REMOVED, Removal, remove_orphans
 from spark_tools.repair.outcomes import (
     Outcome,
@@ -129,8 +129,8 @@ def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa
     for part in _parts(batches):
         for each in _received(part):
             letter = each.letter
-            if isinstance(letter, str):
-                counts["unreadable"] += 1
+            if isinstance(letter, Unread):
+                counts[Verdict.WAIT.value if letter.is_newer else "unreadable"] += 1
             else:
                 counts[rulings.judgement(each.place, letter).verdict.value] += 1
     yield _outcomes([(name, count, None, None) for name, count in counts.items()])
@@ -174,13 +174,13 @@ def _carry_out_part(
     judged: dict[LetterPlace, tuple[Letter, Judgement]] = {
         each.place: (each.letter, rulings.judgement(each.place, each.letter))
         for each in received
-        if not isinstance(each.letter, str)
+        if not isinstance(each.letter, Unread)
     }
     removals = _remove(storage, judged, terms.store.keys)
     now_ms = clock.wall_ms()
     return [
         unreadable(each, each.letter, terms.topics)
-        if isinstance(each.letter, str)
+        if isinstance(each.letter, Unread)
         else outcome_of(each, *judged[each.place], removals.get(each.place), terms.topics, now_ms)
         for each in received
     ]

@@ -2,11 +2,13 @@
 
 The order of effects of one batch, here and nowhere else:
 
-    metadata read to its end -> rulings -> objects deleted -> outcomes written -> checkpoint
+    metadata read to its end -> rulings -> objects deleted -> outcomes written
+    -> a pause, if most letters wait (waiting.py) -> checkpoint
 
 Each batch is read twice: by the driver, the keys alone, and by the executors, who do the rest and
 hand back counts. Killed anywhere, the batch is done again, which does no harm (carrying_out.py).
-Memory of the driver: the metadata, and the keys of one batch's letters.
+Memory of the driver: the metadata, the keys of one batch's letters, and of their objects the names
+that are not of our form.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
@@ -32,6 +35,7 @@ from spark_tools.repair.judging import ASKED_COLUMNS, rule
 from spark_tools.repair.orphan_judging import OrphanTerms
 from spark_tools.repair.outcomes import OutcomeTopics
 from spark_tools.repair.rulings import Rulings
+from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_LETTERS_COUNT = 200_000
@@ -82,6 +86,7 @@ class RepairJob:
             itemized=settings.report is not None,
         )
         self.outcomes: Counter[str] = Counter()
+        self._query: StreamingQuery | None = None
 
     def run(self) -> None:
         """Returns when all letters that there were are done; never, with an interval."""
@@ -102,7 +107,8 @@ class RepairJob:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{settings.interval_s} seconds")
-        writer.start().awaitTermination()
+        self._query = writer.start()
+        self._query.awaitTermination()
 
     def rehearse(self) -> None:
         """Count what would be done with each letter of the topic; nothing is changed."""
@@ -126,6 +132,15 @@ class RepairJob:
         rulings = self._rule(letters)
         if rulings is None:
             return
+        outcomes = self._carry_out(letters, rulings)
+        if self._settings.interval_s is not None:
+            pause_after(outcomes, SystemClock(), self._is_stopped)
+
+    def _is_stopped(self) -> bool:
+        return self._query is not None and not self._query.isActive
+
+    def _carry_out(self, letters: DataFrame, rulings: Rulings) -> Counter[str]:
+        """How many letters came to each outcome."""
         act = partial(
             carry_out,
             terms=self._terms,
@@ -135,13 +150,12 @@ class RepairJob:
         )
         outcomes = letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
         if self._settings.report is None:
-            self._count(outcomes)
-            return
+            return self._count(outcomes)
         outcomes = outcomes.persist()  # what is reported and counted is one carrying out
         try:
             report = outcomes.select("segment", "outcome", "reason")
             report.write.mode("append").parquet(self._settings.report)
-            self._count(outcomes)
+            return self._count(outcomes)
         finally:
             outcomes.unpersist()
 
@@ -154,7 +168,10 @@ class RepairJob:
         orphans = OrphanTerms(keys=self._terms.store.keys, cut_off_ms=cut_off_ms)
         return rule(asked.to_batches(), self._metadata, orphans)
 
-    def _count(self, outcomes: DataFrame) -> None:
+    def _count(self, outcomes: DataFrame) -> Counter[str]:
+        found: Counter[str] = Counter()
         counted = outcomes.select("outcome", "letters").toArrow()
         for name, count in zip(*(column.to_pylist() for column in counted.columns), strict=True):
-            self.outcomes[name] += count
+            found[name] += count
+        self.outcomes += found
+        return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 import pyarrow as pa
@@ -14,13 +15,16 @@ from rlmm.record_keys import (
     segment_subject,
     subject_partition_number,
 )
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.ids import TopicIdPartition
-from spark_tools.repair.letters import read_letter
+from rsm.segment.metadata import SegmentState
+from spark_tools.repair.letters import Unread, name_start, read_letter
 from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
 from spark_tools.repair.rulings import LetterPlace, Rulings
 from spark_tools.snapshot import MetadataSnapshot
 
+_DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
 _SUPERSEDED = Judgement(verdict=Verdict.SUPERSEDED)
 
 _HAS_SEGMENTS_KEY = (
@@ -67,14 +71,36 @@ def rule(
     judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
     leases = {subject: metadata.leases_held(each) for subject, each in known.items()}
+    states = metadata.segment_states(segments)
     return Rulings(
         keys=orphans.keys,
         source=source,
-        states=metadata.segment_states(segments),
+        states=states,
         newer={subject: each.needs_fold_version for subject, each in newer.items() if each},
         leases={subject: each for subject, each in leases.items() if each},
+        listed=_named_oddly(metadata, states, orphans.keys),
         judged=judged,
     )
+
+
+def _named_oddly(
+    metadata: MetadataSnapshot, states: Mapping[bytes, SegmentState | None], keys: ObjectKeys
+) -> dict[bytes, frozenset[str]]:
+    """What segments whose objects may go name, and `keys` does not tell whose it is."""
+    prefixes: dict[bytes, str] = {}
+    found: dict[bytes, frozenset[str]] = {}
+    deleted = (subject for subject, state in states.items() if state in _DELETED)
+    for subject, named in metadata.objects_named(deleted):
+        of_partition = subject[:PARTITION_SUBJECT_BYTES]
+        if of_partition not in prefixes:
+            partition = replace(_partition(subject), topic=named.topic)
+            prefixes[of_partition] = keys.partition_prefix(partition)
+        segment_id = UUID(bytes=subject[PARTITION_SUBJECT_BYTES:])
+        own = name_start(prefixes[of_partition], named.base_offset, segment_id)
+        odd = [name for name in named.names if not name.startswith(own)]
+        if unsaid := frozenset(name for name in odd if keys.parse(name) is None):
+            found[subject] = unsaid
+    return found
 
 
 def _received(
@@ -91,7 +117,7 @@ def _received(
             letter = read_letter(value)
             if isinstance(letter, OrphanLetter):
                 yield (partition, offset), KEY_PREFIX + letter.object_key.encode(), letter
-            elif not isinstance(letter, str):
+            elif not isinstance(letter, Unread):
                 yield (partition, offset), segment_subject(letter.metadata.segment_id), None
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from uuid import UUID
+
 from rlmm import dead_letter, orphan_letter
 from rlmm.codec import EncodedRecord
 from rlmm.dead_letter import DeadLetter
@@ -14,12 +18,21 @@ from rsm.segment.ids import id_to_text
 Letter = DeadLetter | OrphanLetter
 
 
-def read_letter(value: bytes) -> Letter | str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """Why a letter can't be read. `is_newer`: a newer version of the job can."""
+
+    reason: str
+    is_newer: bool
+
+
+def read_letter(value: bytes) -> Letter | Unread:
     """The letter, or why it can't be read: broken, or of a newer version or kind."""
     try:
         return _decode(value)
     except (CorruptError, UnsupportedError, ValueError) as error:
-        return f"can't be read: {error}"
+        is_newer = isinstance(error, UnsupportedError)
+        return Unread(reason=f"can't be read: {error}", is_newer=is_newer)
 
 
 def _decode(value: bytes) -> Letter:
@@ -36,23 +49,52 @@ def write_letter(letter: Letter) -> EncodedRecord:
     return dead_letter.encode(letter)
 
 
-def anothers_object(letter: DeadLetter, keys: ObjectKeys) -> str:
-    """The first object of a letter whose name says that it is another segment's; empty if none.
+def repair_attempts(letter: Letter) -> int:
+    """How often the repair job has failed; managers count theirs in the same letters."""
+    return letter.attempts if isinstance(letter, OrphanLetter) else letter.repair_attempts
 
-    A name that says nothing, as below another prefix, is taken to be the segment's own.
+
+def tried_again(letter: Letter, failure: str, now_ms: int) -> Letter:
+    """The letter after one more attempt of the repair job that failed."""
+    attempts = letter.attempts + 1
+    if isinstance(letter, OrphanLetter):
+        return replace(letter, attempts=attempts, reason=failure, last_attempt_ms=now_ms)
+    return replace(
+        letter,
+        attempts=attempts,
+        repair_attempts=letter.repair_attempts + 1,
+        reason=failure,
+        last_attempt_ms=now_ms,
+    )
+
+
+def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
+    """What a letter names that is not shown to be its segment's; empty if there is nothing.
+
+    A name says whose it is, if it is one of `keys`. One that says nothing, as below another prefix,
+    must be in `listed`: what the metadata has of the segment.
     """
     metadata = letter.metadata
-    partition = keys.partition_prefix(metadata.topic_id_partition)
-    own = f"{partition}{metadata.offsets.start_offset:020d}-{id_to_text(metadata.segment_id.id)}."
+    own = name_start(
+        keys.partition_prefix(metadata.topic_id_partition),
+        metadata.offsets.start_offset,
+        metadata.segment_id.id,
+    )
     for stored in metadata.objects:
         if stored.key.startswith(own):
             continue  # nearly all; names are slow to take apart
         name = keys.parse(stored.key)
         if name is None:
-            continue
-        if segment_subject(name.segment_id) != segment_subject(metadata.segment_id):
-            return stored.key
+            if stored.key not in listed:
+                return f"the letter names an object that may be anybody's: {stored.key}"
+        elif segment_subject(name.segment_id) != segment_subject(metadata.segment_id):
+            return f"the letter names an object of another segment: {stored.key}"
     return ""
+
+
+def name_start(partition_prefix: str, start_offset: int, segment_id: UUID) -> str:
+    """What the names of a segment's objects begin with; in PIP-17's form they do not."""
+    return f"{partition_prefix}{start_offset:020d}-{id_to_text(segment_id)}."
 
 
 def subject_of(letter: Letter) -> str:

@@ -47,23 +47,27 @@ class OrphanJudge:
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
     def judge(self, letter: OrphanLetter) -> Judgement:
-        """SWEEP or REFUSE."""
+        """SWEEP or REFUSE; WAIT for what an upgrade or time may show."""
         name = parse_either(self._terms.keys, letter.object_key)
         if name is None:
-            reason = "not a name of ours"
-        else:
-            reason = self._unproved(letter, name) or why_not_dead(
-                letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
-            )
+            return Judgement(verdict=Verdict.REFUSE, reason="not a name of ours")
+        if reason := self._not_yet(letter):
+            return Judgement(verdict=Verdict.WAIT, reason=reason)
+        reason = self._unproved(letter, name) or why_not_dead(
+            letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
+        )
         if reason:
             return Judgement(verdict=Verdict.REFUSE, reason=reason)
         return Judgement(verdict=Verdict.SWEEP)
 
-    def _unproved(self, letter: OrphanLetter, name: ObjectKey | LedgerKey) -> str:
+    def _not_yet(self, letter: OrphanLetter) -> str:
         if self._unread:
             return f"the metadata can't be read whole: {dict(self._unread)}"
         if letter.last_modified_ms >= self._terms.cut_off_ms:
             return "it is too young to be judged"
+        return ""
+
+    def _unproved(self, letter: OrphanLetter, name: ObjectKey | LedgerKey) -> str:
         if not 0 < letter.first_seen_ms < letter.last_seen_ms:
             return "it was not seen twice"
         return self._source_differs(letter, name.segment_id.topic_id_partition)

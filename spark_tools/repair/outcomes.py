@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from rlmm.dead_letter import DeadLetter, end_of_deletion
 from rlmm.partitioner import metadata_partition
 from spark_tools.record_writer import OutgoingRecord
-from spark_tools.repair.letters import Letter, write_letter
+from spark_tools.repair.letters import Letter, Unread, repair_attempts, tried_again, write_letter
 from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.proof import Judgement, Verdict
 from spark_tools.repair.rulings import LetterPlace
 
+WAITING = "waiting"
+"""The outcome of letters that nothing became of yet."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeTopics:
-    """Where records about outcomes go, and after how many attempts a letter is parked."""
+    """Where records about outcomes go, and after how many attempts of repair a letter is parked."""
 
     metadata_topic: str
     metadata_partition_count: int
@@ -27,12 +30,12 @@ class OutcomeTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedLetter:
-    """A record of the letter topic. `letter` is why it can't be read, if it can't be."""
+    """A record of the letter topic, and what it says."""
 
     place: LetterPlace
     key: bytes | None
     value: bytes
-    letter: Letter | str
+    letter: Letter | Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +48,11 @@ class Outcome:
     record: OutgoingRecord | None = None
 
 
-def unreadable(received: ReceivedLetter, problem: str, topics: OutcomeTopics) -> Outcome:
-    """Parked as it is."""
-    return _parked(received, "unreadable", problem, topics)
+def unreadable(received: ReceivedLetter, problem: Unread, topics: OutcomeTopics) -> Outcome:
+    """Parked as it is, unless a newer version can read it: that finds it where it was."""
+    if problem.is_newer:
+        return _waiting(received, problem.reason, topics)
+    return _parked(received, "unreadable", problem.reason, topics)
 
 
 def outcome_of(
@@ -62,8 +67,7 @@ def outcome_of(
     if judgement.verdict is Verdict.SUPERSEDED:
         return Outcome(name="superseded", letter=letter)
     if judgement.verdict is Verdict.WAIT:
-        again = _back(letter, topics)
-        return Outcome(name="waiting", letter=letter, reason=judgement.reason, record=again)
+        return _waiting(received, judgement.reason, topics)
     if removal is None:
         return _parked(received, "refused", judgement.reason, topics)
     if removal.refusal:
@@ -93,11 +97,17 @@ def _failed(
     received: ReceivedLetter, letter: Letter, failure: str, topics: OutcomeTopics, now_ms: int
 ) -> Outcome:
     """Back to the letters with one attempt more, or parked after too many."""
-    again = replace(letter, attempts=letter.attempts + 1, reason=failure, last_attempt_ms=now_ms)
-    if again.attempts >= topics.max_attempts:
-        reason = f"failed {again.attempts} times: {failure}"
+    again = tried_again(letter, failure, now_ms)
+    if repair_attempts(again) >= topics.max_attempts:
+        reason = f"failed {repair_attempts(again)} times: {failure}"
         return _parked(received, "given_up", reason, topics)
     return Outcome(name="failed", letter=letter, reason=failure, record=_back(again, topics))
+
+
+def _waiting(received: ReceivedLetter, reason: str, topics: OutcomeTopics) -> Outcome:
+    """The record as it was: a newer version may have written more into it than is known here."""
+    record = OutgoingRecord(topic=topics.letter_topic, key=received.key, value=received.value)
+    return Outcome(name=WAITING, letter=_known(received), reason=reason, record=record)
 
 
 def _back(letter: Letter, topics: OutcomeTopics) -> OutgoingRecord:
@@ -115,5 +125,8 @@ def _parked(received: ReceivedLetter, name: str, reason: str, topics: OutcomeTop
         value=received.value,
         headers=(("reason", reason.encode()), ("from", place.encode())),
     )
-    letter = None if isinstance(received.letter, str) else received.letter
-    return Outcome(name=name, letter=letter, reason=reason, record=record)
+    return Outcome(name=name, letter=_known(received), reason=reason, record=record)
+
+
+def _known(received: ReceivedLetter) -> Letter | None:
+    return None if isinstance(received.letter, Unread) else received.letter

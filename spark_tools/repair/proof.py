@@ -25,7 +25,7 @@ class Verdict(Enum):
     REFUSE = "refuse"
     """Nothing is deleted; the letter is parked."""
     WAIT = "wait"
-    """Nothing is deleted yet, for somebody reads it; the letter goes back as it is."""
+    """Nothing is deleted yet; what hinders it passes, so the letter goes back as it is."""
     SUPERSEDED = "superseded"
     """A later letter of the same segment is at hand."""
 
@@ -79,12 +79,13 @@ def judge(
 def _judge_unknown(
     delete_started: MetadataPosition | None, metadata_topic_id: str, source: MetadataSource
 ) -> Judgement:
+    if source.unread:  # a newer version may read it
+        reason = f"the segment is unknown, and the metadata can't be read whole: {source.unread}"
+        return Judgement(verdict=Verdict.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
         reason = "the segment is unknown, and the letter does not say where its deletion stands"
     elif metadata_topic_id != source.topic_id:
         reason = "the segment is unknown, and the metadata topic is another than the letter's"
-    elif source.unread:
-        reason = f"the segment is unknown, and the metadata can't be read whole: {source.unread}"
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:

@@ -15,7 +15,7 @@ from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
 from rlmm.spi import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.letters import Letter, anothers_object
+from spark_tools.repair.letters import Letter, why_not_its_own
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
 
 LetterPlace = tuple[int, int]
@@ -30,8 +30,9 @@ class Rulings:
 
     `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
     their subjects the partitions of which a record needs newer rules, with the version of these.
-    `leases`: by their subjects the partitions that somebody reads. `judged`: letters about orphans,
-    and all that have no say. `keys`: how objects are named.
+    `leases`: by their subjects the partitions that somebody reads. `listed`: by its subject what
+    the metadata names of a segment that is not named by `keys`, of few or none. `judged`: letters
+    about orphans, and all that have no say. `keys`: how objects are named.
     """
 
     keys: ObjectKeys
@@ -39,6 +40,7 @@ class Rulings:
     states: Mapping[bytes, SegmentState | None]
     newer: Mapping[bytes, int]
     leases: Mapping[bytes, tuple[ReadLease, ...]]
+    listed: Mapping[bytes, frozenset[str]]
     judged: Mapping[LetterPlace, Judgement]
 
     def judgement(self, place: LetterPlace, letter: Letter) -> Judgement:
@@ -54,19 +56,18 @@ class Rulings:
         newer = self.newer.get(subject[:PARTITION_SUBJECT_BYTES])
         if newer is not None:
             reason = f"a record of the metadata needs version {newer} of the rules"
-            return Judgement(verdict=Verdict.REFUSE, reason=reason)
+            return Judgement(verdict=Verdict.WAIT, reason=reason)
         judgement = judge(
             self.states[subject],
             delete_started=letter.delete_started,
             metadata_topic_id=letter.metadata_topic_id,
             source=self.source,
         )
-        if judgement.verdict is Verdict.REFUSE:
+        if judgement.verdict not in (Verdict.DELETE, Verdict.SWEEP):
             return judgement
         # That a segment is being deleted proves nothing of what is another's.
-        object_key = anothers_object(letter, self.keys)
-        if object_key:
-            reason = f"the letter names an object of another segment: {object_key}"
+        reason = why_not_its_own(letter, self.keys, self.listed.get(subject, ()))
+        if reason:
             return Judgement(verdict=Verdict.REFUSE, reason=reason)
         lease = self._lease_on(letter, subject)
         if judgement.verdict is Verdict.DELETE and lease is not None:

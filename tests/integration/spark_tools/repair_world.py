@@ -13,6 +13,7 @@ from crc32c import crc32c
 from rlmm.dead_letter import DeadLetter, encode
 from rlmm.events import LeadershipClaimed
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import BytesSource
@@ -44,6 +45,10 @@ class RepairWorld:
     def parked(self) -> str:
         return f"{self.letters}.parked"
 
+    @property
+    def keys(self) -> ObjectKeys:
+        return ObjectKeys(prefix=self.options["rsm.config.key.prefix"])
+
     def storage(self) -> ChunkStorage:
         return open_storage(self.settings)
 
@@ -51,19 +56,21 @@ class RepairWorld:
         self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
     ) -> DeadLetter:
         """A segment of 100 offsets in that state, with its objects, and a letter about it."""
-        number = uuid4()
+        segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
+        names = (
+            ObjectKey(segment_id=segment_id, base_offset=start_offset, suffix=suffix)
+            for suffix in ("log", "meta")
+        )
         objects = tuple(
             StoredObject(
-                key=f"{self.partition.topic}/{number}.{suffix}",
-                length_bytes=len(_CONTENT),
-                crc32c=crc32c(_CONTENT),
+                key=self.keys.build(name), length_bytes=len(_CONTENT), crc32c=crc32c(_CONTENT)
             )
-            for suffix in ("log", "meta")
+            for name in names
         )
         end_offset = start_offset + 100
         segment = replace(
             segment_metadata(1, start_offset, end_offset, partition=self.partition, state=STARTED),
-            segment_id=RemoteLogSegmentId(topic_id_partition=self.partition, id=number),
+            segment_id=segment_id,
             objects=objects,
         )
         storage = self.storage()

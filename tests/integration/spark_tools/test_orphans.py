@@ -114,7 +114,7 @@ def test_orphans_when_quarantined_then_moved_and_deleted_the_next_time(
     assert orphanage.names() == kept
 
 
-def test_orphans_when_told_of_or_written_anew_meanwhile_then_repair_refuses(
+def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_refuses(
     orphanage: Orphanage, host: BrokerHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """R22 and scenario 108: a letter is no proof."""
@@ -130,17 +130,18 @@ def test_orphans_when_told_of_or_written_anew_meanwhile_then_repair_refuses(
 
     capsys.readouterr()
     orphanage.repair(tmp_path / "checkpoint", "--option", "remote.orphan.grace.ms=86400000")
-    assert capsys.readouterr().out == "refused 3\n"
+    assert capsys.readouterr().out == "waiting 3\n"
+    assert orphanage.names() == before
     orphanage.repair(tmp_path / "again")
 
-    assert capsys.readouterr().out == "refused 2\nrepaired 1\n"
+    assert capsys.readouterr().out == "refused 2\nrepaired 1\nsuperseded 3\n"
     assert orphanage.names() == before - {young}
     parked = orphanage.world.received(orphanage.world.parked)
-    assert sorted(headers["reason"] for _, headers in parked[3:]) == [
+    assert sorted(headers["reason"] for _, headers in parked) == [
         b"it is not the object that was seen",
         b"the metadata has its segment in COPY_SEGMENT_STARTED",
     ]
-    assert {decode(value).object_key for value, _ in parked} == {registered, rewritten, young}
+    assert {decode(value).object_key for value, _ in parked} == {registered, rewritten}
 
 
 def register(metadata: RemoteLogMetadataManager, object_key: str, orphanage: Orphanage) -> None:

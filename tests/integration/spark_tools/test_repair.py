@@ -9,14 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rlmm.dead_letter import DeadLetter, decode
+from rlmm.dead_letter import DeadLetter, decode, encode
+from rlmm.proto import dead_letter_pb2 as pb
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.command import command_parser, repair
@@ -143,7 +144,7 @@ def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
     s3_server.start()
 
     values = [decode(value) for value, _ in world.received(world.letters)]
-    assert [each.attempts for each in values] == [5, 6]
+    assert [(each.attempts, each.repair_attempts) for each in values] == [(5, 0), (6, 1)]
     repair(arguments(world, *settings))
     assert names(world) == set()
 
@@ -178,8 +179,80 @@ def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no
     assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
 
 
+def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_harm(
+    host: BrokerHost,
+    world: RepairWorld,
+    connector: Path,
+    tmp_path: Path,
+) -> None:
+    """Scenario 74: a program of its own, and another that begins when that is in the middle."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        deleted = [world.store(metadata, DELETE_STARTED) for _ in range(24)]
+        alive = world.store(metadata, FINISHED)
+    world.send(*deleted, alive)
+    everything = names(world)
+    theirs = ("--jars", str(connector), "--checkpoint", str(tmp_path / "theirs"), "--batch", "2")
+
+    with killed_at_exit(world, tmp_path, *theirs) as other:
+        wait_until(lambda: len(names(world)) < len(everything), deadline_s=120.0, interval_s=0.01)
+        repair(arguments(world, "--checkpoint", str(tmp_path / "ours"), "--batch", "8"))
+        assert other.wait(timeout=120.0) == 0
+
+    assert names(world) == {stored.key for stored in alive.metadata.objects}
+    reasons = {headers["reason"] for _, headers in world.received(world.parked)}
+    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
+    with host.metadata() as metadata:
+        for letter in (*deleted, alive):
+            record = metadata.segment(letter.metadata.segment_id)
+            assert record is not None
+            assert record.metadata.state is (FINISHED if letter is alive else DELETE_FINISHED)
+
+
+def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_written_again(
+    host: BrokerHost,
+    world: RepairWorld,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """R14: it stays for a newer job. While it waits, the job rests, and can be stopped."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        letter = world.store(metadata, DELETE_STARTED)
+    message = pb.DeadLetter.FromString(encode(letter).value)
+    message.min_fold_version = 9
+    newer = message.SerializeToString()
+    world.send(newer)
+
+    def written() -> list[bytes]:
+        return [value for value, _ in world.received(world.letters)]
+
+    def stop_while_it_rests() -> None:
+        jobs = spark.sparkContext.statusTracker()
+        try:
+            wait_until(
+                lambda: len(written()) == 2 and not jobs.getActiveJobsIds(), deadline_s=120.0
+            )
+        finally:
+            for query in spark.streams.active:
+                query.stop()
+
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(stop_while_it_rests)
+        repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint"), "--interval", "1"))
+        stopped.result()
+
+    assert capsys.readouterr().out == "waiting 1\n"
+    assert written() == [newer, newer]
+    assert world.received(world.parked) == []
+    assert names(world) == {stored.key for stored in letter.metadata.objects}
+
+
 @contextmanager
-def killed_at_exit(world: RepairWorld, directory: Path, *more: str) -> Iterator[None]:
+def killed_at_exit(
+    world: RepairWorld, directory: Path, *more: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """`rlm-repair` as a user starts it, with its Spark, until SIGKILL."""
     conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
     environment = {
@@ -198,9 +271,10 @@ def killed_at_exit(world: RepairWorld, directory: Path, *more: str) -> Iterator[
             start_new_session=True,
         )
         try:
-            yield
+            yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has come to its end
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

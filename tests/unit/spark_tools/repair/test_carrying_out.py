@@ -16,6 +16,7 @@ import pytest
 from rlmm.codec import decode as decode_event
 from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
+from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import partition_subject, segment_subject
 from rlmm.spi import MetadataPosition, ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
@@ -24,78 +25,38 @@ from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
 from rsm.storage.bindings import FilesystemSettings
-from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.filesystem import FilesystemChunkStorage
-from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse
-from spark_tools.repair.deletion import delete_segments
 from spark_tools.repair.outcomes import OutcomeTopics
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
 from spark_tools.repair.rulings import LetterPlace, Rulings
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.twins.clock import FakeClock
 
-NOW_MS = 1_900_000_000_000
-
 
 def segment(number: int) -> RemoteLogSegmentMetadata:
-    objects = tuple(StoredObject(key=f"segments/{number}{end}") for end in (".log", ".meta"))
-    return replace(segment_metadata(number, state=DELETE_STARTED), objects=objects)
+    plain = segment_metadata(number, state=DELETE_STARTED)
+    return replace(plain, objects=tuple(named(plain, suffix) for suffix in ("log", "meta")))
 
 
-def letter(number: int, *, attempts: int = 5) -> DeadLetter:
+def named(
+    owner: RemoteLogSegmentMetadata, suffix: str = "log", base_offset: int = 0
+) -> StoredObject:
+    name = ObjectKey(segment_id=owner.segment_id, base_offset=base_offset, suffix=suffix)
+    return StoredObject(key=ObjectKeys().build(name))
+
+
+def letter(number: int, *, attempts: int = 5, repair_attempts: int = 0) -> DeadLetter:
     return DeadLetter(
         metadata=segment(number),
         reason="refused",
         attempts=attempts,
         first_attempt_ms=1,
         last_attempt_ms=2,
+        repair_attempts=repair_attempts,
     )
-
-
-class RefusingStorage(ChunkStorageWrapper):
-    """Refuses to delete some keys, and remembers the order of what it was asked."""
-
-    def __init__(self, inner: ChunkStorage, *refused: str) -> None:
-        super().__init__(inner)
-        self._refused = refused
-        self.asked: list[Sequence[str]] = []
-
-    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        self.asked.append(names)
-        return tuple(
-            DeleteOutcome(name=name, error=RetriableError("refused"))
-            if name in self._refused
-            else super(RefusingStorage, self).delete_many([name])[0]
-            for name in names
-        )
-
-
-def stored(*segments: RemoteLogSegmentMetadata) -> MemoryChunkStorage:
-    storage = MemoryChunkStorage(wall_ms=lambda: NOW_MS)
-    for each in segments:
-        for one in each.objects:
-            storage.create_with_content(one.key, BytesSource(content=b"x"))
-    return storage
-
-
-def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> None:
-    """A segment's companion tells what the rest is, as long as there is any."""
-    segments = [segment(1), segment(2), segment(3)]
-    storage = RefusingStorage(stored(segments[0], segments[1]), "segments/2.log")
-
-    results = delete_segments(storage, segments)
-
-    assert [bool(result) for result in results] == [False, True, False]
-    assert "segments/2.log" in results[1]
-    assert storage.asked == [
-        ["segments/1.log", "segments/2.log", "segments/3.log"],
-        ["segments/1.meta", "segments/3.meta"],
-    ]
-    assert {chunk.name for chunk in storage.list("")} == {"segments/2.log", "segments/2.meta"}
 
 
 @dataclass
@@ -137,14 +98,24 @@ def rulings(
     newer: dict[bytes, int] | None = None,
     leases: tuple[ReadLease, ...] = (),
 ) -> Rulings:
+    """As a driver's whose metadata has these segments."""
     return Rulings(
         keys=ObjectKeys(),
         source=MetadataSource(topic_id="topic-a", positions={3: 18}, unread={}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
         newer=newer or {},
         leases={partition_subject(segment(1).topic_id_partition): leases},
+        listed={
+            segment_subject(each.segment_id): odd_names(each)
+            for each, state in states.items()
+            if state is not None
+        },
         judged=judged or {},
     )
+
+
+def odd_names(of: RemoteLogSegmentMetadata) -> frozenset[str]:
+    return frozenset(each.key for each in of.objects if ObjectKeys().parse(each.key) is None)
 
 
 def received(values: Sequence[bytes | None]) -> pa.RecordBatch:
@@ -292,7 +263,7 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
     (row,) = world.outcomes([value], {} if state == "not asked for" else {segment(1): state})
 
     (record,) = world.written
-    assert world.names() == {"segments/1.log", "segments/1.meta"}
+    assert world.names() == {each.key for each in segment(1).objects}
     assert (row["outcome"], record.topic, record.value) == ("refused", "parked", value)
     headers = dict(record.headers)
     assert headers["from"] == b"letters-0@0"
@@ -330,16 +301,11 @@ def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
     assert batch.column("outcome").to_pylist() == [outcome]
     if outcome == "waiting":
         (back,) = world.written
-        assert (back.topic, back.key, back.value) == ("letters", sent.key, sent.value)
+        assert (back.topic, back.key, back.value) == ("letters", b"key", sent.value)
         assert batch.column("reason").to_pylist() == ["it is read by a Spark job"]
         assert len(world.names()) == 2
     else:
         assert world.names() == set()
-
-
-def named(owner: RemoteLogSegmentMetadata, base_offset: int) -> StoredObject:
-    name = ObjectKey(segment_id=owner.segment_id, base_offset=base_offset, suffix="log")
-    return StoredObject(key=ObjectKeys().build(name))
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
@@ -347,9 +313,9 @@ def test_carry_out_when_a_letter_names_another_segments_object_then_kept(
     world: World, state: SegmentState
 ) -> None:
     """R22: that a segment may be deleted is no proof for what is another's."""
-    alive = replace(segment(2), objects=(named(segment(2), 0),))
+    alive = replace(segment(2), objects=(named(segment(2)),))
     world.put(alive)
-    forged = replace(segment(1), objects=(named(segment(1), 0), *alive.objects))
+    forged = replace(segment(1), objects=(named(segment(1)), *alive.objects))
     value = encode(replace(letter(1), metadata=forged)).value
 
     (row,) = world.outcomes([value], {segment(1): state})
@@ -363,7 +329,7 @@ def test_carry_out_when_a_letter_names_another_segments_object_then_kept(
 def test_carry_out_when_a_letter_names_its_own_objects_then_they_go(
     world: World, base_offset: int
 ) -> None:
-    own = replace(segment(1), objects=(named(segment(1), base_offset),))
+    own = replace(segment(1), objects=(named(segment(1), "log", base_offset),))
     world.put(own)
     value = encode(replace(letter(1), metadata=own)).value
 
@@ -372,14 +338,73 @@ def test_carry_out_when_a_letter_names_its_own_objects_then_they_go(
     assert (world.names(), row["outcome"]) == (set(), "repaired")
 
 
-def test_judgement_when_the_metadata_needs_newer_rules_then_refused() -> None:
-    """R22 and scenario 79: what only newer rules can fold proves nothing."""
+@pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
+def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_lists_it(
+    world: World, state: SegmentState
+) -> None:
+    """R22: below another prefix than the job was told, a name is no proof of whose it is."""
+    ours = replace(segment(1), objects=(StoredObject(key="elsewhere/ours"),))
+    anybodys = replace(segment(2), objects=(StoredObject(key="elsewhere/anybodys"),))
+    world.put(ours, anybodys)
+    values = [encode(replace(letter(1), metadata=each)).value for each in (ours, anybodys)]
+
+    rows = world.outcomes(values, {ours: state, segment(2): state})
+
+    assert world.names() == {"elsewhere/anybodys"}
+    assert [row["outcome"] for row in rows] == ["repaired", "refused"]
+    assert "may be anybody's: elsewhere/anybodys" in rows[1]["reason"]
+
+
+def test_judgement_when_gone_and_its_names_say_nothing_then_refused() -> None:
+    """R22: nothing is left that would list them."""
+    proved = replace(
+        letter(1),
+        metadata=replace(segment(1), objects=(StoredObject(key="elsewhere/anybodys"),)),
+        delete_started=MetadataPosition(partition=3, offset=17),
+        metadata_topic_id="topic-a",
+    )
+
+    judgement = rulings({segment(1): None}).judgement((0, 0), proved)
+
+    assert judgement.verdict is Verdict.REFUSE
+
+
+def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world: World) -> None:
+    """R14: the job that can read it finds it where it was."""
+    message = pb.DeadLetter.FromString(encode(letter(1)).value)
+    message.min_fold_version = 9
+    value = message.SerializeToString()
+
+    (row,) = world.outcomes([value], {segment(1): DELETE_STARTED})
+
+    (back,) = world.written
+    assert (row["outcome"], "newer version" in row["reason"]) == ("waiting", True)
+    assert (back.topic, back.key, back.value) == ("letters", b"key", value)
+    (rehearsed,) = rehearse([received([value])], rulings({}))
+    assert rehearsed.column("outcome").to_pylist() == ["wait"]
+
+
+def test_carry_out_when_a_letter_waits_then_what_is_not_known_here_stays_in_it(
+    world: World,
+) -> None:
+    """R14: fields are added without a new version."""
+    value = encode(letter(1)).value + b"\xfa\x07\x01x"  # field 127
+    newer = {partition_subject(segment(1).topic_id_partition): 9}
+    given = rulings({segment(1): DELETE_STARTED}, newer=newer)
+
+    list(carry_out([received([value])], world.terms, given, FakeClock(), world.written.extend))
+
+    assert [(each.topic, each.value) for each in world.written] == [("letters", value)]
+
+
+def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
+    """R14, R22 and scenario 79: what only newer rules can fold proves nothing yet."""
     one = segment(1)
     newer = {partition_subject(one.topic_id_partition): 9}
 
     judgement = rulings({one: DELETE_STARTED}, newer=newer).judgement((0, 0), letter(1))
 
-    assert (judgement.verdict, "version 9" in judgement.reason) == (Verdict.REFUSE, True)
+    assert (judgement.verdict, "version 9" in judgement.reason) == (Verdict.WAIT, True)
 
 
 def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
@@ -414,7 +439,8 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     keys = [StoredObject(key=key) for key in ("segments/../x.log", "segments/x.meta")]
     bad = replace(segment(1), objects=tuple(keys))  # a name that the store refuses
     values = [
-        encode(replace(letter(1, attempts=attempts), metadata=bad)).value for attempts in (5, 6)
+        encode(replace(letter(1, attempts=50, repair_attempts=count), metadata=bad)).value
+        for count in (5, 6)
     ]
 
     again, given_up = world.outcomes(values, {bad: DELETE_STARTED})
@@ -422,7 +448,7 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     back, parked = world.written
     assert (again["outcome"], back.topic) == ("failed", "letters")
     assert back.key == segment_subject(bad.segment_id)
-    assert decode(back.value).attempts == 6
+    assert (decode(back.value).attempts, decode(back.value).repair_attempts) == (51, 6)
     assert (given_up["outcome"], parked.topic) == ("given_up", "parked")
     assert "failed 7 times" in given_up["reason"]
 

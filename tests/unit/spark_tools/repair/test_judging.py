@@ -19,8 +19,8 @@ from rlmm.partitioner import metadata_partition
 from rlmm.record_keys import segment_subject
 from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
-from rsm.layout.keys import ObjectKeys
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
 from spark_tools.repair.judging import rule
 from spark_tools.repair.orphan_judging import OrphanTerms
@@ -38,7 +38,19 @@ from tests.metadata_builder import (
 )
 from tests.twins.clock import FakeClock
 
-ALIVE, DYING, UNKNOWN = (segment_metadata(number) for number in (1, 2, 3))
+KEYS = ObjectKeys(prefix="cold")
+
+
+def named(segment: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+    """With one object, named as the job is told that they are."""
+    name = ObjectKey(segment_id=segment.segment_id, base_offset=0, suffix="meta")
+    return replace(segment, objects=(StoredObject(key=KEYS.build(name)),))
+
+
+ALIVE, UNKNOWN = (named(segment_metadata(number)) for number in (1, 3))
+DYING = segment_metadata(2)
+"""Its objects are below another prefix."""
+DYING_TOO = named(segment_metadata(4, 100, 200))
 
 
 @pytest.fixture
@@ -54,8 +66,11 @@ def metadata(log: MemoryLog) -> Iterator[MetadataSnapshot]:
     assert manager.wait_ready(10_000).ready
     events: list[Event] = [
         claim(),
-        *(step(each, state) for each in (ALIVE, DYING) for state in (STARTED, FINISHED)),
-        step(DYING, DELETE_STARTED, by=OWNER, expected_state=FINISHED),
+        *(step(each, state) for each in (ALIVE, DYING, DYING_TOO) for state in (STARTED, FINISHED)),
+        *(
+            step(each, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
+            for each in (DYING, DYING_TOO)
+        ),
     ]
     for event in events:
         assert manager.publish(event).accepted
@@ -78,7 +93,7 @@ def ruled(
         for (partition, offset), (key, value) in rows.items()
     ]
     batch = pa.RecordBatch.from_pylist(records)
-    orphans = OrphanTerms(keys=ObjectKeys(prefix="cold"), cut_off_ms=2_000)
+    orphans = OrphanTerms(keys=KEYS, cut_off_ms=2_000)
     return rule([batch], metadata, orphans)
 
 
@@ -100,6 +115,22 @@ def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
     assert verdicts == [Verdict.REFUSE, Verdict.DELETE, Verdict.REFUSE]
 
 
+def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
+    metadata: MetadataSnapshot,
+) -> None:
+    """R22: and only of those the executors are told."""
+    forged = replace(DYING, objects=(*DYING.objects, StoredObject(key="orders/0/another.log")))
+
+    found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
+
+    assert found.listed == {subject(DYING): frozenset(each.key for each in DYING.objects)}
+    verdicts = [
+        found.judgement((0, n), letter(each)).verdict
+        for n, each in ((0, DYING), (0, forged), (1, DYING_TOO))
+    ]
+    assert verdicts == [Verdict.DELETE, Verdict.REFUSE, Verdict.DELETE]
+
+
 def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
@@ -117,7 +148,7 @@ def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
 
     judgement = ruled(metadata, rows).judgement((0, 0), gone)
 
-    assert (proved.verdict, judgement.verdict) == (Verdict.SWEEP, Verdict.REFUSE)
+    assert (proved.verdict, judgement.verdict) == (Verdict.SWEEP, Verdict.WAIT)
     assert "can't be read whole" in judgement.reason
 
 

@@ -101,7 +101,6 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
     letter = world.letter()
     read_to = letter.read_to
     wrong = {
-        "too young": replace(letter, last_modified_ms=2_000),
         "not seen twice": replace(letter, last_seen_ms=5_000),
         "topic is another": replace(letter, metadata_topic_id="elsewhere"),
         "ends before": replace(letter, read_to=read_to._replace(offset=read_to.offset + 1)),
@@ -126,14 +125,21 @@ def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
     assert (verdict, "COPY_SEGMENT_STARTED" in reason) == (Verdict.REFUSE, True)
 
 
-def test_judge_when_the_metadata_is_not_whole_then_refused(world: World) -> None:
-    """R22 and scenario 107."""
+def test_judge_when_it_is_too_young_then_it_waits(world: World) -> None:
+    """R22: time cures it."""
+    young = replace(world.letter(), last_modified_ms=2_000)
+
+    assert world.judged(young) == [(Verdict.WAIT, "it is too young to be judged")]
+
+
+def test_judge_when_the_metadata_is_not_whole_then_it_waits(world: World) -> None:
+    """R14, R22 and scenario 107."""
     letter = world.letter()
     world.log.append(0, b"\xff what is this", b"\xff")
 
     ((verdict, reason),) = world.judged(letter)
 
-    assert (verdict, "read whole" in reason) == (Verdict.REFUSE, True)
+    assert (verdict, "read whole" in reason) == (Verdict.WAIT, True)
 
 
 def test_judge_when_the_metadata_topic_is_made_anew_then_nothing_is_judged(world: World) -> None:

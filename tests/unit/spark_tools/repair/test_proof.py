@@ -51,4 +51,9 @@ def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion
     assert judged(None, delete_started=None) is Verdict.REFUSE
     elsewhere = MetadataPosition(partition=4, offset=0)
     assert judged(None, delete_started=elsewhere) is Verdict.REFUSE
-    assert judged(None, unread={"corrupt": 1}) is Verdict.REFUSE
+
+
+@pytest.mark.parametrize("letter_of", ["topic-a", "topic-b", ""])
+def test_judge_when_the_metadata_is_not_whole_then_an_unknown_segment_waits(letter_of: str) -> None:
+    """R14 and R22: a newer version may find it there, whatever else is not proved now."""
+    assert judged(None, letter_of=letter_of, unread={"newer_version": 1}) is Verdict.WAIT

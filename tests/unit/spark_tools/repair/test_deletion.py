@@ -1,0 +1,66 @@
+"""Objects of many segments deleted in bulk from a store that may refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import BytesSource
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
+from spark_tools.repair.deletion import delete_segments
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+
+def key(number: int, suffix: str = "log") -> str:
+    return f"segments/{number}.{suffix}"
+
+
+def segment(number: int) -> RemoteLogSegmentMetadata:
+    objects = tuple(StoredObject(key=key(number, suffix)) for suffix in ("log", "meta"))
+    return replace(segment_metadata(number, state=DELETE_STARTED), objects=objects)
+
+
+class RefusingStorage(ChunkStorageWrapper):
+    """Refuses to delete some keys, and remembers the order of what it was asked."""
+
+    def __init__(self, inner: ChunkStorage, *refused: str) -> None:
+        super().__init__(inner)
+        self._refused = refused
+        self.asked: list[Sequence[str]] = []
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        self.asked.append(names)
+        return tuple(
+            DeleteOutcome(name=name, error=RetriableError("refused"))
+            if name in self._refused
+            else super(RefusingStorage, self).delete_many([name])[0]
+            for name in names
+        )
+
+
+def stored(*segments: RemoteLogSegmentMetadata) -> MemoryChunkStorage:
+    storage = MemoryChunkStorage(wall_ms=lambda: 1_900_000_000_000)
+    for each in segments:
+        for one in each.objects:
+            storage.create_with_content(one.key, BytesSource(content=b"x"))
+    return storage
+
+
+def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> None:
+    """A segment's companion tells what the rest is, as long as there is any."""
+    segments = [segment(1), segment(2), segment(3)]
+    storage = RefusingStorage(stored(segments[0], segments[1]), key(2))
+
+    results = delete_segments(storage, segments)
+
+    assert [bool(result) for result in results] == [False, True, False]
+    assert key(2) in results[1]
+    assert storage.asked == [
+        [key(1), key(2), key(3)],
+        [key(1, "meta"), key(3, "meta")],
+    ]
+    assert {chunk.name for chunk in storage.list("")} == {key(2), key(2, "meta")}

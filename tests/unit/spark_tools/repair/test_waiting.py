@@ -1,0 +1,38 @@
+"""How long a job that goes on for ever rests after a batch, by a clock that only it moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_tools.repair.waiting import PAUSE_MS, pause_after
+from tests.twins.clock import FakeClock
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "pause_ms"),
+    [
+        ({"waiting": 1}, PAUSE_MS),
+        ({"waiting": 5, "repaired": 3, "failed": 1}, PAUSE_MS),
+        ({"waiting": 5, "repaired": 3, "failed": 2}, 0),
+        ({"repaired": 1}, 0),
+        ({}, 0),
+    ],
+)
+def test_pause_when_most_letters_wait_then_so_long_and_else_not_at_all(
+    outcomes: dict[str, int], pause_ms: int
+) -> None:
+    clock = FakeClock()
+    before_ms = clock.monotonic_ms()
+
+    pause_after(outcomes, clock, lambda: False)
+
+    assert clock.monotonic_ms() - before_ms == pause_ms
+
+
+def test_pause_when_stopped_then_over_within_a_second() -> None:
+    clock = FakeClock()
+    before_ms = clock.monotonic_ms()
+
+    pause_after({"waiting": 1}, clock, lambda: clock.monotonic_ms() >= before_ms + 2_500)
+
+    assert clock.monotonic_ms() - before_ms == 3_000
