@@ -2,21 +2,22 @@
 
 That the metadata does not know a segment is not enough to delete its objects: the metadata topic
 may be another one, or one that was made anew, or the store may be shared with another cluster.
-So the partition must be known, and what the object holds must be gone or stored elsewhere.
+So the partition must be known, and what the object holds must be gone or stored elsewhere. That it
+begins below the log start says nothing: where the metadata was begun anew, the log start is where
+the broker's log began by then, and what is below may be stored nowhere else.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from rlmm.spi import PartitionState, SegmentRecord
 from rsm.layout.keys import LedgerKey, ObjectKey
-from rsm.segment.coverage import stored_ranges
+from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 
 _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
@@ -25,15 +26,15 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 class PartitionKnowledge:
     """All that the metadata says of a partition, for looking up.
 
-    `named`: by its key the segment of each object that is not deleted. `stored_ends`: by ascending
-    `stored_starts`, up to where everything that begins there or before reaches.
+    `named`: by its key the segment of each object that is not deleted. `whole`: the newest offsets
+    that are stored without a hole. Where an object ends that nobody knows of can't be told, but
+    above them all is in the broker's log.
     """
 
     state: PartitionState
     states: Mapping[RemoteLogSegmentId, SegmentState]
     named: Mapping[str, RemoteLogSegmentId]
-    stored_starts: Sequence[int]
-    stored_ends: Sequence[int]
+    whole: OffsetRange
 
     @classmethod
     def of(cls, state: PartitionState, segments: Iterable[SegmentRecord]) -> PartitionKnowledge:
@@ -49,14 +50,8 @@ class PartitionKnowledge:
                 if each.state is not _DELETED
                 for stored_object in each.objects
             },
-            stored_starts=[each.offsets.start_offset for each in stored],
-            stored_ends=list(accumulate((each.offsets.end_offset for each in stored), max)),
+            whole=_newest_whole(stored),
         )
-
-    def holds(self, offset: int) -> bool:
-        """Whether a finished segment of the log's lineage begins at or before, and reaches on."""
-        before = bisect_right(self.stored_starts, offset)
-        return before > 0 and self.stored_ends[before - 1] > offset
 
 
 def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionKnowledge) -> str:
@@ -71,6 +66,16 @@ def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionK
         return ""  # all of the segment, or of the partition, goes
     if state.owner is None:
         return "the metadata knows nothing of its partition, which may be another cluster's"
-    if name.base_offset < (state.log_start_offset or 0) or known.holds(name.base_offset):
+    if name.base_offset in known.whole:
         return ""
-    return f"nothing else is stored of offset {name.base_offset}: it may be the only copy"
+    return f"not all from offset {name.base_offset} on is stored: it may be the only copy"
+
+
+def _newest_whole(stored: Sequence[StoredRange]) -> OffsetRange:
+    """The last of `stored`, with those before it that leave no hole; `stored` ascends."""
+    start_offset = end_offset = 0
+    for each in stored:
+        if each.offsets.start_offset > end_offset:
+            start_offset = each.offsets.start_offset
+        end_offset = max(end_offset, each.offsets.end_offset)
+    return OffsetRange(start_offset=start_offset, end_offset=end_offset)

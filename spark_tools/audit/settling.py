@@ -25,6 +25,10 @@ from spark_tools.quarantine import parse_either
 from spark_tools.snapshot import MetadataSnapshot
 
 _REMEMBERED_PARTITIONS = 64
+_DAMAGES = frozenset(
+    each.value for each in (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM)
+)
+_MAY_BE_NEEDED = "other objects of its partition are missing or damaged: it may be the only copy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +62,26 @@ def settle(
         known |= _known(partition, suspected)
         for record in partition.segments:
             totals.add(record.metadata)
+    suspected_of = [
+        confirmed(each, sightings.get(each.object_key), known.get(each.object_key), age)
+        for each in suspicions
+    ]
+    proved = [each for each in suspected_of if each is not None]
+    damaged = {(each.topic, each.partition) for each in proved if each.kind in _DAMAGES}
     orphans: list[Orphan] = []
     # Those of a partition follow each other.
     knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
-    for suspicion in suspicions:
-        found = sightings.get(suspicion.object_key)
-        finding = confirmed(suspicion, found, known.get(suspicion.object_key), age)
-        if finding is None:
+    for finding in proved:
+        orphan = _orphan(finding, sightings.get(finding.object_key), keys, knowledge)
+        if orphan is None:
+            findings.append(finding)
             continue
-        orphan = _orphan(finding, found, keys, knowledge)
-        if orphan is not None:
-            orphans.append(orphan)
-            finding = replace(finding, detail=f"{finding.detail}; {orphan.why_kept or 'dead'}")
-        findings.append(finding)
+        tip = orphan.topic_id_partition
+        if not orphan.why_kept and (tip.topic, tip.partition) in damaged:
+            orphan = replace(orphan, why_kept=_MAY_BE_NEEDED)
+        orphans.append(orphan)
+        detail = f"{finding.detail}; {orphan.why_kept or 'dead'}"
+        findings.append(replace(finding, detail=detail))
     findings.sort(key=lambda each: (each.kind, each.object_key))
     return Settled(findings=tuple(findings), totals=totals.totals(findings), orphans=tuple(orphans))
 

@@ -35,22 +35,28 @@ def why(base_offset: int, *segments: SegmentRecord, state: PartitionState = CLAI
     return why_not_dead(ObjectKeys().build(name), name, known)
 
 
-def test_proof_when_its_offset_is_stored_elsewhere_or_behind_the_log_start_then_dead() -> None:
+def test_proof_when_all_from_its_offset_on_is_stored_elsewhere_then_dead() -> None:
     """R22: an orphan's own proof."""
     assert why(150, record(1, 0, 100), record(2, 100, 200)) == ""
     assert why(150, record(1, 0, 1_000), record(2, 100, 120)) == ""
-    assert why(7, state=replace(CLAIMED, log_start_offset=8)) == ""
+    assert why(250, record(1, 0, 100), record(2, 200, 300)) == ""
 
 
 def test_proof_when_nothing_else_holds_its_offset_then_alive() -> None:
     """R22: the metadata may have lost what the store still has."""
     assert "the only copy" in why(200, record(1, 0, 100), record(2, 100, 200))
     assert "the only copy" in why(150, record(1, 0, 100), record(2, 200, 300))
-    assert "the only copy" in why(8, state=replace(CLAIMED, log_start_offset=8))
+    assert "the only copy" in why(50, record(1, 0, 100), record(2, 200, 300))
     unfinished = (record(1, 0, 100, STARTED), record(2, 0, 100, DELETE_STARTED))
     assert "the only copy" in why(5, *unfinished)
     cut_off = replace(CLAIMED, lineage=Lineage.of((1, 0)))
     assert "the only copy" in why(5, record(1, 0, 100), state=cut_off)
+
+
+def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
+    """R22: metadata that was begun anew begins where the broker's log began by then."""
+    begun_anew = replace(CLAIMED, log_start_offset=100)
+    assert "the only copy" in why(7, record(1, 100, 200), state=begun_anew)
 
 
 def test_proof_when_the_partition_is_unknown_then_alive() -> None:
