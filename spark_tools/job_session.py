@@ -5,9 +5,13 @@ The master is the user's matter: `spark-submit --master`, or Spark's own default
 
 from __future__ import annotations
 
+import logging
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 
 from pyspark.sql import SparkSession
 
@@ -20,6 +24,8 @@ from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     """A session of the job's own, or the one that there is; then it is not stopped.
 
+    With one of its own Ctrl-C ends the program: KeyboardInterrupt, and nothing is logged from then.
+
     `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
     """
     running = SparkSession.getActiveSession()
@@ -30,11 +36,26 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
             raise InvalidConfigError("no jars in that directory", option="--jars", found=jars)
         builder = builder.config("spark.jars", ",".join(found))
     spark = builder.getOrCreate()
+    if running is None and current_thread() is main_thread():
+        signal.signal(signal.SIGINT, _end_quietly)
     try:
         yield spark
+    except KeyboardInterrupt:
+        if running is None:
+            spark.sparkContext.setLogLevel("OFF")  # of tasks that are cut off it tells at length
+        raise
     finally:
         if running is None:
             spark.stop()
+
+
+def _end_quietly(_number: int, _frame: FrameType | None) -> None:
+    """In place of Spark's, which asks the JVM in the midst of its answer; that is logged at length.
+
+    So is the interrupt itself, by what talks with the JVM.
+    """
+    logging.disable()
+    raise KeyboardInterrupt
 
 
 def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
