@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -21,6 +21,7 @@ from rlmm.dead_letter import encode as encode_letter
 from rlmm.events import Event, LeadershipClaimed, SegmentEvent
 from rlmm.partitioner import event_partition
 from rlmm.topic.shape import TopicSettings
+from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -35,8 +36,9 @@ from tests.services.s3 import S3Server
 _BUCKET = "letters"
 _METADATA_PARTITIONS = 4
 _KEYS_PER_REQUEST = 1000
-_DIRECTORIES = 64
+_PARTITIONS = 64
 _WARMING_LETTERS = 2
+_KEYS = ObjectKeys()
 _WRITER = Writer(broker_id=1, leader_epoch=0, incarnation=uuid4())
 
 
@@ -83,7 +85,9 @@ def _ratios(ours: list[float], theirs: list[float]) -> list[float]:
 
 
 def _delete_plainly(server: S3Server, prefix: str, letters: int) -> float:
-    keys = _put_objects(server, prefix, letters)
+    segments = _segments(prefix, letters)
+    _put_objects(server, segments)
+    keys = [stored.key for segment in segments for stored in segment.objects]
     client = boto3.client("s3", endpoint_url=server.url, region_name="us-east-1")
     os.sync()
     start = time.monotonic()
@@ -93,19 +97,13 @@ def _delete_plainly(server: S3Server, prefix: str, letters: int) -> float:
     return time.monotonic() - start
 
 
-def _put_objects(server: S3Server, prefix: str, letters: int) -> list[str]:
-    """Two objects for each letter, as files of the server's.
-
-    In many directories, as the segments of many partitions are: within one, the server's file
-    system deletes one at a time, whoever asks.
-    """
-    for number in range(_DIRECTORIES):
-        (server.bucket_directory(_BUCKET) / prefix / f"{number:02}").mkdir(parents=True)
-    names = [f"{prefix}/{number % _DIRECTORIES:02}/{number:08}" for number in range(letters)]
-    keys = [f"{name}.{kind}" for name in names for kind in ("log", "meta")]
-    for key in keys:
-        (server.bucket_directory(_BUCKET) / key).write_bytes(b"x")
-    return keys
+def _put_objects(server: S3Server, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
+    """As files of the server's."""
+    for segment in segments:
+        for stored in segment.objects:
+            path = server.bucket_directory(_BUCKET) / stored.key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"x")
 
 
 def _repair(
@@ -116,7 +114,8 @@ def _repair(
     name: str,
     letters: int,
 ) -> float:
-    keys = _put_objects(server, name, letters)
+    segments = _segments(name, letters)
+    _put_objects(server, segments)
     cluster.create_topic(name)
     cluster.create_topic(f"{name}.parked")
     connection = Connection.of(
@@ -130,7 +129,7 @@ def _repair(
             "rsm.config.storage.s3.path.style.access.enabled": "true",
         }
     )
-    _write_records(connection, name, keys)
+    _write_records(connection, name, segments)
     settings = RepairSettings(
         letter_topic=name,
         parking_topic=f"{name}.parked",
@@ -153,8 +152,10 @@ def _repair(
     return seconds
 
 
-def _write_records(connection: Connection, letter_topic: str, keys: list[str]) -> None:
-    """The claim, the two steps of each segment, and its letter."""
+def _write_records(
+    connection: Connection, letter_topic: str, segments: Sequence[RemoteLogSegmentMetadata]
+) -> None:
+    """The partitions' claims, the two steps of each segment, and its letter."""
     shape = TopicSettings(
         name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
     )
@@ -162,15 +163,15 @@ def _write_records(connection: Connection, letter_topic: str, keys: list[str]) -
     producer = Producer(
         {**connection.client, "linger.ms": 20, "queue.buffering.max.messages": 10**6}
     )
-    partition = TopicIdPartition(topic_id=uuid4(), topic=letter_topic, partition=0)
-    claim = LeadershipClaimed(
-        event_id=uuid4(),
-        topic_id_partition=partition,
-        writer=_WRITER,
-        lineage=Lineage.of((0, 0)),
-    )
-    _write_event(producer, connection.metadata_topic, claim)
-    for segment in _segments(partition, keys):
+    for partition in {segment.topic_id_partition for segment in segments}:
+        claim = LeadershipClaimed(
+            event_id=uuid4(),
+            topic_id_partition=partition,
+            writer=_WRITER,
+            lineage=Lineage.of((0, 0)),
+        )
+        _write_event(producer, connection.metadata_topic, claim)
+    for segment in segments:
         for event in _steps(segment):
             _write_event(producer, connection.metadata_topic, event)
         letter = DeadLetter(
@@ -188,20 +189,38 @@ def _write_event(producer: Producer, topic: str, event: Event) -> None:
     producer.produce(topic, key=record.key, value=record.value, partition=partition)
 
 
-def _segments(partition: TopicIdPartition, keys: list[str]) -> Iterator[RemoteLogSegmentMetadata]:
-    for number in range(0, len(keys), 2):
-        yield RemoteLogSegmentMetadata(
-            segment_id=RemoteLogSegmentId(topic_id_partition=partition, id=uuid4()),
-            offsets=OffsetRange(start_offset=number, end_offset=number + 2),
-            max_timestamp_ms=1,
-            segment_size_bytes=1,
-            segment_leader_epochs=Lineage.of((0, number)),
-            state=SegmentState.COPY_SEGMENT_STARTED,
-            writer=_WRITER,
-            event_timestamp_ms=1,
-            layout="raw",
-            objects=tuple(StoredObject(key=key) for key in keys[number : number + 2]),
-        )
+def _segments(topic: str, count: int) -> list[RemoteLogSegmentMetadata]:
+    """One for each letter, of two objects.
+
+    Of many partitions, whose objects are in directories of their own: within one, the server's file
+    system deletes one at a time, whoever asks.
+    """
+    topic_id = uuid4()
+    partitions = [
+        TopicIdPartition(topic_id=topic_id, topic=topic, partition=number)
+        for number in range(_PARTITIONS)
+    ]
+    return [_segment(partitions[number % _PARTITIONS], number) for number in range(count)]
+
+
+def _segment(partition: TopicIdPartition, base_offset: int) -> RemoteLogSegmentMetadata:
+    segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=uuid4())
+    names = [
+        ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix=suffix)
+        for suffix in ("log", "meta")
+    ]
+    return RemoteLogSegmentMetadata(
+        segment_id=segment_id,
+        offsets=OffsetRange(start_offset=base_offset, end_offset=base_offset + 1),
+        max_timestamp_ms=1,
+        segment_size_bytes=1,
+        segment_leader_epochs=Lineage.of((0, base_offset)),
+        state=SegmentState.COPY_SEGMENT_STARTED,
+        writer=_WRITER,
+        event_timestamp_ms=1,
+        layout="raw",
+        objects=tuple(StoredObject(key=_KEYS.build(name)) for name in names),
+    )
 
 
 def _steps(segment: RemoteLogSegmentMetadata) -> Iterator[SegmentEvent]:
