@@ -29,9 +29,13 @@ class Sheddable:
 
 
 def sheddable(view: PartitionView) -> Sheddable | None:
-    """None unless the topic's policy is to shed, the store takes nothing, and anything may go."""
+    """None unless the topic's policy is to shed, the store takes nothing, and anything may go.
+
+    That a segment is corrupt is no outage: what is behind it stays until somebody decides.
+    """
     sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
-    if not sheds or not view.store_takes_nothing:
+    is_corrupt = view.copy_failure is not None and view.copy_failure.corrupt
+    if not sheds or not view.store_takes_nothing or is_corrupt:
         return None
     if trim_forbidden(view) is not None:
         return None

@@ -20,7 +20,7 @@ from rlm.metrics import Metrics
 from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import plan
 from rlm.policy.share_groups import hold_for_share_groups
-from rlm.policy.shedding import gaps_of_shed
+from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.changed_words import ChangedWords
@@ -192,7 +192,8 @@ class LeaderCycle:
     ) -> None:
         """Add to the trims what is to be given up; the gap is on record before.
 
-        Looked at once more, because nothing of the first look is kept of so many partitions.
+        Looked at once more, because nothing of the first look is kept of so many partitions: what
+        may not go any more stays.
         """
         chosen = {} if self._outages is None else self._outages.choose()
         for lead in leads:
@@ -206,7 +207,11 @@ class LeaderCycle:
             except TieredStorageError as error:
                 self._log_changed(tip, "partition waits", error)
                 continue
-            decision = TrimDecision(offset=chosen[tip].offset, rule=chosen[tip].rule)
+            found = sheddable(view)
+            if found is None:
+                continue
+            offset = min(chosen[tip].offset, found.segments[-1].offsets.end_offset)
+            decision = TrimDecision(offset=offset, rule=chosen[tip].rule)
             decision = self._within_share_groups(view, decision)
             if decision.offset is None or decision.offset <= view.local_start_offset:
                 continue

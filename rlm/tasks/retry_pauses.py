@@ -21,7 +21,10 @@ class Failures:
 
 
 class RetryPauses:
-    """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now."""
+    """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now.
+
+    Nobody tries a key again whose pause is over for longer than the longest lasts: it is forgotten.
+    """
 
     def __init__(
         self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
@@ -41,6 +44,7 @@ class RetryPauses:
     def failed(self, key: Hashable) -> Failures:
         """Count one more failure, and begin its pause."""
         with self._lock:
+            self._forget_left()
             before = self._failures.get(key)
             count = 1 if before is None else before.count + 1
             pause_ms = min(self._first_pause_ms << min(count - 1, 30), self._longest_pause_ms)
@@ -49,6 +53,7 @@ class RetryPauses:
                 first_ms=self._clock.wall_ms() if before is None else before.first_ms,
                 not_before_ms=self._clock.monotonic_ms() + pause_ms,
             )
+            self._failures.pop(key, None)
             self._failures[key] = failures
         return failures
 
@@ -56,9 +61,19 @@ class RetryPauses:
     def failing_count(self) -> int:
         """How many keys are failing now."""
         with self._lock:
+            self._forget_left()
             return len(self._failures)
 
     def ended(self, key: Hashable) -> None:
         """It succeeded, or was given up: forget its failures."""
         with self._lock:
             self._failures.pop(key, None)
+
+    def _forget_left(self) -> None:
+        """Entries ascend by when they failed last."""
+        left_before_ms = self._clock.monotonic_ms() - self._longest_pause_ms
+        while self._failures:
+            key, oldest = next(iter(self._failures.items()))
+            if oldest.not_before_ms >= left_before_ms:
+                return
+            del self._failures[key]

@@ -11,7 +11,7 @@ from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.tasks.leader import LeaderCycle
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlmm.events import GapReason, OutagePolicy
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
@@ -174,6 +174,20 @@ def test_shed_when_the_store_is_well_then_nothing_goes() -> None:
 
     assert world.gaps() == []
     assert len(world.stored()) == 4
+
+
+def test_shed_when_a_segment_is_corrupt_then_nothing_goes() -> None:
+    """Nothing behind it is trimmed: the store takes what is right."""
+    world = OutageWorld(policy=SHED)
+    world.segments(4)
+    world.fill(99)
+    world.process.effects.fail("write .log", CorruptError("a batch is corrupt"), times=10_000)
+
+    for _ in range(4):
+        world.cycle()
+
+    assert world.gaps() == []
+    assert world.leader().log_start_offset == 0
 
 
 def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_goes_first() -> None:

@@ -33,3 +33,18 @@ def test_pause_when_one_key_fails_then_others_do_not_wait() -> None:
     pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
     pauses.failed("a")
     assert not pauses.pausing("b")
+
+
+def test_failures_when_nobody_tries_again_for_long_then_forgotten() -> None:
+    """Another leader may have finished it."""
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    pauses.failed("left")
+    clock.sleep_ms(LONGEST_PAUSE_MS)
+    pauses.failed("tried")
+    counts = [pauses.failing_count]
+    clock.sleep_ms(1001)
+    counts.append(pauses.failing_count)
+
+    assert counts == [2, 1]
+    assert pauses.failed("tried").count == 2
