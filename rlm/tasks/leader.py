@@ -144,7 +144,6 @@ class LeaderCycle:
         leads = self._leadership.leads()
         self._copies.write_off_overdue()
         self._copies.keep_only({lead.topic_id_partition for lead in leads})
-        planned_at_ms = self._clock.monotonic_ms()
         offsets = self._broker.offsets(
             {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}
         )
@@ -155,6 +154,7 @@ class LeaderCycle:
             # What is copied while we look would be copied again. Nobody else begins a copy.
             was_copying = self._copies.is_busy(tip)
             deletes_by = self._expiries.policy_under_way(tip)
+            planned_at_ms = self._clock.monotonic_ms()
             try:
                 view = self._view(lead, policies[tip.topic_id], offsets)
                 if deletes_by not in (None, view.policy):
@@ -180,6 +180,9 @@ class LeaderCycle:
             if trim.offset is not None:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
             reports.append(leader_report(view, trim, decided.expiry_held))
+            if self._trimmer.is_due(trims):  # of many partitions the first would wait too long
+                self._trim(trims)
+                trims.clear()
         self._shed(leads, policies, trims)
         self._trim(trims)
         return reports

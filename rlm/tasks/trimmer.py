@@ -2,7 +2,7 @@
 
     LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
     → broker confirms the lead in our epoch → plan still young → all of it still stored
-    → DeleteRecords, one request
+    → DeleteRecords, one request for many partitions
 
 DeleteRecords carries no leader epoch. So it goes to our own broker only, right after that broker
 has answered an epoch-checked question, and never from a plan that has grown old: a process that was
@@ -54,13 +54,31 @@ class Trimmer:
         self._plan_max_age_ms = plan_max_age_ms
         self._words = ChangedWords()
 
+    def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
+        """Whether the first of the plans, the oldest, is half as old as it may become."""
+        first = next(iter(plans.values()), None)
+        if first is None:
+            return False
+        return 2 * (self._clock.monotonic_ms() - first.planned_at_ms) > self._plan_max_age_ms
+
     def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
         """Carry out trims; the new local start of each partition that was trimmed.
 
         A partition that fails any check is left out: it is planned anew in the next cycle. Raises
         RetriableError if the broker can't be asked.
         """
-        recorded = {tip: plan for tip, plan in plans.items() if self._record(tip, plan)}
+        trimmed: dict[TopicIdPartition, int] = {}
+        recorded: dict[TopicIdPartition, TrimPlan] = {}
+        for tip, plan in plans.items():
+            if self._record(tip, plan):
+                recorded[tip] = plan
+            if self.is_due(recorded):
+                trimmed.update(self._cut(recorded))
+                recorded.clear()
+        trimmed.update(self._cut(recorded))
+        return trimmed
+
+    def _cut(self, recorded: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
         confirmed = self._confirm(recorded)
         if not confirmed:
             return {}
