@@ -1,6 +1,7 @@
 """Copies one segment: the order of effects, written once.
 
-    lead confirmed → segment opened → COPY_SEGMENT_STARTED accepted → not stored by us before
+    lead confirmed, still in the log → segment opened → COPY_SEGMENT_STARTED accepted
+    → not stored by us before
     → objects written and verified → file unchanged, lead confirmed again
     → COPY_SEGMENT_FINISHED accepted
 
@@ -104,9 +105,10 @@ class Copier:
     def copy(self, order: CopyOrder) -> RemoteLogSegmentMetadata:
         """Copy one segment and return its finished metadata.
 
-        Raises FencedError (lead lost: nothing more may be done), CorruptError (local bytes or the
-        store's are bad), UnsupportedError (another attempt would fail, too), RetriableError. After
-        an error the attempt is dangling in the metadata, if it was recorded at all.
+        Raises FencedError (lead lost, deleted or stored meanwhile: nothing more may be done),
+        CorruptError (local bytes or the store's are bad), UnsupportedError (another attempt would
+        fail, too), RetriableError. After an error the attempt is dangling in the metadata, if it
+        was recorded at all.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopped)
@@ -115,6 +117,8 @@ class Copier:
         end_offset = order.segment.offsets.end_offset
         if end_offset > min(offsets.high_watermark, offsets.last_stable_offset):
             raise RetriableError("segment reaches above the last stable offset", end=end_offset)
+        if end_offset <= offsets.log_start_offset:
+            raise FencedError("deleted from the broker's log", log_start=offsets.log_start_offset)
         order = _with_known_epochs(order, offsets.log_start_offset)
         with self._source.open_segment(
             tip, order.segment, order.lineage, offsets.last_stable_offset

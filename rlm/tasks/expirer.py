@@ -144,9 +144,13 @@ class Expirer:
             "deletion failed",
             extra={"segment_id": segment, "attempts": failures.count, "error": error},
         )
-        spills = self._pauses.failing_count > self._max_failing
-        if failures.count >= self._max_attempts or spills:
+        if self._spills():
+            self._pauses.forget_left()
+        if failures.count >= self._max_attempts or self._spills():
             self._bury(metadata, failures, error)
+
+    def _spills(self) -> bool:
+        return self._pauses.failing_count > self._max_failing
 
     def _bury(
         self, metadata: RemoteLogSegmentMetadata, failures: Failures, error: TieredStorageError

@@ -21,10 +21,7 @@ class Failures:
 
 
 class RetryPauses:
-    """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now.
-
-    Nobody tries a key again whose pause is over for longer than the longest lasts: it is forgotten.
-    """
+    """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now."""
 
     def __init__(
         self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
@@ -44,7 +41,6 @@ class RetryPauses:
     def failed(self, key: Hashable) -> Failures:
         """Count one more failure, and begin its pause."""
         with self._lock:
-            self._forget_left()
             before = self._failures.get(key)
             count = 1 if before is None else before.count + 1
             pause_ms = min(self._first_pause_ms << min(count - 1, 30), self._longest_pause_ms)
@@ -53,7 +49,6 @@ class RetryPauses:
                 first_ms=self._clock.wall_ms() if before is None else before.first_ms,
                 not_before_ms=self._clock.monotonic_ms() + pause_ms,
             )
-            self._failures.pop(key, None)
             self._failures[key] = failures
         return failures
 
@@ -61,7 +56,6 @@ class RetryPauses:
     def failing_count(self) -> int:
         """How many keys are failing now."""
         with self._lock:
-            self._forget_left()
             return len(self._failures)
 
     def ended(self, key: Hashable) -> None:
@@ -69,11 +63,15 @@ class RetryPauses:
         with self._lock:
             self._failures.pop(key, None)
 
-    def _forget_left(self) -> None:
-        """Entries ascend by when they failed last."""
+    def forget_left(self) -> None:
+        """Forget the keys whose pause has been over for longer than the longest lasts.
+
+        Somebody else may have done with them; for one that is only slow it begins anew.
+        """
         left_before_ms = self._clock.monotonic_ms() - self._longest_pause_ms
-        while self._failures:
-            key, oldest = next(iter(self._failures.items()))
-            if oldest.not_before_ms >= left_before_ms:
-                return
-            del self._failures[key]
+        with self._lock:
+            left = [
+                key for key, each in self._failures.items() if each.not_before_ms < left_before_ms
+            ]
+            for key in left:
+                del self._failures[key]

@@ -108,6 +108,26 @@ def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does
     assert len([r for r in caplog.records if r.name == "rlm.tasks.expirer"]) == 1
 
 
+def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_attempts() -> None:
+    """Scenario 73: what was counted of partitions that were led before holds nothing back."""
+    world = World(policy=TEN_MINUTES, process_type=ForgetfulProcess)
+    world.segments(1)
+    process = world.start()
+    assert isinstance(process, ForgetfulProcess)
+    world.settle()
+    for _ in range(MOST_FAILING + 1):
+        process.expirer._pauses.failed(world.new_id())
+    process.effects.fail("delete .log", REFUSED)
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(2)
+
+    world.settle()
+
+    assert process.effects.performed.count("delete .log") > 0
+    assert world.dead_letters.letters == []
+    assert leftovers(world) == []
+
+
 def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> None:
     """Scenario 106: once more when no late object can come any more, before the record goes."""
     limits = PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=10 * MINUTE_MS)

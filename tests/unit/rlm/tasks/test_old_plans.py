@@ -73,6 +73,21 @@ def settle(world: World, process: HeldProcess) -> None:
         process.run_all()
 
 
+def test_copies_when_somebody_deletes_what_waits_for_its_turn_then_it_is_not_brought_back() -> None:
+    """What is deleted before its copy begins is a gap, as if it had been planned afterwards."""
+    world = World(policy=KEEP_LOCAL)
+    world.segments(4)
+    process = world.start()
+    process.effects.after(FINISHED, lambda: world.leader().move_start(30))
+
+    world.settle()
+
+    assert world.stored() == [(0, 10), (30, 40)]
+    assert [(gap.offsets.start_offset, gap.offsets.end_offset) for gap in world.state().gaps] == [
+        (10, 30)
+    ]
+
+
 def test_copy_when_it_ends_while_a_cycle_looks_then_is_not_made_again() -> None:
     """Scenario 104: one claim stores each offset once."""
     world = World()

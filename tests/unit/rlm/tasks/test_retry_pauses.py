@@ -35,16 +35,29 @@ def test_pause_when_one_key_fails_then_others_do_not_wait() -> None:
     assert not pauses.pausing("b")
 
 
-def test_failures_when_nobody_tries_again_for_long_then_forgotten() -> None:
+def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> None:
     """Another leader may have finished it."""
     clock = FakeClock()
     pauses = RetryPauses(clock, first_pause_ms=1000)
     pauses.failed("left")
     clock.sleep_ms(LONGEST_PAUSE_MS)
     pauses.failed("tried")
+    pauses.forget_left()
     counts = [pauses.failing_count]
     clock.sleep_ms(1001)
+    pauses.forget_left()
     counts.append(pauses.failing_count)
 
     assert counts == [2, 1]
     assert pauses.failed("tried").count == 2
+
+
+def test_failures_when_an_attempt_takes_longer_than_the_longest_pause_then_still_counted() -> None:
+    """A store that hangs fails seldom, and is given up all the same."""
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    for _ in range(3):
+        pauses.failed("slow")
+        clock.sleep_ms(3 * LONGEST_PAUSE_MS)
+
+    assert pauses.failed("slow").count == 4
