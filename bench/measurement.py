@@ -37,6 +37,11 @@ def of_runs(
     )
 
 
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Of runs that took turns, one by one."""
+    return [own / other for own, other in zip(ours, theirs, strict=True)]
+
+
 def print_table(measurements: Iterable[Measurement], console: Console) -> None:
     """The figures with the spread of their runs; fits a terminal of 80 characters."""
     table = Table()

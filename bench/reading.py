@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bench.consumer import consume
 from bench.dataset import TOPIC, Dataset
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from rlm.cli.session import open_session
 from rlm.config.load import load_command_config
 from rlm.outside import open_chunk_storage, storage_manager
@@ -50,13 +50,9 @@ def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:
         of_runs(_PEER, consumed, unit="MB/s"),
         of_runs("scan, remote data", scanned, unit="MB/s"),
         of_runs("rlm read, remote data", printed, unit="MB/s"),
-        of_runs("scan ÷ consumer", _ratios(scanned, consumed), unit="ratio", peer=_PEER),
-        of_runs("rlm read ÷ consumer", _ratios(printed, consumed), unit="ratio", peer=_PEER),
+        of_runs("scan ÷ consumer", ratios(scanned, consumed), unit="ratio", peer=_PEER),
+        of_runs("rlm read ÷ consumer", ratios(printed, consumed), unit="ratio", peer=_PEER),
     ]
-
-
-def _ratios(ours: Sequence[float], peers: Sequence[float]) -> list[float]:
-    return [our / peer for our, peer in zip(ours, peers, strict=True)]
 
 
 def _consume(dataset: Dataset, offsets: OffsetRange) -> float:

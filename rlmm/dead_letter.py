@@ -8,6 +8,7 @@ segment's subject (rlmm/record_keys.py): a later letter of the same segment repl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -88,6 +89,16 @@ def end_of_deletion(
     metadata.event_timestamp_ms = event_timestamp_ms
     key = segment_key(letter.metadata.segment_id, event_id)
     return EncodedRecord(key=key, value=event.SerializeToString())
+
+
+def topic_configs(replication_factor: int) -> Mapping[str, str]:
+    """The configs that a topic of letters is created with: none expires."""
+    return {
+        "cleanup.policy": "delete",
+        "min.insync.replicas": str(min(2, replication_factor)),
+        "retention.bytes": "-1",
+        "retention.ms": "-1",
+    }
 
 
 def decode(value: bytes) -> DeadLetter:

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 from confluent_kafka.cimpl import NewTopic
 
+from rlmm.dead_letter import topic_configs
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
@@ -81,7 +82,7 @@ def find_local_offsets(
     }
 
 
-def ensure_topic(
+def ensure_letter_topic(
     client: Mapping[str, str],
     topic: str,
     *,
@@ -89,19 +90,14 @@ def ensure_topic(
     replicated_as: str,
     timeout_ms: int,
 ) -> None:
-    """Create a topic that keeps its records for ever, replicated as the topic `replicated_as` is.
+    """Create a topic for letters, which are kept for ever, replicated as `replicated_as` is.
 
     Nothing happens if it is there. InvalidConfigError if it can't be created or the other can't be
     found.
     """
     model = _describe(client, [replicated_as], timeout_ms)[replicated_as]
     replication_factor = min(len(each.replicas) for each in model.partitions)
-    config = {
-        "cleanup.policy": "delete",
-        "min.insync.replicas": str(min(2, replication_factor)),
-        "retention.bytes": "-1",
-        "retention.ms": "-1",
-    }
+    config = dict(topic_configs(replication_factor))
     wanted = NewTopic(topic, partition_count, replication_factor, config=config)
     admin = _admin(client)
     try:

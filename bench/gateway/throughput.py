@@ -15,7 +15,7 @@ from multiprocessing import get_context
 
 from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, Consumed, consume
 from bench.gateway.processes import ProcessGroup
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
@@ -73,10 +73,9 @@ class Readings:
 
     def ratio(self, peer: Readings, title: str, *, goal: str = "") -> Measurement:
         """This way's throughput by the peer's, run by run."""
-        pairs = zip(self.mb_per_s, peer.mb_per_s, strict=True)
         return of_runs(
             title + self.way.fetches.label,
-            [ours / theirs for ours, theirs in pairs],
+            ratios(self.mb_per_s, peer.mb_per_s),
             unit="ratio",
             peer=peer.way.name,
             goal=goal,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from spark_tools.data_source import register
 
 _COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType"
@@ -50,13 +50,12 @@ def measure_reading(
     for _ in range(runs):
         ours.append(end_offset / _seconds(stored.load()))
         theirs.append(end_offset / _seconds(local.load()))
-    ratios = [ours[n] / theirs[n] for n in range(runs)]
     mib = topics.record_bytes / (1 << 20) / cores
     name = f"{cores} core{'s' if cores > 1 else ''}"
     return [
         of_runs(
             f"data source ÷ Kafka source, {name}",
-            ratios,
+            ratios(ours, theirs),
             unit="ratio",
             peer="Spark's Kafka source reading the same records from the broker",
             goal="≥ 1.0",

@@ -13,7 +13,7 @@ import boto3
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from bench.metadata.topic import create_topic
 from rlmm.codec import encode
 from rlmm.dead_letter import DeadLetter
@@ -68,20 +68,16 @@ def measure_repairing(
     return [
         of_runs(
             f"repair ÷ plain loop, {letters} letters, beyond Spark's own start",
-            _ratios(beyond_start, loop_rates),
+            ratios(beyond_start, loop_rates),
             unit="ratio",
             peer="DeleteObjects of 1000 keys a time over as many objects",
             goal="≥ 0.9",
         ),
-        of_runs("the same, Spark's own start included", _ratios(rates, loop_rates), unit="ratio"),
+        of_runs("the same, Spark's own start included", ratios(rates, loop_rates), unit="ratio"),
         of_runs("Spark's own start: a query of one letter", [start_s], unit="s"),
         of_runs(f"repair, {letters} letters, start included", rates, unit="letters/s"),
         of_runs(f"plain loop, {letters} letters", loop_rates, unit="letters/s"),
     ]
-
-
-def _ratios(ours: list[float], theirs: list[float]) -> list[float]:
-    return [own / other for own, other in zip(ours, theirs, strict=True)]
 
 
 def _delete_plainly(server: S3Server, prefix: str, letters: int) -> float:

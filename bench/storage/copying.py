@@ -9,7 +9,7 @@ from functools import partial
 
 import psutil
 
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from bench.segment_copier import SegmentCopier
 from bench.storage.stage import AT_ONCE, Stage, plain_uploads, run_all
 from rsm.layout.block_v1 import BlockV1Layout
@@ -78,9 +78,9 @@ def _compared(stage: Stage, seconds: dict[str, list[float]], words: str) -> list
         ("copy raw", fastest, "≥ 0.9"),
         ("copy block_v1", "copy raw", "≥ 0.9"),
     ):
-        ratios = [theirs / ours for ours, theirs in zip(seconds[name], seconds[peer], strict=True)]
+        faster = ratios(seconds[peer], seconds[name])
         found.append(
-            of_runs(f"{name} ÷ {peer} {words}", ratios, unit="ratio", peer=peer, goal=goal)
+            of_runs(f"{name} ÷ {peer} {words}", faster, unit="ratio", peer=peer, goal=goal)
         )
     return found
 

@@ -11,7 +11,7 @@ from statistics import median
 
 import obstore
 
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, of_runs, ratios
 from bench.storage.copying import copy_all, layouts, storage_manager
 from bench.storage.stage import AT_ONCE, BUCKET, Stage, run_all
 from rsm.manager import SegmentStorageManager
@@ -63,8 +63,8 @@ def _compared(stage: Stage, seconds: dict[str, list[float]]) -> list[Measurement
         for name, runs in seconds.items()
     ]
     for name, peer in ((_RAW, fastest), ("read block_v1", _RAW)):
-        ratios = [theirs / ours for ours, theirs in zip(seconds[name], seconds[peer], strict=True)]
-        found.append(of_runs(f"{name} ÷ {peer}", ratios, unit="ratio", peer=peer, goal="≥ 0.9"))
+        faster = ratios(seconds[peer], seconds[name])
+        found.append(of_runs(f"{name} ÷ {peer}", faster, unit="ratio", peer=peer, goal="≥ 0.9"))
     return found
 
 

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from rlm.broker.dead_letters import DeadLetterTopic
-from rlmm.dead_letter import DeadLetter, encode
+from rlmm.dead_letter import DeadLetter, encode, topic_configs
 from rsm.segment.errors import RetriableError
 
 _log = logging.getLogger(__name__)
@@ -92,12 +92,7 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             settings.name,
             settings.partition_count,
             settings.replication_factor,
-            config={
-                "cleanup.policy": "delete",
-                "retention.bytes": "-1",
-                "retention.ms": "-1",
-                "min.insync.replicas": str(min(2, settings.replication_factor)),
-            },
+            config=dict(topic_configs(settings.replication_factor)),
         )
         created = admin.create_topics([topic], request_timeout=settings.timeout_ms / 1000)
         try:

@@ -63,20 +63,16 @@ class ExpiryLanes:
 
         `view` is what it was made by. By one thread only.
         """
-        if plan.log_start is None and not plan.deletions and not plan.forgets:
-            return
         tip = lead.topic_id_partition
+        is_something = plan.log_start is not None or plan.deletions or plan.forgets
+        if not is_something or self._lanes.is_busy(tip):
+            return
         basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
-        if self._lanes.offer(tip, lambda: self._carry_out(basis, plan)):
-            self._policies[tip] = view.policy
+        self._policies[tip] = view.policy
+        self._lanes.offer(tip, lambda: self._carry_out(basis, plan))
 
     def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
-        """By which policy a plan is being carried out, or waits for it; None if there is none.
-
-        For the thread that offers.
-        """
-        if not self._lanes.is_busy(tip):
-            self._policies.pop(tip, None)
+        """By which policy a plan is being carried out, or waits for it; None if there is none."""
         return self._policies.get(tip)
 
     def _carry_out(self, basis: _Basis, plan: Plan) -> None:
@@ -100,6 +96,8 @@ class ExpiryLanes:
                 _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
         else:
             self._words.ended(tip)
+        finally:
+            del self._policies[tip]
 
     def _require_unchanged(self, basis: _Basis) -> None:
         """FencedError if the lead is lost, or something else is wanted by now."""

@@ -42,7 +42,7 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
-from rlmm.segment_entry import SegmentEntry, entry_state
+from rlmm.segment_entry import SegmentEntry, entry_state, entry_value
 from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -141,9 +141,9 @@ class MetadataCache:
         """What the segments with these subjects name; nothing of those `segment` has none of."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             for subject in subjects:
-                entry = stored_entry(reader.get, subject)
-                if entry is not None and entry.state is not None:
-                    yield subject, values.objects_named(entry)
+                data = stored_data(reader.get, subject)
+                if data is not None and entry_state(data) is not None:
+                    yield subject, values.objects_named(entry_value(data))
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
         """A partition's claims, lineage, log start and trims."""

@@ -224,12 +224,12 @@ class ObjectsNamed(NamedTuple):
     names: tuple[str, ...]
 
 
-def objects_named(entry: SegmentEntry) -> ObjectsNamed:
-    """A segment's, without building the rest. CorruptError. The entry must have a state."""
-    metadata = codec.parse_value(entry.value).segment.metadata
+def objects_named(value: bytes) -> ObjectsNamed:
+    """Those in the value of a segment's record, without building the rest. CorruptError."""
+    metadata = codec.parse_value(value).segment.metadata
     return ObjectsNamed(
         topic=metadata.topic_id_partition.topic,
-        base_offset=entry.base_offset,
+        base_offset=metadata.start_offset,
         names=tuple(stored.key for stored in metadata.objects),
     )
 

@@ -95,8 +95,7 @@ class ObjectKeys:
         partition = self.partition_prefix(key.segment_id.topic_id_partition)
         if isinstance(key, LedgerKey):
             return partition + ledger_name(key.base_offset, key.segment_id.id, key.part)
-        segment_id = id_to_text(key.segment_id.id)
-        return f"{partition}{key.base_offset:020d}-{segment_id}.{key.suffix}"
+        return segment_prefix(partition, key.base_offset, key.segment_id.id) + key.suffix
 
     def partition_prefix(self, partition: TopicIdPartition) -> str:
         """What the keys of all of a partition's objects begin with."""
@@ -119,6 +118,11 @@ class ObjectKeys:
     @property
     def _start(self) -> str:
         return f"{self.prefix}/" if self.prefix else ""
+
+
+def segment_prefix(partition_prefix: str, base_offset: int, segment_id: UUID) -> str:
+    """What the keys of one segment's objects begin with; in PIP-17's form they do not."""
+    return f"{partition_prefix}{base_offset:020d}-{id_to_text(segment_id)}."
 
 
 def ledger_name(ledger_id: int, uuid: UUID, part: LedgerPart) -> str:

@@ -21,7 +21,7 @@ from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteE
 from spark_tools.audit.metadata_source import open_metadata
 from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
-from spark_tools.cluster_topics import ensure_topic, find_partitions
+from spark_tools.cluster_topics import ensure_letter_topic, find_partitions
 from spark_tools.command_line import (
     count_above_zero,
     count_or_zero,
@@ -99,7 +99,7 @@ def _treat(result: AuditResult, connection: Connection, arguments: argparse.Name
         sys.stdout.write(f"would {about}")
         return
     topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
-    ensure_topic(
+    ensure_letter_topic(
         connection.client,
         topic,
         partition_count=_LETTER_PARTITIONS,

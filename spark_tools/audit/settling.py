@@ -62,11 +62,11 @@ def settle(
         known |= _known(partition, suspected)
         for record in partition.segments:
             totals.add(record.metadata)
-    suspected_of = [
+    looked_at = (
         confirmed(each, sightings.get(each.object_key), known.get(each.object_key), age)
         for each in suspicions
-    ]
-    proved = [each for each in suspected_of if each is not None]
+    )
+    proved = [finding for finding in looked_at if finding is not None]
     damaged = {(each.topic, each.partition) for each in proved if each.kind in _DAMAGES}
     orphans: list[Orphan] = []
     # Those of a partition follow each other.

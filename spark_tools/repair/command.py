@@ -7,7 +7,7 @@ import sys
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
-from spark_tools.cluster_topics import MissingTopicError, ensure_topic, find_partitions
+from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, find_partitions
 from spark_tools.command_line import (
     count_above_zero,
     given_options,
@@ -65,7 +65,7 @@ def repair(arguments: argparse.Namespace) -> int:
         else:
             topic_id = partitions[0].topic_id
             require_checkpoint_of(spark, settings.checkpoint, letter_topic, topic_id)
-            ensure_topic(
+            ensure_letter_topic(
                 connection.client,
                 settings.parking_topic,
                 partition_count=len(partitions),

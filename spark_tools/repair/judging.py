@@ -15,10 +15,10 @@ from rlmm.record_keys import (
     segment_subject,
     subject_partition_number,
 )
-from rsm.layout.keys import ObjectKeys
+from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.letters import Unread, name_start, read_letter
+from spark_tools.repair.letters import Unread, read_letter
 from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
 from spark_tools.repair.rulings import LetterPlace, Rulings
@@ -96,7 +96,7 @@ def _named_oddly(
             partition = replace(_partition(subject), topic=named.topic)
             prefixes[of_partition] = keys.partition_prefix(partition)
         segment_id = UUID(bytes=subject[PARTITION_SUBJECT_BYTES:])
-        own = name_start(prefixes[of_partition], named.base_offset, segment_id)
+        own = segment_prefix(prefixes[of_partition], named.base_offset, segment_id)
         odd = [name for name in named.names if not name.startswith(own)]
         if unsaid := frozenset(name for name in odd if keys.parse(name) is None):
             found[subject] = unsaid

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from rlmm import dead_letter, orphan_letter
 from rlmm.codec import EncodedRecord
 from rlmm.dead_letter import DeadLetter
 from rlmm.orphan_letter import OrphanLetter
 from rlmm.record_keys import segment_subject
-from rsm.layout.keys import ObjectKeys
+from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError
-from rsm.segment.ids import id_to_text
 
 Letter = DeadLetter | OrphanLetter
 
@@ -56,16 +54,10 @@ def repair_attempts(letter: Letter) -> int:
 
 def tried_again(letter: Letter, failure: str, now_ms: int) -> Letter:
     """The letter after one more attempt of the repair job that failed."""
-    attempts = letter.attempts + 1
-    if isinstance(letter, OrphanLetter):
-        return replace(letter, attempts=attempts, reason=failure, last_attempt_ms=now_ms)
-    return replace(
-        letter,
-        attempts=attempts,
-        repair_attempts=letter.repair_attempts + 1,
-        reason=failure,
-        last_attempt_ms=now_ms,
-    )
+    again = replace(letter, attempts=letter.attempts + 1, reason=failure, last_attempt_ms=now_ms)
+    if isinstance(again, OrphanLetter):
+        return again
+    return replace(again, repair_attempts=again.repair_attempts + 1)
 
 
 def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
@@ -75,7 +67,7 @@ def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str
     must be in `listed`: what the metadata has of the segment.
     """
     metadata = letter.metadata
-    own = name_start(
+    own = segment_prefix(
         keys.partition_prefix(metadata.topic_id_partition),
         metadata.offsets.start_offset,
         metadata.segment_id.id,
@@ -90,11 +82,6 @@ def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str
         elif segment_subject(name.segment_id) != segment_subject(metadata.segment_id):
             return f"the letter names an object of another segment: {stored.key}"
     return ""
-
-
-def name_start(partition_prefix: str, start_offset: int, segment_id: UUID) -> str:
-    """What the names of a segment's objects begin with; in PIP-17's form they do not."""
-    return f"{partition_prefix}{start_offset:020d}-{id_to_text(segment_id)}."
 
 
 def subject_of(letter: Letter) -> str:

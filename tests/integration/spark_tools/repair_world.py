@@ -52,6 +52,13 @@ class RepairWorld:
     def storage(self) -> ChunkStorage:
         return open_storage(self.settings)
 
+    def names(self) -> set[str]:
+        """Of all objects that are there."""
+        storage = self.storage()
+        found = {chunk.name for chunk in storage.list(f"{self.partition.topic}/")}
+        storage.close()
+        return found
+
     def store(
         self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
     ) -> DeadLetter:

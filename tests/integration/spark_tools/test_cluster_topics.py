@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
 
-from spark_tools.cluster_topics import MissingTopicError, ensure_topic, find_partitions
+from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, find_partitions
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
@@ -20,7 +20,7 @@ def test_topic_when_made_then_replicated_as_the_other_and_nothing_expires(
     kafka_of_three.create_topic(metadata_topic, replication_factor=replication_factor)
 
     for _ in range(2):
-        ensure_topic(
+        ensure_letter_topic(
             client,
             letters,
             partition_count=4,

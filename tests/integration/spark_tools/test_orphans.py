@@ -49,12 +49,6 @@ class Orphanage:
         storage.close()
         return name
 
-    def names(self) -> set[str]:
-        storage = self.world.storage()
-        found = {chunk.name for chunk in storage.list(f"{self.world.partition.topic}/")}
-        storage.close()
-        return found
-
     def audit(self, *more: str) -> None:
         arguments = [*self.world.arguments, *_NO_GRACE, *more]
         assert audit(audit_parser().parse_args(arguments)) == 0
@@ -76,7 +70,7 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Scenario 84 and R22: what is proved dead goes, by way of repair, once somebody says yes."""
-    kept = orphanage.names()
+    kept = orphanage.world.names()
     orphans = {orphanage.plant(base_offset) for base_offset in (0, 7, 99)}
     kept.add(orphanage.plant(100))  # maybe the only copy
     stranger = TopicIdPartition(topic_id=uuid4(), topic="another-clusters", partition=0)
@@ -88,30 +82,30 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
 
     orphanage.audit("--delete", "--yes")
     assert "rlm-repair is to delete 3 objects" in capsys.readouterr().out
-    assert orphanage.names() == kept | orphans
+    assert orphanage.world.names() == kept | orphans
 
     orphanage.repair(tmp_path / "checkpoint")
 
     assert capsys.readouterr().out == "repaired 3\n"
-    assert orphanage.names() == kept
+    assert orphanage.world.names() == kept
 
 
 def test_orphans_when_quarantined_then_moved_and_deleted_the_next_time(
     orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Scenario 84."""
-    kept = orphanage.names()
+    kept = orphanage.world.names()
     orphan = orphanage.plant(7)
     moved = quarantined_name(orphanage.keys, orphan)
 
     orphanage.audit("--quarantine", "--yes")
     orphanage.repair(tmp_path / "checkpoint")
-    assert orphanage.names() == {*kept, moved}
+    assert orphanage.world.names() == {*kept, moved}
 
     orphanage.audit("--delete", "--yes")
     assert "quarantined 1\n" in capsys.readouterr().out
     orphanage.repair(tmp_path / "checkpoint")
-    assert orphanage.names() == kept
+    assert orphanage.world.names() == kept
 
 
 def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_refuses(
@@ -120,7 +114,7 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
     """R22 and scenario 108: a letter is no proof."""
     registered, rewritten, young = (orphanage.plant(base_offset) for base_offset in (1, 2, 3))
     orphanage.audit("--delete", "--yes")
-    before = orphanage.names()
+    before = orphanage.world.names()
     storage = orphanage.world.storage()
     storage.delete(rewritten)
     storage.create_with_content(rewritten, BytesSource(content=b"somebody's"))
@@ -131,11 +125,11 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
     capsys.readouterr()
     orphanage.repair(tmp_path / "checkpoint", "--option", "remote.orphan.grace.ms=86400000")
     assert capsys.readouterr().out == "waiting 3\n"
-    assert orphanage.names() == before
+    assert orphanage.world.names() == before
     orphanage.repair(tmp_path / "again")
 
     assert capsys.readouterr().out == "refused 2\nrepaired 1\nsuperseded 3\n"
-    assert orphanage.names() == before - {young}
+    assert orphanage.world.names() == before - {young}
     parked = orphanage.world.received(orphanage.world.parked)
     assert sorted(headers["reason"] for _, headers in parked) == [
         b"it is not the object that was seen",

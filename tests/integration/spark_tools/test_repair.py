@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +17,7 @@ from rsm.segment.metadata import SegmentState
 from spark_tools.repair.command import command_parser, repair
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
+from tests.integration.spark_tools.repair_program import killed_at_exit
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.services.kafka import admin_client
@@ -56,12 +51,12 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
 
         rehearsed = capsys.readouterr().out
         assert rehearsed == "delete 5\nrefuse 2\nsuperseded 1\nunreadable 1\n"
-        assert len(names(world)) == 12
+        assert len(world.names()) == 12
 
         repair(arguments(world, "--checkpoint", str(tmp_path / "first")))
 
         assert "repaired 5\n" in capsys.readouterr().out
-        assert names(world) == kept
+        assert world.names() == kept
         metadata.caught_up(world.partition)
         for each in deleted:
             record = metadata.segment(each.metadata.segment_id)
@@ -80,7 +75,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         repair(arguments(world, "--checkpoint", str(tmp_path / "replay")))
 
         assert "repaired 5\n" in capsys.readouterr().out
-        assert names(world) == kept
+        assert world.names() == kept
 
 
 def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_stopped(
@@ -103,7 +98,7 @@ def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_sto
         def send_later_and_stop() -> None:
             try:
                 wait_until(lambda: state(first) is DELETE_FINISHED, deadline_s=120.0)
-                assert names(world) == {stored.key for stored in later.metadata.objects}
+                assert world.names() == {stored.key for stored in later.metadata.objects}
                 world.send(later)
                 wait_until(lambda: state(later) is DELETE_FINISHED, deadline_s=120.0)
             finally:
@@ -115,19 +110,12 @@ def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_sto
         stopped.result()
 
     assert capsys.readouterr().out == "repaired 2\n"
-    assert names(world) == set()
+    assert world.names() == set()
 
 
 def stop_between_batches(query: StreamingQuery) -> None:
     wait_until(lambda: not query.status["isTriggerActive"], deadline_s=60.0)
     query.stop()
-
-
-def names(world: RepairWorld) -> set[str]:
-    storage = world.storage()
-    found = {chunk.name for chunk in storage.list(f"{world.partition.topic}/")}
-    storage.close()
-    return found
 
 
 def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
@@ -146,37 +134,26 @@ def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
     values = [decode(value) for value, _ in world.received(world.letters)]
     assert [(each.attempts, each.repair_attempts) for each in values] == [(5, 0), (6, 1)]
     repair(arguments(world, *settings))
-    assert names(world) == set()
+    assert world.names() == set()
 
 
 def test_repair_when_killed_in_the_middle_then_run_again_it_finishes_and_does_no_harm(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
 ) -> None:
     """Scenario 74: a program of its own, killed between batches or within one."""
-    with host.metadata() as metadata:
-        world.claim(metadata)
-        deleted = [world.store(metadata, DELETE_STARTED) for _ in range(24)]
-        alive = world.store(metadata, FINISHED)
-    world.send(*deleted, alive)
-    everything = names(world)
+    deleted, alive = send_many(host, world)
+    everything = world.names()
     kept = {stored.key for stored in alive.metadata.objects}
     checkpoint = tmp_path / "checkpoint"
 
     settings = ("--jars", str(connector), "--checkpoint", str(checkpoint), "--batch", "2")
     with killed_at_exit(world, tmp_path, *settings):
-        wait_until(lambda: len(names(world)) < len(everything), deadline_s=120.0, interval_s=0.01)
+        wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0, interval_s=0.01)
 
-    left = names(world)
+    left = world.names()
     assert kept < left < everything
     repair(arguments(world, "--checkpoint", str(checkpoint)))
-    assert names(world) == kept
-    with host.metadata() as metadata:
-        for letter in (*deleted, alive):
-            record = metadata.segment(letter.metadata.segment_id)
-            assert record is not None
-            assert record.metadata.state is (FINISHED if letter is alive else DELETE_FINISHED)
-    reasons = {headers["reason"] for _, headers in world.received(world.parked)}
-    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
+    require_only_alive(host, world, deleted, alive)
 
 
 def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_harm(
@@ -186,27 +163,40 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
     tmp_path: Path,
 ) -> None:
     """Scenario 74: a program of its own, and another that begins when that is in the middle."""
+    deleted, alive = send_many(host, world)
+    everything = world.names()
+    theirs = ("--jars", str(connector), "--checkpoint", str(tmp_path / "theirs"), "--batch", "2")
+
+    with killed_at_exit(world, tmp_path, *theirs) as other:
+        wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0, interval_s=0.01)
+        repair(arguments(world, "--checkpoint", str(tmp_path / "ours"), "--batch", "8"))
+        assert other.wait(timeout=120.0) == 0
+
+    require_only_alive(host, world, deleted, alive)
+
+
+def send_many(host: BrokerHost, world: RepairWorld) -> tuple[list[DeadLetter], DeadLetter]:
+    """Letters of segments that are being deleted, and one of a segment that is alive."""
     with host.metadata() as metadata:
         world.claim(metadata)
         deleted = [world.store(metadata, DELETE_STARTED) for _ in range(24)]
         alive = world.store(metadata, FINISHED)
     world.send(*deleted, alive)
-    everything = names(world)
-    theirs = ("--jars", str(connector), "--checkpoint", str(tmp_path / "theirs"), "--batch", "2")
+    return deleted, alive
 
-    with killed_at_exit(world, tmp_path, *theirs) as other:
-        wait_until(lambda: len(names(world)) < len(everything), deadline_s=120.0, interval_s=0.01)
-        repair(arguments(world, "--checkpoint", str(tmp_path / "ours"), "--batch", "8"))
-        assert other.wait(timeout=120.0) == 0
 
-    assert names(world) == {stored.key for stored in alive.metadata.objects}
-    reasons = {headers["reason"] for _, headers in world.received(world.parked)}
-    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
+def require_only_alive(
+    host: BrokerHost, world: RepairWorld, deleted: list[DeadLetter], alive: DeadLetter
+) -> None:
+    """All letters of `send_many` are done, and no harm is."""
+    assert world.names() == {stored.key for stored in alive.metadata.objects}
     with host.metadata() as metadata:
         for letter in (*deleted, alive):
             record = metadata.segment(letter.metadata.segment_id)
             assert record is not None
             assert record.metadata.state is (FINISHED if letter is alive else DELETE_FINISHED)
+    reasons = {headers["reason"] for _, headers in world.received(world.parked)}
+    assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
 
 
 def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_written_again(
@@ -246,36 +236,7 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     assert capsys.readouterr().out == "waiting 1\n"
     assert written() == [newer, newer]
     assert world.received(world.parked) == []
-    assert names(world) == {stored.key for stored in letter.metadata.objects}
-
-
-@contextmanager
-def killed_at_exit(
-    world: RepairWorld, directory: Path, *more: str
-) -> Iterator[subprocess.Popen[bytes]]:
-    """`rlm-repair` as a user starts it, with its Spark, until SIGKILL."""
-    conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    program = str(Path(sys.executable).with_name("rlm-repair"))
-    with (directory / "repair.log").open("w") as log:
-        process = subprocess.Popen(
-            [program, *world.arguments, *more],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):  # it has come to its end
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    assert world.names() == {stored.key for stored in letter.metadata.objects}
 
 
 def test_repair_when_the_user_is_wrong_then_told_before_any_work(
