@@ -220,9 +220,13 @@ class RemoteFetcher:
             plan = self._plans.chunks(fetch, metadata, begin.position, begin.position + 1)
         else:
             plan = self._plans.look(fetch, metadata, begin.position)
+        waited = False
         while True:
             reading = self._read(wanted, plan)
-            waited = not reading.done()
+            if not waited and not reading.done():
+                waited = True
+                if wanted.reads_on:
+                    self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):

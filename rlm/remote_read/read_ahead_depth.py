@@ -1,8 +1,9 @@
 """How far to read ahead of a reader: by whether what it asks for is there when it asks. Pure.
 
-A reader that has to wait for what was read ahead consumes faster than the store answers: twice as
-much is under way from then on, so that the depth is soon what the reader consumes while the store
-answers once. One that never waits needs less, down to the least.
+A reader that has to wait for what was read ahead consumes faster than the store answers: several
+times as much is under way from then on, so that the depth is soon what the reader consumes while
+the store answers once; for each step there it waits. One that never waits needs less, down to the
+least.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass, replace
 # So many chunks in a row were there in time before one less is read ahead: rare, as one that comes
 # too late costs the reader a whole answer of the store.
 _CALM_COUNT = 16
+
+_DEEPER_FACTOR = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +41,13 @@ class ReadAheadDepth:
             chunk_count=least_count,
         )
 
-    def after(self, *, waited: bool) -> ReadAheadDepth:
-        """The reader has asked for the next chunk, and had to wait for it or not."""
-        if waited:
-            deeper = min(max(2 * self.chunk_count, 1), self.most_count)
-            return replace(self, chunk_count=deeper, in_time_count=0)
+    def after_waiting(self) -> ReadAheadDepth:
+        """The reader has asked for what is still being read ahead of it."""
+        deeper = min(max(_DEEPER_FACTOR * self.chunk_count, 1), self.most_count)
+        return replace(self, chunk_count=deeper, in_time_count=0)
+
+    def after_in_time(self) -> ReadAheadDepth:
+        """The reader has asked for the next chunk, and it was there."""
         if self.in_time_count + 1 < _CALM_COUNT:
             return replace(self, in_time_count=self.in_time_count + 1)
         shallower = max(self.chunk_count - 1, self.least_count)

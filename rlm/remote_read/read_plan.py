@@ -22,9 +22,13 @@ _LEAST_LOOK_BYTES = 262_144
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """`requests` must be there; `following` are the chunks behind them that may be."""
+    """`requests` must be there, and give the log up to `end_position`.
+
+    `following` are the chunks behind them that may be.
+    """
 
     requests: Sequence[ChunkRequest[SegmentPart]]
+    end_position: int
     following: Sequence[ChunkKey] = ()
 
 
@@ -65,7 +69,8 @@ class ReadPlans:
         chunk_key = self._parts.known_chunk_key(metadata, position)
         if chunk_key is not None and self._holds(chunk_key) and not self._holds(span.key):
             return self.chunks(fetch, metadata, position, max(reach_position, position + 1))
-        return ReadPlan(requests=self._with_indexes(fetch, metadata, [span]))
+        requests = self._with_indexes(fetch, metadata, [span])
+        return ReadPlan(requests=requests, end_position=end_position)
 
     def chunks(
         self,
@@ -82,6 +87,7 @@ class ReadPlans:
         following = range(last + 1, self._parts.chunk_index(metadata, limit_position - 1) + 1)
         return ReadPlan(
             requests=self._with_indexes(fetch, metadata, requests),
+            end_position=end_position,
             following=self._parts.chunk_keys(metadata, following),
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rlm.remote_read.chunk_window import Begin, Cut
@@ -130,6 +130,20 @@ class SequentialReaders:
             return None
         return place.located, Begin(position=place.end_position)
 
+    def waits(self, reader: PartitionReader, stored: StoredRange, position: int) -> None:
+        """A reader that reads on waits for the byte at `position`: what follows comes meanwhile.
+
+        That says nothing of the depth where nothing was read ahead.
+        """
+        before = self._place(reader)
+        if before is None:
+            return
+        depth = before.depth.after_waiting() if before.is_ahead else before.depth
+        index = self._parts.chunk_index(stored.metadata, position) + 1
+        ahead_bytes = depth.bytes_for(before.end_position - before.position)
+        is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
+        self._remember(reader, replace(before, depth=depth, is_ahead=is_ahead))
+
     def has_read(
         self,
         reader: PartitionReader,
@@ -146,8 +160,8 @@ class SequentialReaders:
         if before is not None and before.reads_on(asked_offset):
             is_ahead, depth = before.is_ahead, before.depth
             if last_index > before.last_index or not before.is_in(stored):  # another chunk
-                # Waiting says nothing of the depth where nothing was read ahead.
-                is_ahead, depth = False, depth.after(waited=waited) if is_ahead else depth
+                depth = depth.after_in_time() if is_ahead and not waited else depth
+                is_ahead = False
             if not is_ahead:
                 ahead_bytes = depth.bytes_for(cut.end_position - cut.position)
                 is_ahead = self._read_ahead(reader, stored, last_index + 1, ahead_bytes)

@@ -59,14 +59,11 @@ def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_
         at_first = max(host.metrics("rlm_copy_concurrency").values())
         _tier(metadata, topic)
         wait_until(
-            lambda: _stored_count(metadata, topic) > 0, interval_s=0.2, describe="copies are made"
+            lambda: max(host.metrics("rlm_copy_concurrency").values()) > at_first,
+            describe=f"more than {at_first} copies at once",
         )
 
         read = read_all(f"127.0.0.1:{port}", topic_name)
 
         assert read == list(range(len(topic.values[0])))
         assert _stored_count(metadata, topic) < PARTITIONS * SEGMENTS
-        wait_until(
-            lambda: max(host.metrics("rlm_copy_concurrency").values()) > at_first,
-            describe=f"more than {at_first} copies at once",
-        )

@@ -52,6 +52,18 @@ def test_fetch_when_it_follows_the_last_answer_then_the_next_chunks_are_read_at_
     assert len(world.watched.reads) == reads_before
 
 
+def test_fetch_when_it_waits_and_reads_on_then_the_next_chunks_are_read_meanwhile() -> None:
+    """Not after its own have come: the store is asked for all of it at once."""
+    world = world_of()
+    next_offset = world.slice(0, max_bytes=11_000).next_offset
+
+    fetching = world.fetch(next_offset, max_bytes=11_000)
+
+    assert world.cache.state().reading_count == 3
+    world.held.run_all()
+    taken(fetching).release()
+
+
 def test_fetch_when_asked_for_the_same_again_then_goes_on_as_before() -> None:
     """Scenario 58: an answer that was not sent in time is asked for again."""
     world = world_of()
@@ -116,19 +128,19 @@ def test_fetch_when_there_is_no_room_then_nothing_is_read_ahead() -> None:
 
 
 def test_depth_when_reader_waits_then_deeper_up_to_the_most() -> None:
-    found = depth(most=7)
+    found = depth(most=11)
     depths = []
     for _ in range(3):
-        found = found.after(waited=True)
+        found = found.after_waiting()
         depths.append(found.chunk_count)
 
-    assert depths == [4, 7, 7]
+    assert depths == [8, 11, 11]
 
 
 def test_depth_when_never_waiting_then_back_to_the_least() -> None:
-    found = depth().after(waited=True).after(waited=True)
+    found = depth().after_waiting().after_waiting()
     for _ in range(100):
-        found = found.after(waited=False)
+        found = found.after_in_time()
 
     assert found.chunk_count == 2
 
@@ -137,7 +149,7 @@ def test_depth_when_never_waiting_then_back_to_the_least() -> None:
 def test_depth_when_waiting_or_not_then_within_bounds(waits: list[bool]) -> None:
     found = depth()
     for waited in waits:
-        found = found.after(waited=waited)
+        found = found.after_waiting() if waited else found.after_in_time()
         assert 2 <= found.chunk_count <= 4
 
 
