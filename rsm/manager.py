@@ -88,9 +88,20 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
         located = self._layout_of(metadata).locate(metadata, positions, self._objects)
-        return located.join(
-            [self._objects.read(each.key, each.positions) for each in located.ranges]
-        )
+        pieces = [self._objects.read(each.key, each.positions) for each in located.ranges]
+        return b"".join(pieces) if located.join is None else located.join(pieces)
+
+    def fetch_log_segment_into(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
+    ) -> int:
+        located = self._layout_of(metadata).locate(metadata, positions, self._objects)
+        if located.join is not None:
+            return super().fetch_log_segment_into(metadata, positions, target)
+        read_bytes = 0
+        for each in located.ranges:
+            self._objects.read_into(each.key, each.positions, target[read_bytes:])
+            read_bytes += len(each.positions)
+        return read_bytes
 
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
         content = _index_bytes(self._companions_of(metadata), index_type)

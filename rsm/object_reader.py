@@ -35,14 +35,12 @@ class ObjectReader:
         NotFoundError, RetriableError, CorruptError if the object ends before.
         """
         piece = self._storage.read_range(key, positions)
-        if len(piece) != len(positions):
-            raise CorruptError(
-                "an object is shorter than its record says",
-                key=key,
-                wanted=positions,
-                read_bytes=len(piece),
-            )
+        _require_all(key, positions, len(piece))
         return piece
+
+    def read_into(self, key: str, positions: ByteRange, target: memoryview) -> None:
+        """As `read`, to the beginning of `target`."""
+        _require_all(key, positions, self._storage.read_range_into(key, positions, target))
 
     def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
         """What `decode` makes of a whole object, read if it is not kept; one kind for each key.
@@ -75,6 +73,16 @@ class ObjectReader:
         except CorruptError:
             self._storage.forget(stored.key)
             raise
+
+
+def _require_all(key: str, positions: ByteRange, read_bytes: int) -> None:
+    if read_bytes != len(positions):
+        raise CorruptError(
+            "an object is shorter than its record says",
+            key=key,
+            wanted=positions,
+            read_bytes=read_bytes,
+        )
 
 
 def _require_recorded(stored: StoredObject, content: bytes) -> None:

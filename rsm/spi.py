@@ -76,6 +76,14 @@ class RemoteStorageManager(ABC):
         RetriableError. The caller bounds the range.
         """
 
+    def fetch_log_segment_into(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
+    ) -> int:
+        """As `fetch_log_segment`, to the beginning of `target`, which has room; how many bytes."""
+        content = self.fetch_log_segment(metadata, positions)
+        target[: len(content)] = content
+        return len(content)
+
     @abstractmethod
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
         """One companion's bytes as the broker had them.

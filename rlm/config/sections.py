@@ -249,12 +249,14 @@ class GatewayConfig(Section):
     chunk_bytes: Count = Field(
         default=4_194_304,
         validation_alias="rsm.config.chunk.size",
-        description="In pieces of how many bytes segments are read and cached.",
+        description="In pieces of how many bytes segments are read and cached; in memory each "
+        "takes the next power of two.",
     )
     chunk_cache_bytes: Count = Field(
         default=268_435_456,
         validation_alias="rsm.config.fetch.chunk.cache.size",
-        description="Memory for what was read from the store, for all clients together.",
+        description="Memory for what was read from the store, for all clients together; a quarter "
+        "more is kept for what is read next.",
     )
     chunk_cache_path: Directory | None = Field(
         default=None,

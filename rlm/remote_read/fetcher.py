@@ -8,9 +8,9 @@ within the limit -> read ahead. A reader that reads on and finds all of that don
 without a copy. A segment without a batch at the offset or above leads to the
 next one, so an answer is never empty only because of a gap.
 
-Memory: the cache's budget for chunks and indexes, whoever holds them; two chunks for each thread
-that reads ahead, if they are evicted while they are checked; what the storage manager holds itself;
-`reader_count` places. Nothing is held by fetches that wait.
+Memory: the cache's budget for chunks and indexes, whoever holds them; a quarter of it for chunks to
+come; two chunks for each thread that reads ahead, if they are evicted while they are checked; what
+the storage manager holds itself; `reader_count` places. Nothing is held by fetches that wait.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rlm.remote_read.segment_indexes import IndexedPlace, SegmentIndexes
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlm.remote_read.sequential_readers import Located, PartitionReader, SequentialReaders
 from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.clock import Clock
@@ -111,7 +112,13 @@ class RemoteFetcher:
             most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
             share_bytes=cache.share_bytes,
         )
-        self._parts = SegmentParts(storage, division=division, clock=clock, peek=cache.peek)
+        self._parts = SegmentParts(
+            storage,
+            division=division,
+            buffers=ChunkBuffers(kept_bytes=cache.budget_bytes // 4),
+            clock=clock,
+            peek=cache.peek,
+        )
         self._plans = ReadPlans(
             self._parts,
             holds=cache.holds,
@@ -225,8 +232,7 @@ class RemoteFetcher:
             reading = self._read(wanted, plan)
             if not waited and not reading.done():
                 waited = True
-                if wanted.reads_on:
-                    self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
+                self._waits(wanted, plan)
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
@@ -267,6 +273,10 @@ class RemoteFetcher:
 
     def _read(self, wanted: _Wanted, plan: ReadPlan) -> Future[_Lease]:
         return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
+
+    def _waits(self, wanted: _Wanted, plan: ReadPlan) -> None:
+        if wanted.reads_on:
+            self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
 
     def _served(self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool) -> RemoteSlice:
         self._readers.has_read(

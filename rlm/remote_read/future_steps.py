@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import ref
 
 AwaitedT = TypeVar("AwaitedT")
 ResultT = TypeVar("ResultT")
@@ -39,10 +40,13 @@ class _Runner(Generic[AwaitedT, ResultT]):
         self._unwanted = unwanted
         self._awaited: Future[AwaitedT] | None = None
         self.result: Future[ResultT] = Future()
-        self.result.add_done_callback(self._has_ended)
+        # Weak, for a future keeps its callbacks: what it holds is to go with its last user.
+        runner = ref(self)
+        self.result.add_done_callback(lambda result: _has_ended(runner(), result))
 
     def go_on(self, done: Future[AwaitedT] | None) -> None:
         """Run until there is something to wait for, in a loop: what is done is not waited for."""
+        self._awaited = None
         while True:
             try:
                 awaited = next(self._steps) if done is None else self._resume(done)
@@ -74,6 +78,13 @@ class _Runner(Generic[AwaitedT, ResultT]):
         else:
             self._unwanted(value)
 
-    def _has_ended(self, result: Future[ResultT]) -> None:
-        if result.cancelled() and self._awaited is not None:
-            self._awaited.cancel()
+    def cancel(self) -> None:
+        """Nobody waits for the result any more."""
+        awaited = self._awaited
+        if awaited is not None:
+            awaited.cancel()
+
+
+def _has_ended(runner: _Runner[Any, Any] | None, result: Future[Any]) -> None:
+    if runner is not None and result.cancelled():
+        runner.cancel()

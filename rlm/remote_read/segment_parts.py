@@ -6,12 +6,14 @@ positions are looked up by others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
 from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_indexes import SegmentIndexes, read_indexes
+from rsm.cache.chunk_buffers import ChunkBuffers, held_bytes
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.clock import Clock
@@ -37,11 +39,13 @@ class SegmentParts:
         storage: RemoteStorageManager,
         *,
         division: SegmentDivision,
+        buffers: ChunkBuffers,
         clock: Clock,
         peek: Callable[[ChunkKey], SegmentPart | None],
     ) -> None:
         self._storage = storage
         self._division = division
+        self._buffers = buffers
         self._clock = clock
         self._peek = peek
 
@@ -80,7 +84,7 @@ class SegmentParts:
         )
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
-            size_bytes=len(positions),
+            size_bytes=held_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
             loaded=partial(self._check_around, metadata, index) if is_ahead else None,
         )
@@ -98,7 +102,7 @@ class SegmentParts:
         name = f"{metadata.segment_id.id.hex}+{len(positions)}"
         return ChunkRequest(
             key=ChunkKey(name, position),
-            size_bytes=len(positions),
+            size_bytes=held_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
         )
 
@@ -115,9 +119,14 @@ class SegmentParts:
 
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
         begun_ms = self._clock.monotonic_ms()
-        content = read_stored(self._storage, metadata, positions)
+        buffer = self._buffers.take(len(positions))
+        chunk = SegmentChunk(buffer, positions.start_position, self._buffers.give_back)
+        with _named(metadata, positions):
+            read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
+            if read_bytes != len(positions):  # what was in the buffer is somebody else's
+                raise CorruptError("a segment is shorter than its record says", read=read_bytes)
         self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
-        return SegmentChunk(content, positions.start_position)
+        return chunk
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
         """Check what can be since a chunk is in memory: from where it is known that a batch begins.
@@ -151,8 +160,14 @@ def read_stored(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, positions: ByteRange
 ) -> bytes:
     """Bytes of a segment's log. Errors that are not for retrying name the segment."""
-    try:
+    with _named(metadata, positions):
         return storage.fetch_log_segment(metadata, positions)
+
+
+@contextmanager
+def _named(metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> Iterator[None]:
+    try:
+        yield
     except (NotFoundError, CorruptError) as error:
         raise type(error)(
             "a stored segment can't be read",

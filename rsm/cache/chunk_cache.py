@@ -69,6 +69,7 @@ class ChunkCache(Generic[ValueT]):
         self, *, executor: Executor, clock: Clock, settings: ChunkCacheSettings | None = None
     ) -> None:
         settings = settings or ChunkCacheSettings()
+        self.budget_bytes = settings.budget_bytes
         self._executor = executor
         self._clock = clock
         self._table = ChunkTable[ValueT](settings.budget_bytes)

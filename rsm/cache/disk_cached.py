@@ -27,6 +27,8 @@ class DiskCachedChunkStorage(ChunkStorageWrapper):
             self._chunks.put(name, positions, content)
         return content
 
+    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+
     def forget(self, name: str) -> None:
         self._chunks.forget(name)
         super().forget(name)

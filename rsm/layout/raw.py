@@ -5,7 +5,7 @@ Two objects a segment, written in that order: a `.meta` tells that its `.log` is
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import ObjectKey
@@ -57,20 +57,15 @@ class RawLayout(SegmentLayout):
         log, _ = _objects(metadata)
         end_position = min(positions.end_position, metadata.segment_size_bytes)
         if positions.start_position >= end_position:
-            return LocatedBytes(ranges=(), join=b"".join)
+            return LocatedBytes(ranges=())
         within = ByteRange(start_position=positions.start_position, end_position=end_position)
-        return LocatedBytes(ranges=(ObjectRange(key=log.key, positions=within),), join=_only)
+        return LocatedBytes(ranges=(ObjectRange(key=log.key, positions=within),))
 
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
         return _objects(metadata)[1]
 
     def decode_companion(self, content: bytes) -> Companion:
         return decode_companion(content)
-
-
-def _only(pieces: Sequence[bytes]) -> bytes:
-    (content,) = pieces
-    return content
 
 
 def _objects(metadata: RemoteLogSegmentMetadata) -> tuple[StoredObject, StoredObject]:

@@ -45,11 +45,11 @@ class LocatedBytes:
     """Where bytes of a log lie: all of `ranges` are read, `join` makes them the log's.
 
     `join` takes what each of the ranges holds, in order, and raises CorruptError if that is not
-    what has to be there. None of the ranges is empty.
+    what has to be there; None if they are the log's as they are. None of the ranges is empty.
     """
 
     ranges: tuple[ObjectRange, ...]
-    join: Callable[[Sequence[bytes]], bytes]
+    join: Callable[[Sequence[bytes]], bytes] | None = None
 
 
 class SegmentObjects(Protocol):

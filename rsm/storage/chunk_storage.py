@@ -111,6 +111,15 @@ class ChunkStorage(ABC):
     def read_range(self, name: str, positions: ByteRange) -> bytes:
         """The bytes at `positions`, fewer only where the chunk ends. NotFoundError."""
 
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        """As `read_range`, to the beginning of `target`, which has room for it; how many bytes.
+
+        Copied there, unless the binding knows better.
+        """
+        content = self.read_range(name, positions)
+        target[: len(content)] = content
+        return len(content)
+
     @abstractmethod
     def delete(self, name: str) -> None:
         """Remove a chunk and its attributes. Not idempotent: NotFoundError."""

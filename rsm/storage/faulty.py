@@ -67,6 +67,8 @@ class FaultyChunkStorage(ChunkStorageWrapper):
             return self._flip_one_bit(content)
         return content
 
+    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(self._delete_one(name) for name in names)
 

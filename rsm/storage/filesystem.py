@@ -124,6 +124,17 @@ class FilesystemChunkStorage(ChunkStorage):
             end = min(positions.end_position, os.fstat(descriptor).st_size)
             return _read_all(descriptor, positions.start_position, end)
 
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        read_bytes = 0
+        with self._open(name, os.O_RDONLY) as descriptor:
+            while read_bytes < len(positions):
+                rest = target[read_bytes : len(positions)]
+                count = os.preadv(descriptor, [rest], positions.start_position + read_bytes)
+                if not count:
+                    break
+                read_bytes += count
+        return read_bytes
+
     def delete(self, name: str) -> None:
         path, status = self._status(name)
         with self._root.reading(name):

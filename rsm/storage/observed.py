@@ -57,6 +57,10 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         with self._measured("read_range", name, moved_bytes=len(positions)):
             return self._inner.read_range(name, positions)
 
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        with self._measured("read_range", name, moved_bytes=len(positions)):
+            return self._inner.read_range_into(name, positions, target)
+
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         begun_ms = self._clock.monotonic_ms()
         outcomes = self._inner.delete_many(names)

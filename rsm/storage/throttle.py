@@ -81,6 +81,8 @@ class ThrottledChunkStorage(ChunkStorageWrapper):
             self._bytes.pass_through(len(content))
         return content
 
+    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+
     @contextmanager
     def _request(self, operation: str, name: str) -> Iterator[None]:
         if self._requests:

@@ -68,6 +68,10 @@ class ChunkStorageWrapper(ChunkStorage):
         with self._request("read_range", name):
             return self._inner.read_range(name, positions)
 
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        with self._request("read_range", name):
+            return self._inner.read_range_into(name, positions, target)
+
     def delete(self, name: str) -> None:
         with self._request("delete", name):
             self._inner.delete(name)

@@ -211,9 +211,14 @@ class ChunkCreationContract:
     ) -> None:
         storage.create_with_content("a", source_of(b"abcdef"))
 
-        read = storage.read_range("a", ByteRange(start_position=start, end_position=end))
+        positions = ByteRange(start_position=start, end_position=end)
+        read = storage.read_range("a", positions)
+        target = bytearray(b"......")
+        read_bytes = storage.read_range_into("a", positions, memoryview(target))
 
         assert read == expected
+        assert read_bytes == len(expected)
+        assert target == expected.ljust(6, b".")
 
     def test_reading_when_there_is_no_chunk_then_not_found(self, storage: ChunkStorage) -> None:
         storage.create_with_content("a/b", source_of(b"x"))

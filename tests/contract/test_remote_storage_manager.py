@@ -164,10 +164,14 @@ def test_fetch_log_segment_when_asked_for_a_range_then_cut_at_the_end(
     manager: RemoteStorageManager, start: int, end: int
 ) -> None:
     metadata = copied(manager)
+    positions = ByteRange(start_position=start, end_position=end)
 
-    fetched = manager.fetch_log_segment(metadata, ByteRange(start_position=start, end_position=end))
+    fetched = manager.fetch_log_segment(metadata, positions)
+    target = bytearray(len(LOG))
+    fetched_bytes = manager.fetch_log_segment_into(metadata, positions, memoryview(target))
 
     assert fetched == LOG[start:end]
+    assert target[:fetched_bytes] == fetched
 
 
 def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
@@ -181,6 +185,8 @@ def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
 
     with pytest.raises(CorruptError, match="shorter than its record"):
         manager.fetch_log_segment(metadata, WHOLE)
+    with pytest.raises(CorruptError, match="shorter than its record"):
+        manager.fetch_log_segment_into(metadata, WHOLE, memoryview(bytearray(len(LOG))))
 
 
 def test_fetch_log_segment_when_object_is_gone_then_not_found(

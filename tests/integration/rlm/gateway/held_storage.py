@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.filesystem import FilesystemChunkStorage
 
 _DEADLINE_S = 30.0
@@ -31,3 +32,5 @@ class HeldStorage(FilesystemChunkStorage):
         self.reads += 1
         assert self._go.wait(_DEADLINE_S)
         return super().read_range(name, positions)
+
+    read_range_into = ChunkStorage.read_range_into  # by `read_range`

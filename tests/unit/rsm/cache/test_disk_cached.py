@@ -70,9 +70,11 @@ def storage(inner: WatchedStorage, chunks: DiskChunks) -> DiskCachedChunkStorage
 def test_read_when_asked_again_then_the_store_is_not(
     storage: DiskCachedChunkStorage, inner: WatchedStorage, results: list[DiskResult]
 ) -> None:
-    reads = [storage.read_range("a", span(10, 60)) for _ in range(3)]
+    reads = [storage.read_range("a", span(10, 60)) for _ in range(2)]
+    target = bytearray(50)
+    storage.read_range_into("a", span(10, 60), memoryview(target))
 
-    assert reads == [CONTENT[10:60]] * 3
+    assert [*reads, target] == [CONTENT[10:60]] * 3
     assert len(inner.reads) == 1
     assert results == [DiskResult.MISS, DiskResult.HIT, DiskResult.HIT]
 

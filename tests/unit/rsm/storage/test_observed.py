@@ -34,7 +34,9 @@ def _observed(
 def test_observed_when_request_succeeds_then_told_ok_and_its_time() -> None:
     storage, seen = _observed()
     storage.create("a")
-    assert seen == [("create", "ok", 30)]
+    first = ByteRange(start_position=0, end_position=1)
+    storage.read_range_into("a", first, memoryview(bytearray(1)))
+    assert seen == [("create", "ok", 30), ("read_range", "ok", 30)]
 
 
 def test_observed_when_request_fails_then_told_the_error_and_it_is_raised() -> None:
