@@ -13,7 +13,7 @@ from bench.gateway.first_fetch import measure_peers_first_fetch
 from bench.gateway.kafka_tiering import KafkaTiering, running_kafka_tiering
 from bench.gateway.stage import TIERED, Stage
 from bench.gateway.throughput import FetchSize, Readers, Way
-from bench.measurement import Measurement
+from bench.measurement import Measurement, of_runs
 from rsm.segment.ranges import OffsetRange
 
 
@@ -49,7 +49,9 @@ def measure_delayed_trimmed(stage: Stage, readers: Readers) -> list[Measurement]
             measurements += trimmed.measurements()
             ratio = f"trimmed ÷ local data, {which}"
             measurements.append(trimmed.ratio(local, ratio, goal="≥ 0.8, floor 0.5"))
-    return measurements
+        resident_mib = gateway.processes.resident_bytes() / (1 << 20)
+    memory = of_runs(f"gateway memory after all of it, {which}", [resident_mib], unit="MiB")
+    return [*measurements, memory]
 
 
 def measure_kafka_tiering(stage: Stage, readers: Readers) -> list[Measurement]:
