@@ -22,8 +22,14 @@ from dataclasses import replace
 
 from rsm.layout.companion import checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
-from rsm.layout.segment_layout import ObjectContent, SegmentLayout, record_stored
+from rsm.layout.segment_layout import (
+    LocatedBytes,
+    ObjectContent,
+    SegmentLayout,
+    record_stored,
+)
 from rsm.object_reader import ObjectReader
+from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -88,15 +94,14 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
         located = self._layout_of(metadata).locate(metadata, positions, self._objects)
-        pieces = [self._objects.read(each.key, each.positions) for each in located.ranges]
-        return b"".join(pieces) if located.join is None else located.join(pieces)
+        return self._joined(located)
 
     def fetch_log_segment_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
     ) -> int:
         located = self._layout_of(metadata).locate(metadata, positions, self._objects)
         if located.join is not None:
-            return super().fetch_log_segment_into(metadata, positions, target)
+            return copy_into(target, self._joined(located))
         read_bytes = 0
         for each in located.ranges:
             self._objects.read_into(each.key, each.positions, target[read_bytes:])
@@ -139,6 +144,10 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def close(self) -> None:
         self._storage.close()
+
+    def _joined(self, located: LocatedBytes) -> bytes:
+        pieces = [self._objects.read(each.key, each.positions) for each in located.ranges]
+        return b"".join(pieces) if located.join is None else located.join(pieces)
 
     def _companions_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentCompanions:
         layout = self._layout_of(metadata)

@@ -249,8 +249,7 @@ class GatewayConfig(Section):
     chunk_bytes: Count = Field(
         default=4_194_304,
         validation_alias="rsm.config.chunk.size",
-        description="In pieces of how many bytes segments are read and cached; in memory each "
-        "takes the next power of two.",
+        description="In pieces of how many bytes segments are read and cached.",
     )
     chunk_cache_bytes: Count = Field(
         default=268_435_456,

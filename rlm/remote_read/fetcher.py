@@ -115,7 +115,7 @@ class RemoteFetcher:
         self._parts = SegmentParts(
             storage,
             division=division,
-            buffers=ChunkBuffers(kept_bytes=cache.budget_bytes // 4),
+            buffers=ChunkBuffers(budget_bytes=cache.budget_bytes),
             clock=clock,
             peek=cache.peek,
         )

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from traceback import clear_frames
 
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
 from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_indexes import SegmentIndexes, read_indexes
-from rsm.cache.chunk_buffers import ChunkBuffers, held_bytes
+from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
-from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -84,7 +85,7 @@ class SegmentParts:
         )
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
-            size_bytes=held_bytes(len(positions)),
+            size_bytes=self._buffers.held_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
             loaded=partial(self._check_around, metadata, index) if is_ahead else None,
         )
@@ -102,7 +103,7 @@ class SegmentParts:
         name = f"{metadata.segment_id.id.hex}+{len(positions)}"
         return ChunkRequest(
             key=ChunkKey(name, position),
-            size_bytes=held_bytes(len(positions)),
+            size_bytes=self._buffers.held_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
         )
 
@@ -121,12 +122,22 @@ class SegmentParts:
         begun_ms = self._clock.monotonic_ms()
         buffer = self._buffers.take(len(positions))
         chunk = SegmentChunk(buffer, positions.start_position, self._buffers.give_back)
+        try:
+            self._read_into(metadata, positions, buffer)
+        except TieredStorageError as error:
+            _forget_locals(error)
+            del buffer, chunk
+            raise
+        self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
+        return chunk
+
+    def _read_into(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, buffer: memoryview
+    ) -> None:
         with _named(metadata, positions):
             read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
             if read_bytes != len(positions):  # what was in the buffer is somebody else's
                 raise CorruptError("a segment is shorter than its record says", read=read_bytes)
-        self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
-        return chunk
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
         """Check what can be since a chunk is in memory: from where it is known that a batch begins.
@@ -162,6 +173,13 @@ def read_stored(
     """Bytes of a segment's log. Errors that are not for retrying name the segment."""
     with _named(metadata, positions):
         return storage.fetch_log_segment(metadata, positions)
+
+
+def _forget_locals(error: BaseException | None) -> None:
+    """An error may be kept for long; the memory that was to be read into must not."""
+    while error is not None:
+        clear_frames(error.__traceback__)
+        error = error.__cause__
 
 
 @contextmanager

@@ -142,7 +142,10 @@ class SequentialReaders:
         index = self._parts.chunk_index(stored.metadata, position) + 1
         ahead_bytes = depth.bytes_for(before.end_position - before.position)
         is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
-        self._remember(reader, replace(before, depth=depth, is_ahead=is_ahead))
+        after = replace(before, depth=depth, is_ahead=is_ahead)
+        with self._lock:
+            if self._places.get(reader) is before:  # it has neither gone nor read on meanwhile
+                self._places[reader] = after
 
     def has_read(
         self,

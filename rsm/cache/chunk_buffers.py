@@ -2,51 +2,58 @@
 
 An allocator that serves chunks of several sizes to several threads ends up with twice what is in
 use, in holes, or gives back each chunk and takes a page fault for every 4 KiB of the next one,
-which costs more than to read it from a fast store. Here each chunk is pages of its own, as many as
-a power of two, which the next chunk of that size takes over.
+which costs more than to read it from a fast store. Here each chunk is pages of its own, which the
+next chunk of that size takes over.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections import defaultdict, deque
-from contextlib import suppress
+import threading
 
-_LEAST_BYTES = 1 << 20  # below, the allocator's own way costs little
+_UNIT_BYTES = 1 << 20  # sizes are multiples of it, so that the last chunks of segments are alike
+_LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
-def held_bytes(length_bytes: int) -> int:
-    """How much memory a chunk of that length takes."""
-    if length_bytes < _LEAST_BYTES:
-        return length_bytes
-    return 1 << (length_bytes - 1).bit_length()
-
-
 class ChunkBuffers:
-    """Thread-safe, and takes no lock: buffers are given back wherever the last user lets go.
+    """For a cache of `budget_bytes`. Thread-safe: chunks are given back where they die.
 
-    Memory: `kept_bytes` beyond what is in use.
+    Memory: a quarter of the budget beyond what is in use. Small chunks, and those of a small
+    cache, are of the allocator's memory, which no other chunk takes over.
     """
 
-    def __init__(self, *, kept_bytes: int) -> None:
-        self._kept_bytes = kept_bytes
-        self._free: defaultdict[int, deque[mmap.mmap]] = defaultdict(deque)
+    def __init__(self, *, budget_bytes: int) -> None:
+        self._least_bytes = _UNIT_BYTES if budget_bytes >= _LEAST_BUDGET_BYTES else budget_bytes + 1
+        self._kept_bytes = budget_bytes // 4
+        self._free: dict[int, list[mmap.mmap]] = {}
+        self._lock = threading.Lock()
+        self.free_bytes = 0
+
+    def held_bytes(self, length_bytes: int) -> int:
+        """How much memory a chunk of that length takes."""
+        if length_bytes < self._least_bytes:
+            return length_bytes
+        return -(-length_bytes // _UNIT_BYTES) * _UNIT_BYTES
 
     def take(self, length_bytes: int) -> memoryview:
         """Room for so many bytes, whatever is in them, until it is given back."""
-        size_bytes = held_bytes(length_bytes)
-        if size_bytes < _LEAST_BYTES:
+        if length_bytes < self._least_bytes:
             return memoryview(bytearray(length_bytes))
-        try:
-            pages = self._free[size_bytes].pop()
-        except IndexError:
-            self._let_go(size_bytes)
+        size_bytes = self.held_bytes(length_bytes)
+        with self._lock:
+            pages, unmapped = self._taken(size_bytes)
+        del unmapped  # without the lock
+        if pages is None:
             pages = mmap.mmap(-1, size_bytes, flags=_PRIVATE)
         return memoryview(pages)[:length_bytes]
 
     def give_back(self, buffer: memoryview) -> None:
-        """Take back what `take` gave. What somebody still has a part of is not used again."""
+        """Take back what `take` gave. What somebody still has a part of is not used again.
+
+        May be called at any point of any thread, within `take` too, for the garbage collector may
+        be what lets go of a chunk.
+        """
         pages = buffer.obj
         if not isinstance(pages, mmap.mmap):
             return
@@ -55,16 +62,27 @@ class ChunkBuffers:
             pages.resize(len(pages))  # changes nothing, and is refused while there are parts
         except (BufferError, OSError, SystemError):
             return
-        if self._free_bytes() + len(pages) <= self._kept_bytes:
-            self._free[len(pages)].append(pages)
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self.free_bytes + len(pages) <= self._kept_bytes:
+                self._free.setdefault(len(pages), []).append(pages)
+                self.free_bytes += len(pages)
+        finally:
+            self._lock.release()
 
-    def _free_bytes(self) -> int:
-        return sum(size_bytes * len(free) for size_bytes, free in list(self._free.items()))
-
-    def _let_go(self, wanted_bytes: int) -> None:
-        """Chunks of another size are wanted by now."""
-        for size_bytes, free in list(self._free.items()):
-            while free and wanted_bytes > 0:
-                with suppress(IndexError):
-                    free.pop()
-                wanted_bytes -= size_bytes
+    def _taken(self, size_bytes: int) -> tuple[mmap.mmap | None, list[mmap.mmap]]:
+        """Pages of that size if there are any; else as much of other sizes as is to go for them."""
+        same = self._free.get(size_bytes)
+        if same:
+            self.free_bytes -= size_bytes
+            return same.pop(), []
+        unmapped: list[mmap.mmap] = []
+        missing_bytes = size_bytes
+        for each_bytes, pages in self._free.items():
+            while pages and missing_bytes > 0:
+                unmapped.append(pages.pop())
+                self.free_bytes -= each_bytes
+                missing_bytes -= each_bytes
+        self._free = {each_bytes: pages for each_bytes, pages in self._free.items() if pages}
+        return None, unmapped

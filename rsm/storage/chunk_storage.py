@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
@@ -116,9 +117,7 @@ class ChunkStorage(ABC):
 
         Copied there, unless the binding knows better.
         """
-        content = self.read_range(name, positions)
-        target[: len(content)] = content
-        return len(content)
+        return copy_into(target, self.read_range(name, positions))
 
     @abstractmethod
     def delete(self, name: str) -> None:

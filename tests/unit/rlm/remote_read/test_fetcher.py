@@ -397,3 +397,25 @@ def test_slice_when_released_then_nothing_is_in_use(world: FetchWorld) -> None:
 
     assert held_before
     assert in_use(world) == []
+
+
+def test_slices_when_more_is_read_than_fits_then_memory_is_used_again_but_not_theirs() -> None:
+    """What a client is still being sent stays what it is, whatever is read meanwhile."""
+    mib = 1 << 20
+    world = FetchWorld(chunk_bytes=mib, budget_bytes=32 * mib)
+    world.claim()
+    for number in range(8):
+        world.store(segment_of(120 * number, batch_count=12, value_bytes=70_000))
+    first = world.slice(0, max_bytes=mib)
+    content = b"".join(first.buffers)
+    first.release()
+    next_offset, pages = first.next_offset, []
+    while next_offset < 960:
+        found = world.slice(next_offset, max_bytes=mib)
+        next_offset = found.next_offset
+        pages += [each for each in (part.obj for part in found.buffers) if each not in pages]
+        found.release()
+
+    assert world.watched.reads_of(".log")
+    assert b"".join(first.buffers) == content
+    assert len(pages) < len(world.watched.reads_of(".log")) - 10

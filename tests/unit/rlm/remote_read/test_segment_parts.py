@@ -15,6 +15,8 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from tests.unit.rlm.remote_read.remote_world import RemoteWorld, segment_of
 
+MIB = 1 << 20
+
 
 class ShortManager(SegmentStorageManager):
     """Gives a byte less than it was asked for."""
@@ -25,20 +27,29 @@ class ShortManager(SegmentStorageManager):
         return super().fetch_log_segment_into(metadata, positions, target) - 1
 
 
-def test_chunk_when_not_all_of_it_was_read_then_corrupt() -> None:
-    """The rest of its memory may be what another client has read."""
+@pytest.mark.parametrize("manager_type", [SegmentStorageManager, ShortManager])
+def test_chunk_when_not_all_of_it_was_read_then_corrupt_and_its_memory_is_free(
+    manager_type: type[SegmentStorageManager],
+) -> None:
+    """The rest of its memory may be what another client has read; an error is kept for long."""
     world = RemoteWorld()
     world.claim()
-    metadata = world.store(segment_of(0))
+    metadata = world.store(segment_of(0, batch_count=200))
+    if manager_type is SegmentStorageManager:
+        world.rewrite(metadata.objects[0].key, b"x" * MIB)
+    buffers = ChunkBuffers(budget_bytes=64 * MIB)
     parts = SegmentParts(
-        ShortManager(storage=world.objects, keys=ObjectKeys(), layouts=[RawLayout()]),
+        manager_type(storage=world.objects, keys=ObjectKeys(), layouts=[RawLayout()]),
         division=SegmentDivision(
-            least_bytes=16_384, most_bytes=16_384, share_bytes=lambda: 1 << 20
+            least_bytes=2 * MIB, most_bytes=2 * MIB, share_bytes=lambda: 64 * MIB
         ),
-        buffers=ChunkBuffers(kept_bytes=1 << 20),
+        buffers=buffers,
         clock=world.clock,
         peek=lambda _: None,
     )
 
-    with pytest.raises(CorruptError, match="shorter"):
+    with pytest.raises(CorruptError, match="shorter") as kept:
         parts.chunk(metadata, 0).load()
+
+    assert kept.value.__traceback__ is not None
+    assert buffers.free_bytes == 2 * MIB

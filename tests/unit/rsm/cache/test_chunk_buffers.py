@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rsm.cache.chunk_buffers import ChunkBuffers, held_bytes
+from rsm.cache.chunk_buffers import ChunkBuffers
 
 MIB = 1 << 20
 
@@ -14,16 +14,26 @@ def pages_of(buffer: memoryview) -> int:
 
 
 @pytest.mark.parametrize(
-    ("length_bytes", "expected"),
-    [(0, 0), (1, 1), (MIB - 1, MIB - 1), (MIB, MIB), (MIB + 1, 2 * MIB), (3 * MIB, 4 * MIB)],
+    ("budget_bytes", "length_bytes", "expected"),
+    [
+        (32 * MIB, 0, 0),
+        (32 * MIB, MIB - 1, MIB - 1),
+        (32 * MIB, MIB, MIB),
+        (32 * MIB, MIB + 1, 2 * MIB),
+        (5 * MIB, 4 * MIB + 1, 4 * MIB + 1),
+        (5 * MIB, 5 * MIB, 5 * MIB),
+    ],
 )
-def test_held_bytes_when_large_then_a_power_of_two(length_bytes: int, expected: int) -> None:
-    assert held_bytes(length_bytes) == expected
+def test_held_bytes_when_large_then_whole_units_unless_the_cache_is_small(
+    budget_bytes: int, length_bytes: int, expected: int
+) -> None:
+    """What fits into a small cache is not to be refused for a unit that is not filled."""
+    assert ChunkBuffers(budget_bytes=budget_bytes).held_bytes(length_bytes) == expected
 
 
 def test_buffer_when_given_back_then_the_next_one_of_its_size() -> None:
-    buffers = ChunkBuffers(kept_bytes=8 * MIB)
-    first = buffers.take(3 * MIB)
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    first = buffers.take(3 * MIB + 1)
     first[:] = b"x" * len(first)
     pages = pages_of(first)
     buffers.give_back(first)
@@ -35,7 +45,7 @@ def test_buffer_when_given_back_then_the_next_one_of_its_size() -> None:
 
 def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again() -> None:
     """What is being sent to a client stays what it is."""
-    buffers = ChunkBuffers(kept_bytes=8 * MIB)
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
     first = buffers.take(2 * MIB)
     first[:3] = b"abc"
     part = first[:3]
@@ -48,28 +58,47 @@ def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again() -> None:
 
 
 def test_buffers_when_more_are_given_back_than_are_kept_then_the_rest_goes() -> None:
-    buffers = ChunkBuffers(kept_bytes=5 * MIB)
-    taken = [buffers.take(2 * MIB) for _ in range(4)]
+    buffers = ChunkBuffers(budget_bytes=36 * MIB)
+    taken = [buffers.take(4 * MIB) for _ in range(4)]
     for each in taken:
         buffers.give_back(each)
 
-    assert buffers._free_bytes() == 4 * MIB
+    assert buffers.free_bytes == 8 * MIB
 
 
 def test_buffers_when_another_size_is_wanted_then_as_much_of_the_old_goes() -> None:
-    buffers = ChunkBuffers(kept_bytes=16 * MIB)
+    buffers = ChunkBuffers(budget_bytes=64 * MIB)
     for each in [buffers.take(2 * MIB) for _ in range(6)]:
         buffers.give_back(each)
 
     buffers.take(4 * MIB)
 
-    assert buffers._free_bytes() == 8 * MIB
+    assert buffers.free_bytes == 8 * MIB
 
 
 def test_buffer_when_small_then_of_its_own() -> None:
-    buffers = ChunkBuffers(kept_bytes=16 * MIB)
+    buffers = ChunkBuffers(budget_bytes=64 * MIB)
     small = buffers.take(100)
 
     assert bytes(small) == bytes(100)
     buffers.give_back(small)
-    assert buffers._free_bytes() == 0
+    assert buffers.free_bytes == 0
+
+
+def test_buffer_when_given_back_within_take_then_not_kept_and_nobody_waits() -> None:
+    """The garbage collector runs anywhere."""
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    buffer = buffers.take(2 * MIB)
+
+    with buffers._lock:
+        buffers.give_back(buffer)
+
+    assert buffers.free_bytes == 0
+
+
+def test_buffer_of_a_small_cache_when_given_back_then_not_used_again() -> None:
+    buffers = ChunkBuffers(budget_bytes=8 * MIB)
+
+    buffers.give_back(buffers.take(4 * MIB))
+
+    assert buffers.free_bytes == 0
