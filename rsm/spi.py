@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 
-from rsm.segment.copy_into import copy_into
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -77,11 +76,11 @@ class RemoteStorageManager(ABC):
         RetriableError. The caller bounds the range.
         """
 
+    @abstractmethod
     def fetch_log_segment_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
     ) -> int:
         """As `fetch_log_segment`, to the beginning of `target`, which has room; how many bytes."""
-        return copy_into(target, self.fetch_log_segment(metadata, positions))
 
     @abstractmethod
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:

@@ -89,7 +89,7 @@ class BlockV1Layout(SegmentLayout):
     ) -> LocatedBytes:
         end_position = min(positions.end_position, metadata.segment_size_bytes)
         if positions.start_position >= end_position:
-            return LocatedBytes(ranges=(), join=b"".join)
+            return LocatedBytes(ranges=())
         positions = ByteRange(start_position=positions.start_position, end_position=end_position)
         stored = _SegmentObjects.of(metadata)
         key = stored.data.key

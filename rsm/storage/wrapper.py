@@ -14,7 +14,10 @@ from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Del
 
 
 class ChunkStorageWrapper(ChunkStorage):
-    """Hands every request on to `inner`, and closes it with itself."""
+    """Hands every request on to `inner`, and closes it with itself.
+
+    One that changes `read_range` has to change `read_range_into` with it.
+    """
 
     def __init__(self, inner: ChunkStorage) -> None:
         self._inner = inner
