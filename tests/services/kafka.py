@@ -93,13 +93,11 @@ class KafkaBroker:
         def lists_all() -> bool:
             if process.exit_code() is not None:
                 raise BrokerFailedError(self._failure(f"ended with {process.exit_code()}"))
-            try:
-                return len(admin.list_topics(timeout=1.0).brokers) >= brokers
-            except KafkaException:
-                return False
+            return len(admin.list_topics(timeout=1.0).brokers) >= brokers
 
+        what = f"broker {self.node_id} lists {brokers} brokers"
         try:
-            wait_until(lists_all, deadline_s, f"broker {self.node_id} lists {brokers} brokers")
+            wait_until(lists_all, deadline_s, what, despite=KafkaException)
         except AssertionError as late:
             raise BrokerFailedError(self._failure(str(late))) from None
 
@@ -211,7 +209,13 @@ class KafkaCluster(Service):
             running = (each for each in self.brokers if each.is_running)
             return all(_first_replicas_lead(each) for each in running)
 
-        wait_until(elected, 30.0, "the first replica of every partition leads", interval_s=0.2)
+        wait_until(
+            elected,
+            30.0,
+            "the first replica of every partition leads",
+            interval_s=0.2,
+            despite=KafkaException,
+        )
 
     def stop(self) -> None:
         """End all brokers; several by SIGKILL, for a quorum of controllers can't leave politely."""

@@ -104,10 +104,7 @@ def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_o
         meanwhile.wait_paused()
         after.wait_paused()
         with hosts.cluster.without(gone, killed=True):
-            wait_until(
-                lambda: not {gone.node_id, -1} & set(written.leaders().values()),
-                describe="others lead",
-            )
+            written.wait_led_without(gone)
             _assert_refused_soon(gateway.doors[gone.node_id])
             assert gone.node_id not in gateway.led_to(gateway.bootstrap_servers)
             meanwhile.resume()

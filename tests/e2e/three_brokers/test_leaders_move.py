@@ -11,7 +11,6 @@ from tests.e2e.three_brokers.leaders import move_leaders
 from tests.e2e.three_brokers.paused_readers import assert_read_all, paused_readers
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
 from tests.e2e.three_brokers.written_topic import WrittenTopic
-from tests.services.waiting import wait_until
 
 
 def test_readers_when_all_leaders_move_while_they_read_then_read_every_record_once_in_order(
@@ -39,10 +38,7 @@ def test_readers_when_a_broker_goes_and_comes_back_then_read_every_record_once_i
         asking_for_bounds(hosts.bootstrap_servers, written),
         hosts.cluster.without(gone, killed=killed),
     ):
-        wait_until(
-            lambda: not {gone.node_id, -1} & set(written.leaders().values()),
-            describe="others lead",
-        )
+        written.wait_led_without(gone)
         assert_read_all(readers, written)
 
     with paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 from confluent_kafka.cimpl import NewPartitions
 
 from tests.clients.record_digests import PartitionRead, RecordDigests
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, broker_of
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
 SEGMENT_BYTES = 1 << 20
@@ -142,6 +142,14 @@ class WrittenTopic:
         metadata = admin_client(self._cluster.bootstrap_servers).list_topics(self.name, 10.0)
         partitions = metadata.topics[self.name].partitions
         return {number: found.leader for number, found in partitions.items()}
+
+    def wait_led_without(self, gone: KafkaBroker) -> None:
+        """Wait until other brokers than this one lead, for as long as it is down."""
+        wait_until(
+            lambda: not {gone.node_id, -1} & set(self.leaders().values()),
+            describe=f"others lead than {gone.node_id}",
+            despite=KafkaException,
+        )
 
     def expected(
         self, starts: dict[int, int] | None = None, *, end_offset: int | None = None
