@@ -55,13 +55,14 @@ class Continuation:
         self._delete_retention_ms = delete_retention_ms
         self._followed: TopicIdentity | None = None
 
-    def connect(self, now_ms: int, *, lost: str = "") -> Connection:
+    def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> Connection:
         """Find the topic and look whether the cache may be continued; `now_ms` by this host.
 
         `lost`: what reading on from its positions came to, if that showed that the topic lost
-        records that the cache holds. Nothing that the cache holds is changed.
+        records that the cache holds. `confirmed_ms`: when all of the topic was last known to be
+        applied, by this host, if this process has seen that: some partitions may have been fed
+        later. Nothing that the cache holds is changed.
         """
-        self._cache.recover()
         stored = self._cache.identity()
         self._followed = stored or self._followed
         identity = self.find_topic()
@@ -69,6 +70,8 @@ class Continuation:
         ends = self._topic.end_offsets(range(identity.partition_count))
         positions = self._cache.positions() if stored == identity else {}
         fed_ms = newest_append_time_ms(positions)
+        if confirmed_ms:
+            fed_ms = min(fed_ms, confirmed_ms)
         reason = rebuild_reason(stored, identity, positions, ends) or lost
         sets_aside = bool(reason) and stored is not None
         if not reason and self.is_too_old(fed_ms, now_ms):

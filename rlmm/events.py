@@ -230,12 +230,16 @@ class PausableTask(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPaused:
-    """All that is paused of one topic id now; the last one written holds."""
+    """All that is paused of one topic id now; the last one written holds.
+
+    `unknown_fields` are what a newer version wrote beside, in protobuf.
+    """
 
     event_id: UUID
     topic: str
     topic_id: UUID
     tasks: frozenset[PausableTask]
+    unknown_fields: bytes = b""
 
 
 class OutagePolicy(Enum):

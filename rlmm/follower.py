@@ -3,14 +3,17 @@
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
-                                              cache can't be written ──────────┘
+                                              cache can't be used ─────────────┘
 
 It follows the metadata partitions that are assigned to it, and becomes ready when all that was in
 them at the time of connecting is applied. Those that are assigned later are caught up with each by
 itself; what was folded from those that are not assigned any more is dropped.
 
-While the topic can't be reached later it stays ready, for what it holds is still true; nothing can
-be published then. While its cache can't be written it is not ready, for what it holds falls behind.
+While the topic can't be reached later it stays ready, for what it holds is still true, but not for
+longer than a quarter of delete.retention.ms: then it connects anew, which finds out whether
+tombstones may have been missed. Nothing can
+be published then. While its cache can't be used it is not ready, for what it holds falls behind; of
+one that was damaged, and is begun anew, nothing is answered until it was caught up with.
 Who runs it calls `step` in a loop and pauses as the step says.
 """
 
@@ -90,6 +93,8 @@ class Follower:
         self._much_is_written = False
         self._lost = ""
         self._fed_ms = 0
+        self._confirmed_ms = 0
+        self._doubted_ms = 0
         self._known_ends: Mapping[int, int] = {}
         self._next_check_ms = 0
         self._next_change_ms = 0
@@ -120,7 +125,10 @@ class Follower:
         """
         try:
             now_ms = self._clock.monotonic_ms()
-            if not self._connected:
+            if self._connected and (reason := self._cache.failure()):  # found by whoever reads
+                self._lose_cache(reason)
+            if not self._connected or self._is_in_doubt():
+                self._connected = False
                 self._connect()
             elif now_ms >= self._next_check_ms:
                 self._check()
@@ -159,7 +167,10 @@ class Follower:
         )
 
     def _connect(self) -> None:
-        found = self._continuation.connect(self._clock.wall_ms(), lost=self._lost)
+        # An empty cache is no answer to anybody, and may last for as long as the topic is away.
+        self._cache.recover(self._followed.forget)
+        now_ms = self._clock.wall_ms()
+        found = self._continuation.connect(now_ms, lost=self._lost, confirmed_ms=self._confirmed_ms)
         if found.rebuild_reason:
             self._followed.forget()
             found = self._continuation.begin_anew(found)
@@ -172,6 +183,7 @@ class Follower:
         self._followed.begin()
         self._follow(found.end_offsets, awaited=True)
         self._connected = True
+        self._doubted_ms = now_ms
 
     def _check(self) -> None:
         """Look whether the topic is still the same and still of the right shape."""
@@ -180,6 +192,15 @@ class Follower:
         if identity != self.identity:
             raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
         self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
+        if self.readiness.ready and not self._progress.behind_count(self._known_ends):
+            self._confirmed_ms = self._clock.wall_ms()
+
+    def _is_in_doubt(self) -> bool:
+        """Whether it was long ago that all was known to be applied: tombstones may be missed."""
+        if not self._confirmed_ms:
+            return False
+        since_ms = max(self._confirmed_ms, self._doubted_ms)
+        return self._clock.wall_ms() - since_ms > self._settings.delete_retention_ms // 4
 
     def _change(self) -> None:
         """Follow what is assigned now. If its ends can't be asked, the rest goes on meanwhile."""
@@ -248,6 +269,8 @@ class Follower:
             missing = self._progress.behind_count(ends)
             reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
             self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
+            if not ends:
+                self._confirmed_ms = self._clock.wall_ms()
 
     def _expect(self, *, much_is_written: bool) -> None:
         """Told again whenever much is missing: a cache that was opened anew has forgotten it."""
@@ -269,7 +292,7 @@ class Follower:
     def _lose_cache(self, reason: str) -> None:
         """Not ready at once; how far behind the cache is stays known meanwhile."""
         self._connected = False
-        self._set_readiness(f"the cache can't be written: {reason}", NotReady.CACHE)
+        self._set_readiness(f"the cache can't be used: {reason}", NotReady.CACHE)
         if self.identity is None:
             return
         with suppress(TieredStorageError):

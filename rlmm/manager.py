@@ -10,7 +10,7 @@ when its successor came back accepted, those of a deleted segment by `retire`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event as StopFlag
 from threading import Thread
@@ -45,6 +45,7 @@ from rlmm.record_keys import (
     policy_key,
     segment_subject,
 )
+from rlmm.segment_entry import SegmentEntry
 from rlmm.shared_ends import SharedEnds
 from rlmm.spi import (
     PublishResult,
@@ -189,25 +190,23 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.retire_grace_ms:
             raise RetriableError("late records of the segment may still come", segment=segment_id)
-        # If this ends half-way, what is left must not look like a living segment to a process that
-        # never sees what was removed: refused records go first, then the story from its beginning.
-        event_ids = (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True))
-        subject = segment_subject(segment_id)
-        for event_id in event_ids:
-            key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
+        # What an earlier one, which ended half-way, has left shows in no list of segments any more.
+        retiring = dict(self._cache.half_retired(segment_id.topic_id_partition))
+        retiring[segment_subject(segment_id)] = entry
+        for key in _segment_keys(retiring):
             self._topic.publish(partition, key.to_bytes(), None)
-        logger.info("segment retired segment_id=%s records=%d", segment_id, len(event_ids))
+        logger.info("segment retired segment_id=%s left_before=%d", segment_id, len(retiring) - 1)
 
     def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
         partition = self._writable(topic_id_partition)
         if self._cache.partition_state(topic_id_partition).deletion is not _PARTITION_DELETED:
             return
-        keys = []
+        left = {}
         for subject, entry in self._cache.entries(topic_id_partition):
             if entry.state is not None:
                 raise RetriableError("segments are left", partition=topic_id_partition)
-            ids = (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True))
-            keys += [RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=i) for i in ids]
+            left[subject] = entry
+        keys = list(_segment_keys(left))
         # Claims go last: whoever sees what is left of the rest refuses nothing that was accepted.
         keys += [
             key
@@ -377,3 +376,14 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 pause_ms = _BUG_PAUSE_MS
             if pause_ms:
                 self._stop.wait(pause_ms / 1000)
+
+
+def _segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:
+    """The keys of all records that are left of these, by subject, in the order of their removal.
+
+    If that ends half-way, what is left must not look like a living segment to a process that never
+    sees what was removed: refused records go first, then the story from its beginning.
+    """
+    for subject, entry in entries.items():
+        for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):
+            yield RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)

@@ -63,11 +63,13 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
 
 def pause_to_message(event: TopicPaused) -> pb.TopicPaused:
     """Write what is paused of a topic."""
-    return pb.TopicPaused(
+    message = pb.TopicPaused(
         topic=event.topic,
         topic_id=event.topic_id.bytes,
         tasks=[task.name for task in sorted(event.tasks, key=lambda each: each.value)],
     )
+    restore_unknown_fields(message, event.unknown_fields)
+    return message
 
 
 def pause_from_message(event_id: UUID, message: pb.TopicPaused) -> TopicPaused:
@@ -78,4 +80,5 @@ def pause_from_message(event_id: UUID, message: pb.TopicPaused) -> TopicPaused:
         topic=message.topic,
         topic_id=id_from_bytes(message.topic_id),
         tasks=frozenset(tasks),
+        unknown_fields=unknown_fields(message),
     )

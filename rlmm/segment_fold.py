@@ -15,6 +15,7 @@ from rsm.segment.metadata import SegmentState, Writer
 STARTED = SegmentState.COPY_SEGMENT_STARTED
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+_LAST_MS = (1 << 63) - 1
 _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
     STARTED: (None,),
     FINISHED: (None, STARTED),
@@ -48,7 +49,7 @@ def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Re
         _note_refused(state, subject, before, event_id)
         return refusal
     if wanted is STARTED and copy_timeout_ms:
-        deadline_ms = append_time_ms + copy_timeout_ms
+        deadline_ms = min(append_time_ms + copy_timeout_ms, _LAST_MS)
     if before and before.copy_deadline_ms > deadline_ms:
         deadline_ms = before.copy_deadline_ms
     entry = new_entry(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rlmm.assignment import Assignment
 from rlmm.cache.memory import MemoryStore
@@ -47,8 +47,8 @@ class FaultyTopic(MemoryTopic):
 class FaultyStore(MemoryStore):
     """Refuses writes on command, and from the first refused one on until it is opened again.
 
-    `kept` are the topic ids of what it was asked to set aside; `expected` is whether much would be
-    written, each time that it was told.
+    What is `damaged` is empty once it was opened again. `kept` are the topic ids of what it was
+    asked to set aside; `expected` is whether much would be written, each time that it was told.
     """
 
     def __init__(self) -> None:
@@ -57,6 +57,7 @@ class FaultyStore(MemoryStore):
         self.reopened_count = 0
         self.kept: list[str] = []
         self.expected: list[bool] = []
+        self.damaged = False
         self._reason = ""
 
     def write(self, batch: StoreBatch) -> None:
@@ -70,12 +71,15 @@ class FaultyStore(MemoryStore):
         self.expected.append(much_is_written)
 
     def failure(self) -> str:
-        return self._reason
+        return "damaged" if self.damaged else self._reason
 
-    def reopen(self) -> None:
+    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
         """Opens on a full disk too, as RocksDB may."""
         self.reopened_count += 1
-        self._reason = ""
+        if self.damaged:
+            before_anew()
+            super().set_aside("")
+        self.damaged, self._reason = False, ""
 
     def set_aside(self, topic_id: str) -> str:
         self.kept.append(topic_id)

@@ -161,11 +161,9 @@ def _state_name(record: NativeRecord) -> str:
 def _plain(value: object) -> object:  # noqa: PLR0911 - one way for each kind of value
     """A value as JSON has it."""
     match value:
-        case None | str() | bool():
-            return value
         case Enum():
             return value.name
-        case int():
+        case None | str() | int():
             return value
         case bytes():
             return base64.b64encode(value).decode("ascii")
@@ -180,6 +178,8 @@ def _plain(value: object) -> object:  # noqa: PLR0911 - one way for each kind of
             return {"Key": value.key, "LengthBytes": value.length_bytes, "Crc32c": value.crc32c}
         case tuple() | list():
             return [_plain(each) for each in value]
+        case frozenset():
+            return sorted(str(_plain(each)) for each in value)
     return {name: _plain(each) for name, each in _named(value).items()}
 
 

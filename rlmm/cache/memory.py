@@ -6,7 +6,7 @@ A view holds the store's lock, so a writer waits for it. Memory: all that was wr
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
 
@@ -135,7 +135,7 @@ class MemoryStore(OrderedStore):
     def failure(self) -> str:
         return ""
 
-    def reopen(self) -> None:
+    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
         """Nothing can fail."""
 
     def set_aside(self, topic_id: str) -> str:

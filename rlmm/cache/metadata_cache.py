@@ -6,7 +6,7 @@ feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -100,13 +100,16 @@ class MetadataCache:
         return self._store.size()
 
     def failure(self) -> str:
-        """Why the cache can't be written, until `recover` succeeds; empty while it can."""
+        """Why the cache can't be used, until `recover` succeeds; empty while it can."""
         return self._store.failure()
 
-    def recover(self) -> None:
-        """Open the store again if it failed; what was written is kept. RetriableError."""
+    def recover(self, before_anew: Callable[[], None]) -> None:
+        """Open the store again if it failed. RetriableError.
+
+        What was written is kept; but what is damaged is begun anew, after `before_anew` was called.
+        """
         if self._store.failure():
-            self._store.reopen()
+            self._store.reopen(before_anew)
             self.changes.all_changed()
 
     def expect(self, *, much_is_written: bool) -> None:
@@ -244,6 +247,19 @@ class MetadataCache:
         """All segments of which any record is left, refused ones too, each with its subject."""
         with self._store.read(Table.SEGMENTS) as reader:
             yield from self._view(reader, topic_id_partition).entries()
+
+    def half_retired(
+        self, topic_id_partition: TopicIdPartition
+    ) -> Iterator[tuple[bytes, SegmentEntry]]:
+        """Segments erased by the first of their tombstones whose other records are left.
+
+        Each with its subject. Not those of which no record was ever accepted. All without a state
+        stand at offset 0, so not much is looked through.
+        """
+        with self._store.read(Table.SEGMENTS) as reader:
+            for subject, entry in self._view(reader, topic_id_partition).entries(1):
+                if entry.state is None and entry.event_ids(accepted=True):
+                    yield subject, entry
 
     def every_segment(self) -> Iterator[SegmentRecord]:
         """All segments in any state, ascending by topic id and partition; one point in time."""

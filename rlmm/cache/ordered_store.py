@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -109,13 +109,17 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def failure(self) -> str:
-        """Why the store can't be written, until `reopen` succeeds; empty while it can."""
+        """Why the store can't be used, until `reopen` succeeds; empty while it can.
+
+        Whatever call found that out: what a read has found damaged is not written either.
+        """
 
     @abstractmethod
-    def reopen(self) -> None:
+    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
         """Close and open again, with all that was written: a failure lasts until then.
 
-        Whoever reads meanwhile gets RetriableError.
+        Whoever reads meanwhile gets RetriableError. What is damaged is begun anew instead, empty:
+        `before_anew` is called then, before anybody can read that.
         """
 
     @abstractmethod

@@ -137,7 +137,7 @@ class Overlay:
             key = position_key(partition)
             batch.put(Table.CHECKPOINT, key, values.position_to_bytes(position))
         self._store.write(batch)
-        self._changes.changed(self._touched | segments.spans.keys())
+        self._changes.changed(self._touched | segments.erased_of | segments.spans.keys())
 
     def _widen_bounds(self, batch: StoreBatch, segments: _SegmentWrites) -> None:
         for partition, span in segments.spans.items():
@@ -157,6 +157,7 @@ class _SegmentWrites:
 
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
+        self.erased_of: set[bytes] = set()
         self.spans: dict[bytes, int] = {}
         self.least_bases: dict[bytes, int] = {}
         self.greatest_bases: dict[bytes, int] = {}
@@ -176,6 +177,7 @@ class _SegmentWrites:
                 batch.delete(Table.UNFINISHED_BY_OFFSET, old_key)
         if after is None or new_key is None:
             batch.delete(Table.SEGMENT_OFFSETS, subject)
+            self.erased_of.add(partition)
             return
         batch.put(Table.SEGMENTS, new_key, after.to_bytes())
         if before is None or before.base_offset != after.base_offset:

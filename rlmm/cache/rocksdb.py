@@ -2,9 +2,9 @@
 
 A directory that RocksDB calls corrupt is removed and begun anew, for the topic holds all that was
 in it; one that is locked or that the disk refuses is left alone, and can be opened later. What is
-found corrupt while running leaves a mark, and the next start begins anew. After a failed write
-RocksDB refuses all further ones, also when there is space again, until the directory is opened
-anew.
+found corrupt while running, by whatever call, is a failure until the directory is opened again, and
+leaves a mark, so that it is begun anew then, also by another process. After a failed write RocksDB
+refuses all further ones, also when there is space again, until the directory is opened anew.
 
 Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
 (index and filter blocks are in the block cache).
@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -80,10 +80,14 @@ class _RocksDbBatch(StoreBatch):
 
 
 class _ErrorMap:
-    """A context that turns RocksDB's errors into ours. Thread-safe."""
+    """A context that turns RocksDB's errors into ours. Thread-safe.
+
+    `damage` is what was found damaged last; empty if nothing was.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self.damage = ""
 
     def __enter__(self) -> None:
         """Nothing to do before."""
@@ -107,6 +111,7 @@ class _ErrorMap:
             return RetriableError("the cache can't be used", reason=text)
         with suppress(OSError):
             (self._directory / _DAMAGE_MARK).touch()
+        self.damage = text
         return CorruptError("the cache is damaged", reason=text)
 
 
@@ -238,12 +243,12 @@ class RocksDbStore(OrderedStore):
                 self._families[table].set_options(dict(options))
 
     def failure(self) -> str:
-        return self._failure
+        return self._failure or self._errors.damage
 
-    def reopen(self) -> None:
+    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
         with self._failing_until_opened(), self._write_lock:
             self._close()
-            self._open_or_begin_anew()
+            self._open_or_begin_anew(before_anew)
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
@@ -295,12 +300,14 @@ class RocksDbStore(OrderedStore):
             if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
                 shutil.rmtree(other, ignore_errors=True)
 
-    def _open_or_begin_anew(self) -> None:
-        if (self._directory / _DAMAGE_MARK).exists():
+    def _open_or_begin_anew(self, before_anew: Callable[[], None] = lambda: None) -> None:
+        if self._errors.damage or (self._directory / _DAMAGE_MARK).exists():
+            before_anew()
             self._begin_anew("found damaged while it was in use")
         try:
             self._open()
         except CorruptError as error:
+            before_anew()
             self._begin_anew(str(error))
             self._open()
 
@@ -319,4 +326,6 @@ class RocksDbStore(OrderedStore):
     def _begin_anew(self, reason: str) -> None:
         logger.warning("cache directory is damaged and begun anew reason=%s", reason)
         self.damage = reason
-        shutil.rmtree(self._directory)
+        if self._directory.exists():
+            shutil.rmtree(self._directory)
+        self._errors.damage = ""

@@ -156,9 +156,9 @@ class SegmentView:
             if entry.end_offset > from_offset and (not epoch or epoch in entry.epochs_held()):
                 yield entry
 
-    def entries(self) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """All of which any record is left, each with its subject."""
-        for key, data in self._rows(0, MAX_OFFSET + 1):
+    def entries(self, end: int = MAX_OFFSET + 1) -> Iterator[tuple[bytes, SegmentEntry]]:
+        """All of which any record is left and that stand below `end`, each with its subject."""
+        for key, data in self._rows(0, end):
             yield offset_key_subject(key), SegmentEntry.from_bytes(data)
 
     def _of_epoch(self, leader_epoch: int, begin: int, end: int) -> Iterator[EpochPart]:

@@ -165,6 +165,18 @@ def test_copy_when_started_then_its_deadline_counts_from_the_brokers_time() -> N
     assert (record.changed_ms, record.copy_deadline_ms) == (1_000, 1_500)
 
 
+def test_copy_when_it_may_take_for_ever_then_what_follows_is_folded_still() -> None:
+    """What a faulty writer says must stop nobody."""
+    log = log_of(step(SEGMENT, STARTED, copy_timeout_ms=(1 << 63) - 1), claim())
+
+    cache = folded(log)
+
+    assert cache.partition_state(ORDERS).owner is not None
+    record = cache.segment(SEGMENT.segment_id)
+    assert record is not None
+    assert record.metadata.state is STARTED
+
+
 def test_dead_letter_when_its_deletion_is_under_way_then_is_marked() -> None:
     """Scenario 73."""
     log = log_of(claim(), step(SEGMENT, FINISHED), delete_started(), dead_lettered(SEGMENT))

@@ -4,9 +4,21 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.follower import DELETE_RETENTION_MS
+from rlmm.spi import PartitionPlace
 from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.metadata import SegmentState
 from tests.follower_world import SETTINGS, World
-from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    OWNER,
+    claim,
+    registration,
+    segment_metadata,
+    step,
+)
 
 SEGMENT = segment_metadata()
 
@@ -22,6 +34,24 @@ def test_follower_when_new_then_is_ready_once_all_that_was_there_is_applied() ->
 
     assert (before, world.ready) == (False, True)
     assert world.cache.segment(SEGMENT.segment_id) is not None
+
+
+def test_segment_when_deleted_and_forgotten_in_one_batch_then_its_partition_has_changed() -> None:
+    """Who keeps what was made of a partition's metadata learns of all that changes it."""
+    world = World()
+    world.write(claim(), step(SEGMENT, FINISHED))
+    world.step(2)
+    before = world.cache.changes.since(0)
+    deletion = step(SEGMENT, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
+    world.write(deletion, step(SEGMENT, DELETE_FINISHED))
+    for record in world.log.records(0)[1:]:
+        world.log.append(0, record.key, None)
+
+    world.step()
+
+    changed = world.cache.changes.since(before.count)
+    assert world.cache.segments(ORDERS, states=list(SegmentState)) == []
+    assert changed.places == frozenset({PartitionPlace(ORDERS.topic_id, ORDERS.partition)})
 
 
 def test_follower_when_the_topic_is_unreachable_at_start_then_recovers_by_itself() -> None:

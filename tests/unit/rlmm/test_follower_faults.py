@@ -1,9 +1,21 @@
 from __future__ import annotations
 
 from rlmm.positions import TopicIdentity
+from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.spi import NotReady
+from rsm.segment.errors import RetriableError
 from tests.follower_world import SETTINGS, World
-from tests.metadata_builder import FINISHED, ORDERS, registration, segment_metadata, step
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    OWNER,
+    claim,
+    registration,
+    segment_metadata,
+    step,
+)
 
 SEGMENT = segment_metadata()
 
@@ -84,7 +96,7 @@ def test_cache_when_it_cannot_be_written_then_is_not_ready_and_tells_how_far_beh
 
     world.step()
 
-    assert world.follower.readiness.reason == "the cache can't be written: no space left"
+    assert world.follower.readiness.reason == "the cache can't be used: no space left"
     assert world.follower.metrics().lag_events_count == 2
 
 
@@ -115,6 +127,82 @@ def test_cache_when_there_is_space_again_then_recovers_by_itself() -> None:
     assert world.store.reopened_count >= 1
     assert len(world.cache.segments(ORDERS)) == 2
     assert world.counts == {"applied": 2, "rebuilds": 0}
+
+
+def test_cache_when_damaged_then_answers_nothing_until_it_was_caught_up_with_again() -> None:
+    """Empty for as long as the topic is away, it must not look like the truth."""
+    world = following()
+    world.store.damaged = True
+    world.topic.ensure_error = RetriableError("unreachable")
+
+    world.step(5)
+
+    assert not world.ready
+    assert world.cache.segments(ORDERS) == []
+    assert world.follower.caught_up == {}
+    world.topic.ensure_error = None
+    world.step(5)
+    assert world.ready
+    assert world.follower.caught_up
+    assert len(world.cache.segments(ORDERS)) == 1
+
+
+def test_cache_when_unwritable_but_not_damaged_then_goes_on_answering() -> None:
+    world = following()
+    world.store.disk_full = True
+    world.write(registration())
+
+    world.step(5)
+
+    assert not world.ready
+    assert world.follower.caught_up
+
+
+def test_topic_when_unreachable_for_long_then_what_its_cleaner_took_is_not_missed() -> None:
+    """R12: a segment's deletion and its tombstones came and went meanwhile."""
+    world = World()
+    world.write(claim(), step(SEGMENT, FINISHED))
+    world.step(2)
+    assert world.ready
+    world.topic.poll_error = world.topic.ensure_error = RetriableError("unreachable")
+    world.step(3)
+    _delete_and_forget(world)
+    world.step(3)
+    world.topic.poll_error = world.topic.ensure_error = None
+
+    world.step(6)
+
+    assert world.ready
+    assert world.counts["rebuilds"] == 1
+    assert world.cache.segments(ORDERS) == []
+
+
+def test_topic_when_unreachable_for_a_while_then_is_read_on() -> None:
+    world = following()
+    world.topic.poll_error = world.topic.ensure_error = RetriableError("unreachable")
+    world.step(3)
+    world.clock.now_ms += SETTINGS.delete_retention_ms // 3
+    world.step(3)
+    assert not world.ready
+    world.topic.poll_error = world.topic.ensure_error = None
+
+    world.step(6)
+
+    assert world.ready
+    assert world.counts["rebuilds"] == 0
+
+
+def _delete_and_forget(world: World) -> None:
+    """Delete the segment, and let so much time pass that the topic has nothing left of it."""
+    world.clock.now_ms += 1_000
+    deletion = step(SEGMENT, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
+    world.write(deletion, step(SEGMENT, DELETE_FINISHED))
+    for record in world.log.records(0):
+        if parse_record_key(record.key).kind is RecordKind.SEGMENT:
+            world.log.append(0, record.key, None)
+    world.clock.now_ms += SETTINGS.delete_retention_ms
+    world.write(registration())
+    world.log.compact(0, world.log.end_offset(0), drop_tombstones=True)
 
 
 def test_topic_when_cut_and_written_anew_under_the_follower_then_is_read_from_its_beginning() -> (

@@ -131,6 +131,28 @@ def test_retirement_when_it_fails_half_way_then_the_next_one_ends_it() -> None:
     assert manager._cache.segment_entry(SEGMENT.segment_id) is None
 
 
+def test_retirement_when_it_fails_half_way_then_that_of_another_segment_ends_it() -> None:
+    """Who looks for what is to be retired does not see it any more."""
+    topic = FailingTombstones(MemoryLog(ManualClock()))
+    manager = open_manager(topic)
+    manager.wait_ready(1_000)
+    manager.publish(claim())
+    other = segment_metadata(2)
+    for event in (*life(SEGMENT), *life(other)):
+        manager.publish(event)
+    topic.left_count = 2
+    with pytest.raises(RetriableError):
+        manager.retire(SEGMENT.segment_id)
+    assert manager.caught_up(ORDERS)
+    assert [*manager._cache.half_retired(ORDERS)]
+    topic.left_count = 10
+
+    manager.retire(other.segment_id)
+
+    assert manager.caught_up(ORDERS)
+    assert [*manager._cache.entries(ORDERS)] == []
+
+
 def test_publish_when_the_cache_cannot_be_written_then_fails_at_once() -> None:
     store, clock = FaultyStore(), ManualClock()
     log = MemoryLog(clock)
@@ -144,7 +166,7 @@ def test_publish_when_the_cache_cannot_be_written_then_fails_at_once() -> None:
     with pytest.raises(RetriableError, match="read back"):
         manager.publish(claim())
 
-    with pytest.raises(RetriableError, match=r"not ready.*can't be written"):
+    with pytest.raises(RetriableError, match=r"not ready.*can't be used"):
         manager.publish(claim())
 
     assert log.end_offset(0) == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.codec import decode, encode
-from rlmm.events import Event, OriginalConfig
+from rlmm.events import Event, OriginalConfig, PausableTask
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,
@@ -32,6 +32,7 @@ from tests.metadata_builder import (
     claim,
     gap,
     gaps,
+    paused,
     policy,
     registration,
     segment_metadata,
@@ -202,7 +203,11 @@ def test_gap_when_another_is_recorded_then_keeps_what_a_newer_version_wrote() ->
 
 @given(
     event_and_places=st.sampled_from(
-        [(step(SEGMENT, FINISHED), SEGMENT_PLACES), (POLICY, POLICY_PLACES)]
+        [
+            (step(SEGMENT, FINISHED), SEGMENT_PLACES),
+            (POLICY, POLICY_PLACES),
+            (paused(PausableTask.COPY), places_of("topic_paused")),
+        ]
     ).flatmap(lambda case: st.tuples(st.just(case[0]), st.sets(st.sampled_from(case[1]))))
 )
 def test_record_when_read_and_written_then_is_the_same_wherever_a_newer_version_added(

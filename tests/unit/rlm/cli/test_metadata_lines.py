@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -12,7 +13,7 @@ from rlm.cli.metadata_lines import (
 )
 from rlmm.codec import encode
 from rlmm.consumer import ConsumedRecord
-from rlmm.events import Event
+from rlmm.events import Event, PausableTask
 from rlmm.native_audit import NativeFinding, NativeFindingKind, NativePlace
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition
@@ -27,6 +28,13 @@ _EVENTS: list[Event] = [
     build.trim(5),
     build.log_start(5),
     build.log_start_request(5),
+    build.loss_accepted(1, 2),
+    build.gaps(build.gap(0, 1)),
+    build.offload_request(2),
+    build.partition_delete(build.MARKED),
+    build.read_lease(1, 10, 50),
+    build.paused(PausableTask.COPY, PausableTask.TRIM),
+    build.paused(),
     build.dead_lettered(build.segment_metadata()),
     build.policy(),
     build.registration(),
@@ -40,6 +48,10 @@ def _consumed(event: Event, *, tombstone: bool = False) -> ConsumedRecord:
         key=parse_record_key(encode(event).key),
         event=None if tombstone else event,
     )
+
+
+def test_events_when_all_kinds_are_counted_then_each_is_shown_here() -> None:
+    assert {type(event) for event in _EVENTS} == set(get_args(Event))
 
 
 def test_segment_when_shown_then_has_the_names_of_kafka_and_its_last_offset() -> None:

@@ -92,11 +92,7 @@ def test_store_when_its_directory_is_damaged_then_is_begun_anew(
 def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
     tmp_path: Path,
 ) -> None:
-    directory = written(tmp_path / "cache")
-    for table in directory.glob("*.sst"):  # a block of data, not what is read at the start
-        data = bytearray(table.read_bytes())
-        data[1] ^= 0xFF
-        table.write_bytes(data)
+    directory = with_a_damaged_block(tmp_path / "cache")
     store = RocksDbStore(directory)
 
     with pytest.raises(CorruptError):
@@ -104,6 +100,36 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
 
     store.close()
     assert rows_after_opening(directory) == (None, "found damaged while it was in use")
+
+
+def test_store_when_a_read_finds_damage_then_fails_until_it_is_begun_anew(tmp_path: Path) -> None:
+    """Whoever answers from it is told before anybody can read that it is empty."""
+    store = RocksDbStore(with_a_damaged_block(tmp_path / "cache"))
+    with pytest.raises(CorruptError):
+        store.get(*ROW)
+    found_before: list[object] = [store.failure()]
+
+    def before_anew() -> None:
+        with pytest.raises(RetriableError):
+            store.get(*ROW)
+        found_before.append("told")
+
+    store.reopen(before_anew)
+
+    assert "Corruption" in str(found_before[0])
+    assert found_before[1:] == ["told"]
+    assert (store.failure(), store.get(*ROW)) == ("", None)
+    store.close()
+    assert rows_after_opening(tmp_path / "cache") == (None, "")
+
+
+def with_a_damaged_block(directory: Path) -> Path:
+    """Of data, not of what is read at the start."""
+    for table in written(directory).glob("*.sst"):
+        data = bytearray(table.read_bytes())
+        data[1] ^= 0xFF
+        table.write_bytes(data)
+    return directory
 
 
 def test_store_when_of_a_version_with_other_tables_then_is_begun_anew(tmp_path: Path) -> None:
