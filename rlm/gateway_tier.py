@@ -35,14 +35,15 @@ _REWRITES_AT_ONCE = 32
 class _Pools:
     """Threads. `store` reads the store and does nothing else, `asks` begins fetches.
 
-    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds: neither keeps a
-    fetch waiting.
+    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds in the store, or
+    `orders` writes to the metadata topic: none of them keeps a fetch waiting.
     """
 
     store: ThreadPoolExecutor
     asks: ThreadPoolExecutor
     rewrites: ThreadPoolExecutor
     answers: ThreadPoolExecutor
+    orders: ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +84,14 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         clock=clock,
         settings=RemoteFetchSettings(chunk_bytes=config.gateway.chunk_bytes),
     )
-    segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage)
     catch_up_ms = max(config.gateway.fetch_max_wait_ms, LEAST_CATCH_UP_MS)
     timeout_ms = config.gateway_limits.list_offsets_timeout_ms
+    # For no longer than its client waits does a look-up keep a thread from others.
+    segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage, patience_ms=timeout_ms)
     resources = ExitStack()
     resources.callback(storage.close)
     resources.callback(metadata.close)
-    for pool in (pools.store, pools.asks, pools.rewrites, pools.answers):
+    for pool in (pools.store, pools.asks, pools.rewrites, pools.answers, pools.orders):
         resources.callback(pool.shutdown, wait=False, cancel_futures=True)
     return GatewayTier(
         clock=clock,
@@ -100,7 +102,9 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         anomalies=anomalies,
         reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
-        answering=Answering(pool=pools.answers, clock=clock, timeout_ms=timeout_ms),
+        answering=Answering(
+            store=pools.answers, topic=pools.orders, clock=clock, timeout_ms=timeout_ms
+        ),
         resources=resources,
     )
 
@@ -111,6 +115,7 @@ def _pools(thread_count: int) -> _Pools:
         asks=ThreadPoolExecutor(thread_count, "tier-asker"),
         rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
         answers=ThreadPoolExecutor(thread_count, "rewrite-asker"),
+        orders=ThreadPoolExecutor(thread_count, "order-writer"),
     )
 
 

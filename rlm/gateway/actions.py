@@ -70,7 +70,8 @@ class ReadRemote:
 class ExpectRead:
     """A `ReadRemote` of these is likely to come once the broker has answered.
 
-    Whatever is in memory of it may be made ready meanwhile.
+    Whatever is in memory of it may be made ready meanwhile. Without `reads` none comes: what was
+    made ready is not wanted.
     """
 
     reads: tuple[RemoteRead, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rlm.gateway.actions import RewriteExchange, ToClient
+from rlm.gateway.actions import ExpectRead, RewriteExchange, ToClient
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_exchange import release_all
@@ -247,6 +247,7 @@ class BrokerAnswers:
     def _read_remote(self, fetch: GatheredFetch) -> None:
         wanted = fetch.exchange.reads()
         if wanted is None:
+            self._state.actions.append(ExpectRead(reads=(), read_committed=False))
             self._finish_fetch(fetch, ())
         else:
             self._wait(fetch)

@@ -27,6 +27,7 @@ class CloseReason(Enum):
     SLOW_REQUEST = "slow_request"
     ANSWER_NOT_TAKEN = "answer_not_taken"
     IDLE = "idle"
+    METADATA_NOT_READY = "metadata_not_ready"
     LED_ELSEWHERE = "led_elsewhere"
     STOPPING = "stopping"
     INTERNAL_ERROR = "internal_error"

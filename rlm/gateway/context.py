@@ -36,12 +36,15 @@ class TimestampLookup(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """How rewrites answer what has to be waited for: `pool` bounds how many at once.
+    """How rewrites answer what has to be waited for: the pools bound how many at once.
 
-    It must not be the one that rewrites run in. `timeout_ms` bounds a request's rewrite.
+    `store` runs what waits for the store, `topic` what waits for the metadata topic alone, which a
+    store that hangs must not keep. Rewrites run in neither. `timeout_ms` bounds a request's
+    rewrite.
     """
 
-    pool: Executor
+    store: Executor
+    topic: Executor
     clock: Clock
     timeout_ms: int
 

@@ -98,9 +98,10 @@ class RemoteReads:
         self._expected: _Expected | None = None
 
     def expect(self, expected: ExpectRead) -> None:
-        """Make ready what is in memory of a read that is likely to be wanted next."""
+        """Make ready what is in memory of a read that is likely to be wanted next, if any is."""
         self._drop_expected()
-        self._expected = self._made_ready(expected)
+        if expected.reads:
+            self._expected = self._made_ready(expected)
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""

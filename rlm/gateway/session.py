@@ -33,7 +33,7 @@ from rlm.gateway.login import ClientLogin
 from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.session_parts import SessionParts, SessionState
 from rlm.wire.schema import Message
-from rsm.segment.errors import CorruptError
+from rsm.segment.errors import CorruptError, RetriableError
 
 TakenT = TypeVar("TakenT")
 
@@ -115,6 +115,8 @@ class Session:
             state.actions.append(Close(reason=error.reason, detail=error.detail))
         except CorruptError as error:
             state.actions.append(Close(reason=malformed, detail=str(error)))
+        except RetriableError as error:  # as while the metadata is read anew: clients come again
+            state.actions.append(Close(reason=CloseReason.METADATA_NOT_READY, detail=str(error)))
         return state.take_actions()
 
     def _settle(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.rewriting.stored_log import StoredQuestion
+from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -64,7 +64,7 @@ def _question(
         failed=lambda code: DeleteRecordsPartitionResult(
             partition_index=result.partition_index, error_code=code
         ),
-        waits=True,
+        waits_for=WaitsFor.TOPIC,
     )
 
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
 from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.rewriting.stored_log import StoredQuestion
+from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
 from rlm.remote_read.locate import log_start_offset
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
@@ -91,7 +91,7 @@ def _question(
         failed=lambda code: ListOffsetsPartitionResponse(
             partition_index=answer.partition_index, error_code=_asked_again(question, code)
         ),
-        waits=_waits_for_store(question),
+        waits_for=WaitsFor.STORE if _waits_for_store(question) else None,
     )
 
 

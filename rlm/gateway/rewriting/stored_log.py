@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from enum import Enum
 from typing import Generic, TypeVar
 
 from rlm.gateway.context import GatewayContext
@@ -29,17 +30,24 @@ _ASK_AGAIN_MS = 50
 _AnswerT = TypeVar("_AnswerT")
 
 
+class WaitsFor(Enum):
+    """What an answer may have to be waited for."""
+
+    STORE = "store"
+    TOPIC = "topic"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredQuestion(Generic[_AnswerT]):
     """What is to be said of one partition: what `ask` says, or `failed` with the error for clients.
 
-    `waits`: for the store, or for the metadata topic; several of these are asked at once.
+    `waits_for`, if for anything; several of these are asked at once.
     """
 
     topic_id_partition: TopicIdPartition
     ask: Callable[[], _AnswerT]
     failed: Callable[[ErrorCode], _AnswerT]
-    waits: bool = False
+    waits_for: WaitsFor | None = None
 
 
 def answer_all(
@@ -63,8 +71,10 @@ def answer_all(
     for each in questions:
         if each.topic_id_partition not in complete:
             begun.append(each.failed(unknown))
-        elif each.waits:
-            begun.append(answering.pool.submit(_answer, each))
+        elif each.waits_for is not None:
+            of_topic = each.waits_for is WaitsFor.TOPIC
+            pool = answering.topic if of_topic else answering.store
+            begun.append(pool.submit(_answer, each))
         else:
             begun.append(_answer(each))
     wait([each for each in begun if isinstance(each, Future)], timeout=left_ms() / 1000)

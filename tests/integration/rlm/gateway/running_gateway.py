@@ -43,7 +43,7 @@ from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaBroker
 
 PLAIN_TEXT = GatewayTls(towards_clients=None, towards_brokers=None)
-_START_DEADLINE_S = 10.0
+_START_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,10 @@ def running_gateway(
     broker = broker or host.cluster.broker
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
-    with host.metadata() as metadata, _pools(4) as (pool, reads, rewrites, asks):
-        answering = Answering(pool=asks, clock=SystemClock(), timeout_ms=list_offsets_timeout_ms)
+    with host.metadata() as metadata, _pools(5) as (pool, reads, rewrites, asks, orders):
+        answering = Answering(
+            store=asks, topic=orders, clock=SystemClock(), timeout_ms=list_offsets_timeout_ms
+        )
         manager = storage_manager(host.config.storage, storage)
         tier = _tier(metadata, manager, reads, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))

@@ -69,7 +69,12 @@ class GatewayWorld:
             topics=self.topics,
             metadata=self.metadata,
             timestamps=RemoteTimestamps(self.metadata, reader),
-            answering=Answering(pool=InlineExecutor(), clock=remote.clock, timeout_ms=8_000),
+            answering=Answering(
+                store=InlineExecutor(),
+                topic=InlineExecutor(),
+                clock=remote.clock,
+                timeout_ms=8_000,
+            ),
             new_id=remote._id,
         )
 

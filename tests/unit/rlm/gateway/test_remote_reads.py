@@ -170,6 +170,23 @@ def test_at_once_when_something_else_was_expected_then_that_is_released() -> Non
     _run(act)
 
 
+def test_expect_when_nothing_is_wanted_after_all_then_what_was_made_ready_is_released() -> None:
+    """Scenario 59: for as long as the client stays, too."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        held_before = _held_count(reads)
+
+        reads.expect(_expected())
+
+        assert held_before > 0
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
 def test_at_once_when_the_quota_does_not_allow_what_was_expected_then_that_is_released() -> None:
     """Scenario 64."""
 

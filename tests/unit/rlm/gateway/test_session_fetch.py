@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.remote_outcome import Diverging, GapBelow, Reading, Refused, RemoteOutcome
+from rlm.gateway.session import Session
 from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import (
     FETCH,
@@ -31,7 +32,16 @@ from rlm.wire.api.list_offsets import (
 from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
-from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+from tests.unit.rlm.gateway.session_world import (
+    TIERED,
+    TOPIC_ID,
+    FixedView,
+    SessionWorld,
+    request,
+    response,
+)
 
 _OTHER_ID = UUID(int=9)
 _TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
@@ -396,6 +406,38 @@ def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_ans
     (row,) = _answered(world, 13)
     assert _bytes(row) == b"records"
     assert world.reads == []
+
+
+@pytest.mark.parametrize("error_code", [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any_more(
+    error_code: ErrorCode,
+) -> None:
+    """What was made ready must neither be kept nor be given to a later fetch."""
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.client_sends(request(FETCH, 13, _fetch(13, 50), 7))
+    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0)), 7))
+    world.store_answers(Reading())
+    world.client_sends(request(FETCH, 13, _fetch(13, 60), 8))
+    assert [each.offset for each in world.expected[-1].reads] == [60]
+    row = PartitionData(partition_index=0, error_code=error_code, records=b"")
+
+    world.broker_sends(response(FETCH, 13, _found(13, row), 8))
+
+    assert world.expected[-1].reads == ()
+
+
+def test_fetch_when_the_metadata_is_read_anew_then_the_client_comes_again() -> None:
+    class NotReady(FixedView):
+        def facts(self, partition: TopicIdPartition) -> TierFacts:
+            raise RetriableError("not caught up", partition=partition)
+
+    world = SessionWorld()
+    world.session = Session(replace(world.parts, view=NotReady()))
+
+    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
+
+    assert world.closed is not None
+    assert world.closed.reason is CloseReason.METADATA_NOT_READY
 
 
 def test_fetch_when_below_the_log_start_then_the_brokers_records_are_not_served() -> None:

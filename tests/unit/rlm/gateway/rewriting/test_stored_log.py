@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import Barrier, Event
 
 from rlm.gateway.context import Answering, GatewayContext
-from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
+from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor, answer_all
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -45,19 +45,22 @@ def _context(
     timeout_ms: int = 10_000,
 ) -> GatewayContext:
     answering = Answering(
-        pool=pool or InlineExecutor(), clock=clock or SystemClock(), timeout_ms=timeout_ms
+        store=pool or InlineExecutor(),
+        topic=InlineExecutor(),
+        clock=clock or SystemClock(),
+        timeout_ms=timeout_ms,
     )
     return replace(GatewayWorld().context(), metadata=metadata, answering=answering)
 
 
 def _question(
-    number: int, ask: Callable[[], object], *, waits: bool = True
+    number: int, ask: Callable[[], object], *, waits_for: WaitsFor | None = WaitsFor.STORE
 ) -> StoredQuestion[object]:
     return StoredQuestion(
         topic_id_partition=replace(TIP, partition=number),
         ask=ask,
         failed=lambda code: code,
-        waits=waits,
+        waits_for=waits_for,
     )
 
 
@@ -98,12 +101,25 @@ def test_answers_when_some_take_too_long_then_these_are_timed_out_and_the_others
         questions = [
             _question(0, slow),
             _question(1, lambda: "found"),
-            _question(2, lambda: "known", waits=False),
+            _question(2, lambda: "known", waits_for=None),
         ]
         answers = answer_all(_context(_Asked(), pool=pool), questions, timeout_ms=200)
         go_on.set()
 
     assert answers == [ErrorCode.REQUEST_TIMED_OUT, "found", "known"]
+
+
+def test_answers_when_the_store_hangs_then_what_waits_for_the_topic_alone_is_there() -> None:
+    """A client's DeleteRecords needs no store."""
+    go_on = Event()
+    with ThreadPoolExecutor(1) as pool:
+        context = _context(_Asked(), pool=pool)
+        answer_all(context, [_question(0, lambda: go_on.wait(_DEADLINE_S))], timeout_ms=50)
+
+        answers = answer_all(context, [_question(1, lambda: "done", waits_for=WaitsFor.TOPIC)])
+        go_on.set()
+
+    assert answers == ["done"]
 
 
 def test_answers_when_the_client_would_wait_longer_then_the_gateways_own_time_holds() -> None:
