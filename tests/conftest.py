@@ -50,7 +50,7 @@ def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCl
     """
     properties = {
         "auto.leader.rebalance.enable": "false",
-        "broker.session.timeout.ms": "2000",
+        "broker.session.timeout.ms": "6000",
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
     }
     directory = tmp_path_factory.mktemp("kafka-of-three")

@@ -43,16 +43,13 @@ def _shape(name: str) -> TopicSettings:
 def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
     """Create a metadata topic as the product does, and wait until all know it."""
     topic = KafkaTopic(client, shape)
-
-    def is_there() -> bool:
-        try:
-            topic.ensure(create=True)
-        except RetriableError:
-            return False
-        return True
-
     try:
-        wait_until(is_there, _TIMEOUT_S, "the metadata topic")
+        wait_until(
+            lambda: topic.ensure(create=True),
+            _TIMEOUT_S,
+            "the metadata topic",
+            despite=RetriableError,
+        )
     finally:
         topic.close()
 

@@ -28,7 +28,7 @@ from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_READY_DEADLINE_S = 30.0
+_READY_DEADLINE_S = 120.0
 
 
 class BrokerHost:

@@ -56,7 +56,7 @@ def test_demo_when_interrupted_then_no_process_is_left(tmp_path: Path, when: str
     wait_until(lambda: line in demo.log_path.read_text(), 90.0, demo.log_tail)
     started = psutil.Process(demo.pid).children(recursive=True)
 
-    code = demo.interrupt()
+    code = demo.interrupt(deadline_s=90.0)
 
     output = demo.log_path.read_text()
     assert code == (130 if when == "while it works" else 0), output

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
+import httpx
 import psutil
 import pytest
 
@@ -19,6 +20,7 @@ from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _CLIENT_COUNT = 60
+_DEADLINE_S = 60.0
 
 
 @pytest.fixture
@@ -34,6 +36,18 @@ def _workers(process: ServiceProcess) -> list[psutil.Process]:
     return [child for child in children if "--worker" in child.cmdline()]
 
 
+def _two_workers(
+    process: ServiceProcess, *, without: psutil.Process | None = None
+) -> list[psutil.Process]:
+    """Its workers, as soon as two run of which none is `without`."""
+    return wait_until(
+        lambda: found if len(found := _workers(process)) == 2 and without not in found else [],
+        _DEADLINE_S,
+        "both run",
+        despite=psutil.NoSuchProcess,
+    )
+
+
 def _registered(metadata: RemoteLogMetadataManager) -> list[ProcessRegistered]:
     found = (registration.process for registration in metadata.registrations())
     return [process for process in found if process.role is ProcessRole.GATEWAY]
@@ -43,6 +57,16 @@ def _connected(host: BrokerHost) -> list[float]:
     """How many clients each process has."""
     found = host.metrics("rlm_gateway_connections")
     return [found.get(f"gateway-{worker}", 0.0) for worker in (1, 2)]
+
+
+def _all_connected(host: BrokerHost) -> list[float]:
+    """The same, as soon as all idle clients are accepted."""
+    return wait_until(
+        lambda: found if sum(found := _connected(host)) >= _CLIENT_COUNT else [],
+        _DEADLINE_S,
+        "all are accepted",
+        despite=httpx.HTTPError,
+    )
 
 
 @contextmanager
@@ -70,14 +94,13 @@ def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
             assert {each.gateway_address for each in registered} == {gateway}
             assert all(each.applied for each in registered)
             with _idle_clients(gateway):
-                wait_until(lambda: sum(_connected(host)) >= _CLIENT_COUNT, 10.0, "all are accepted")
-                assert min(_connected(host)) >= _CLIENT_COUNT / 10
-            killed, other = _workers(process)
+                assert min(_all_connected(host)) >= _CLIENT_COUNT / 10
+            killed, other = _two_workers(process)
 
             killed.kill()
 
             assert read_all(gateway, log.topic) == offsets
-            wait_until(lambda: len(_workers(process)) == 2, 10.0, "both run")
+            assert other in _two_workers(process, without=killed)
             host.wait_ready()
-            assert other in _workers(process)
+            assert other in _two_workers(process, without=killed)
             assert len(_registered(metadata)) == 2

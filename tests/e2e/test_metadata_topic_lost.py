@@ -9,7 +9,7 @@ from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 _OF_THE_TOPIC = 1  # source of a setting, by DescribeConfigs
 
 

@@ -80,7 +80,7 @@ def test_copying_when_broker_restarts_then_goes_on(
         log.produce(1)
         log.set_policy(metadata)
         produced = log.files()
-        log.wait_tiered(metadata, deadline_s=15.0)
+        log.wait_tiered(metadata, deadline_s=60.0)
 
         assert process.exit_code() is None
         assert_readable(log, metadata, produced)

@@ -61,7 +61,7 @@ def test_run_when_killed_then_its_processes_end_by_themselves(host: BrokerHost) 
 
         process.kill()
 
-        wait_until(lambda: not any(_runs(child) for child in children), 5.0, "children ended")
+        wait_until(lambda: not any(_runs(child) for child in children), 60.0, "children ended")
 
 
 def test_run_when_its_manager_is_killed_then_starts_it_again_and_goes_on(
@@ -91,7 +91,7 @@ def test_run_when_one_runs_already_then_refuses_and_leaves_it_alone(host: Broker
             assert second.wait(deadline_s=20.0) == 2
 
         assert process.exit_code() is None
-        assert host.readiness() == (200, [])
+        wait_until(lambda: host.readiness() == (200, []), 60.0, "the first one is ready")
 
 
 def test_run_when_the_cluster_is_a_foreign_one_then_ends_and_creates_nothing(

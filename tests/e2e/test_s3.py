@@ -15,7 +15,7 @@ from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server, credentials_envi
 from tests.services.waiting import wait_until
 
 BUCKET = "segments"
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 
 
 @pytest.fixture

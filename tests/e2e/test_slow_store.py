@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+import httpx
+
 from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.metadata import SegmentState
@@ -16,6 +18,7 @@ from tests.services.waiting import wait_until
 
 PARTITIONS = 12
 SEGMENTS = 2
+_DEADLINE_S = 60.0
 
 
 def _stored_count(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> int:
@@ -23,6 +26,21 @@ def _stored_count(metadata: RemoteLogMetadataManager, topic: TieredTopic) -> int
     return sum(
         len(list(metadata.list_remote_log_segments(topic.partition(number), states=finished)))
         for number in range(PARTITIONS)
+    )
+
+
+def _concurrency_above(least: float, host: BrokerHost) -> float:
+    """How many copies may run at once, as soon as that is more than `least`."""
+
+    def concurrency() -> float:
+        found = max(host.metrics("rlm_copy_concurrency").values())
+        return found if found > least else 0.0
+
+    return wait_until(
+        concurrency,
+        _DEADLINE_S,
+        f"more than {least} copies at once",
+        despite=(httpx.HTTPError, ValueError),
     )
 
 
@@ -48,7 +66,7 @@ def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_
         **{
             "gateway.listener": f"127.0.0.1:{port}",
             "remote.log.manager.copier.thread.pool.size": str(PARTITIONS),
-            "rsm.config.storage.slow.delay.ms": "1000",
+            "rsm.config.storage.slow.delay.ms": "2500",
         }
     )
     topic = TieredTopic(kafka, topic_name, partitions=PARTITIONS)
@@ -56,12 +74,9 @@ def test_copies_when_the_store_is_slow_then_more_run_at_once_and_local_reads_go_
         topic.produce(SEGMENTS, partition=number)
     with host.running(), host.metadata() as metadata:
         host.wait_ready()
-        at_first = max(host.metrics("rlm_copy_concurrency").values())
+        at_first = _concurrency_above(0, host)
         _tier(metadata, topic)
-        wait_until(
-            lambda: max(host.metrics("rlm_copy_concurrency").values()) > at_first,
-            describe=f"more than {at_first} copies at once",
-        )
+        _concurrency_above(at_first, host)
 
         read = read_all(f"127.0.0.1:{port}", topic_name)
 

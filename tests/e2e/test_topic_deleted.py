@@ -7,7 +7,7 @@ from tests.e2e.tiered_log import TieredLog
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 
 
 def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_stays(
@@ -38,4 +38,4 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
         assert not old_keys & log.object_keys()
         assert len(anew.finished(metadata)) >= 2
-        assert host.readiness()[0] == 200
+        wait_until(lambda: host.readiness()[0] == 200, _DEADLINE_S, "ready")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
 from rlm.source.logdir import LogDirSource
@@ -28,7 +28,7 @@ from tests.services.waiting import wait_until
 
 SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 16_000
-_DEADLINE_S = 30.0
+_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,14 @@ class TieredLog:
         self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
     ) -> None:
         """Wait until `untiered` has nothing to tell."""
-        wait_until(lambda: not self.untiered(metadata), deadline_s, lambda: self.untiered(metadata))
+        told = ""
+
+        def is_tiered() -> bool:
+            nonlocal told
+            told = self.untiered(metadata)
+            return not told
+
+        wait_until(is_tiered, deadline_s, lambda: told, despite=KafkaException)
 
     def untiered(self, metadata: RemoteLogMetadataManager) -> str:
         """What is still to be done for the present local log; empty if nothing is."""

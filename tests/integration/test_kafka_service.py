@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from tests.services.kafka import (
     BrokerFailedError,
@@ -66,7 +66,7 @@ def test_cluster_of_three_when_one_broker_is_killed_then_another_leads(tmp_path:
 
         cluster.brokers[leader - 1].kill()
 
-        wait_until(lambda: _leader(cluster, "moved") not in {leader, -1}, 30.0, "a new leader")
+        _wait_for_another(cluster, "moved", leader)
 
 
 def test_cluster_when_it_did_without_a_broker_then_the_first_replicas_lead_again(
@@ -76,9 +76,7 @@ def test_cluster_when_it_did_without_a_broker_then_the_first_replicas_lead_again
     leader = _leader(kafka_of_three, topic_name)
 
     with kafka_of_three.without(kafka_of_three.brokers[leader - 1]):
-        wait_until(
-            lambda: _leader(kafka_of_three, topic_name) not in {leader, -1}, 30.0, "a new leader"
-        )
+        _wait_for_another(kafka_of_three, topic_name, leader)
 
     assert _leader(kafka_of_three, topic_name) == leader
 
@@ -125,6 +123,15 @@ def _consume(kafka: KafkaCluster, topic: str, count: int) -> list[Message]:
         return consumer.consume(count, timeout=30.0)
     finally:
         consumer.close()
+
+
+def _wait_for_another(kafka: KafkaCluster, topic: str, leader: int) -> None:
+    wait_until(
+        lambda: _leader(kafka, topic) not in {leader, -1},
+        60.0,
+        "a new leader",
+        despite=KafkaException,
+    )
 
 
 def _leader(kafka: KafkaCluster, topic: str) -> int:

@@ -21,7 +21,7 @@ from tests.services.process import ServiceProcess
 from tests.services.service import Service
 from tests.services.waiting import wait_until
 
-_READY_DEADLINE_S = 60.0
+_READY_DEADLINE_S = 120.0
 _MAX_CONTROLLERS = 3
 
 
@@ -211,7 +211,7 @@ class KafkaCluster(Service):
 
         wait_until(
             elected,
-            30.0,
+            90.0,
             "the first replica of every partition leads",
             interval_s=0.2,
             despite=KafkaException,
@@ -272,7 +272,8 @@ def _wait_for_leaders(broker: KafkaBroker, topic: str, partitions: int) -> None:
         found = admin.list_topics(topic, timeout=10.0).topics[topic].partitions.values()
         return len(found) == partitions and all(each.leader > 0 for each in found)
 
-    wait_until(has_leaders, 30.0, f"leaders of {topic} on broker {broker.node_id}")
+    what = f"leaders of {topic} on broker {broker.node_id}"
+    wait_until(has_leaders, 60.0, what, despite=KafkaException)
 
 
 def _first_replicas_lead(broker: KafkaBroker) -> bool:

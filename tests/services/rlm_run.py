@@ -18,7 +18,7 @@ from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 RLM = str(Path(sys.executable).with_name("rlm"))
-_READY_DEADLINE_S = 60.0
+_READY_DEADLINE_S = 120.0
 _STOP_DEADLINE_S = 25.0  # `rlm run` promises 20
 
 

@@ -78,7 +78,7 @@ def test_child_when_supervisor_is_killed_then_ends_by_itself(tmp_path: Path) -> 
 
         host.kill()
 
-        _wait_for_end(child, deadline_s=5)
+        _wait_for_end(child, deadline_s=60)
 
 
 def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_same(
@@ -89,4 +89,4 @@ def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_
 
         host.kill()
 
-        _wait_for_end(child, deadline_s=5)
+        _wait_for_end(child, deadline_s=60)

@@ -17,7 +17,7 @@ from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
-_READY_DEADLINE_S = 30.0
+_READY_DEADLINE_S = 120.0
 
 
 class ClusterGateway:

@@ -26,5 +26,6 @@ def written(hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory) -> Writ
     topic = WrittenTopic(hosts.cluster, name, partitions=3)
     topic.produce(3)
     topic.tier(hosts)
+    hosts.cluster.restore_leaders()
     assert len(set(topic.leaders().values())) == 3
     return topic

@@ -6,12 +6,15 @@ import json
 import tempfile
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
 from tests.e2e.three_brokers.written_topic import WrittenTopic
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.kafka_runtime import run_tool
 from tests.services.waiting import wait_until
 
 _REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+_DEADLINE_S = 120.0
 
 
 def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
@@ -28,7 +31,7 @@ def move_leaders(cluster: KafkaCluster, topic: WrittenTopic) -> None:
         cluster.restore_leaders()
         return topic.leaders() == first
 
-    wait_until(are_first, describe=lambda: f"leaders {topic.leaders()}, wanted {first}")
+    wait_until(are_first, _DEADLINE_S, f"leaders are {first}", despite=KafkaException)
 
 
 def reassign(cluster: KafkaCluster, topic: WrittenTopic, wanted: dict[int, list[int]]) -> None:
@@ -41,7 +44,8 @@ def reassign(cluster: KafkaCluster, topic: WrittenTopic, wanted: dict[int, list[
         return {each: (found[each].replicas, sorted(found[each].isrs)) for each in wanted}
 
     expected = {number: (each, sorted(each)) for number, each in wanted.items()}
-    wait_until(lambda: replicas() == expected, describe=lambda: f"replicas {replicas()}")
+    what = f"replicas and in sync: {expected}"
+    wait_until(lambda: replicas() == expected, _DEADLINE_S, what, despite=KafkaException)
     cluster.restore_leaders()
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from rlmm.events import NO_BROKER, ProcessRole
 from tests.clients.reader_contract import ReadRequest
@@ -24,6 +24,8 @@ from tests.services.waiting import wait_until
 
 _FETCH_BYTES = 64 << 10
 _READ_BEFORE_PAUSE = 30
+_DEADLINE_S = 60.0
+_REFUSED_S = 30.0  # less than a gateway waits for a first request
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +42,14 @@ def test_clients_when_they_begin_at_any_door_then_are_led_to_a_door_for_each_bro
 ) -> None:
     """R16: port + 1 + node id."""
     for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
-        assert gateway.led_to(asked) == gateway.doors
+        _wait_led_to_all_doors(gateway, asked)
     assert gateway.metric("rlm_gateway_brokers_without_door") == 0
 
 
 def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway) -> None:
     """R16: DescribeCluster, at any door."""
     for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
-        admin = admin_client(asked)
-        described = admin.describe_cluster().result(30.0)
-        nodes = {node.id: f"{node.host}:{node.port}" for node in described.nodes}
-        assert nodes == gateway.doors
+        _wait_described_all_doors(gateway, asked)
 
 
 def test_registration_when_a_gateway_serves_the_cluster_then_holds_for_trims_but_leads_nobody(
@@ -106,17 +105,45 @@ def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_o
         with hosts.cluster.without(gone, killed=True):
             written.wait_led_without(gone)
             _assert_refused_soon(gateway.doors[gone.node_id])
-            assert gone.node_id not in gateway.led_to(gateway.bootstrap_servers)
+            wait_until(
+                lambda: gone.node_id not in gateway.led_to(gateway.bootstrap_servers),
+                _DEADLINE_S,
+                f"nobody is led to {gone.node_id}",
+                despite=KafkaException,
+            )
             meanwhile.resume()
             assert meanwhile.reads() == written.expected()
         after.resume()
         assert after.reads() == written.expected()
 
 
+def _wait_led_to_all_doors(gateway: ClusterGateway, asked: str) -> None:
+    wait_until(
+        lambda: gateway.led_to(asked) == gateway.doors,
+        _DEADLINE_S,
+        f"{asked} leads to {gateway.doors}",
+        despite=KafkaException,
+    )
+
+
+def _wait_described_all_doors(gateway: ClusterGateway, asked: str) -> None:
+    def nodes() -> dict[int, str]:
+        admin = admin_client(asked)  # named: its requests end with it
+        described = admin.describe_cluster().result(30.0)
+        return {node.id: f"{node.host}:{node.port}" for node in described.nodes}
+
+    wait_until(
+        lambda: nodes() == gateway.doors,
+        _DEADLINE_S,
+        f"{asked} describes {gateway.doors}",
+        despite=KafkaException,
+    )
+
+
 def _assert_refused_soon(door: str) -> None:
     """As a dead broker's own port would: nobody waits there."""
     host, _, port = door.rpartition(":")
-    with closing(socket.create_connection((host, int(port)), timeout=5.0)) as connection:
+    with closing(socket.create_connection((host, int(port)), timeout=_REFUSED_S)) as connection:
         try:
             assert connection.recv(1) == b""
         except ConnectionResetError:

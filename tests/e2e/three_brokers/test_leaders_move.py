@@ -17,6 +17,7 @@ def test_readers_when_all_leaders_move_while_they_read_then_read_every_record_on
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
     with paused_readers(hosts.bootstrap_servers, written, tmp_path) as readers:
+        hosts.cluster.restore_leaders()
         before = written.leaders()
         move_leaders(hosts.cluster, written)
         assert all(before[number] != leader for number, leader in written.leaders().items())

@@ -7,13 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaBroker, KafkaCluster, admin_client
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
-_KNOWN_DEADLINE_S = 30.0
+_KNOWN_DEADLINE_S = 90.0
 
 
 class ThreeHosts:
@@ -100,10 +102,18 @@ class ThreeHosts:
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
         """Wait until the gateway of the broker `asked` gives out these addresses."""
+        told: dict[int, str] = {}
+
+        def leads_there() -> bool:
+            nonlocal told
+            told = self._led_to(asked)
+            return told == expected
+
         wait_until(
-            lambda: self._led_to(asked) == expected,
+            leads_there,
             _KNOWN_DEADLINE_S,
-            lambda: f"gateway {asked} leads to {self._led_to(asked)}, expected {expected}",
+            lambda: f"gateway {asked} leads to {told}, expected {expected}",
+            despite=KafkaException,
         )
 
     def _led_to(self, asked: int) -> dict[int, str]:

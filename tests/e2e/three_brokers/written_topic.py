@@ -20,7 +20,7 @@ SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 8_000
 RECORDS_PER_SEGMENT = SEGMENT_BYTES // VALUE_BYTES
 TIMESTAMP_STEP_MS = 1_000
-_TIERED_DEADLINE_S = 60.0
+_TIERED_DEADLINE_S = 90.0
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -60,7 +60,7 @@ class WrittenTopic:
             leaders = self.leaders()
             return len(leaders) == partitions and -1 not in leaders.values()
 
-        wait_until(have_leaders, describe="the new partitions have leaders")
+        wait_until(have_leaders, 60.0, "the new partitions have leaders", despite=KafkaException)
 
     def produce(self, segments: int) -> None:
         """Write that many segments to each partition, with all compression codecs."""
@@ -118,15 +118,17 @@ class WrittenTopic:
     def wait_trimmed(self, wanted: dict[int, int] | None = None) -> None:
         """Wait until the brokers have let go of all below the newest rolled segments."""
         wanted = wanted or {each: self._newest_rolled_offset(each) for each in self.records}
+        starts: dict[int, int] = {}
 
         def are_trimmed() -> bool:
-            starts = self.local_starts()
+            starts.update(self.local_starts())
             return all(starts[number] >= offset > 0 for number, offset in wanted.items())
 
         wait_until(
             are_trimmed,
             _TIERED_DEADLINE_S,
-            lambda: f"local starts {self.local_starts()}, wanted {wanted}",
+            lambda: f"local starts {starts}, wanted {wanted}",
+            despite=KafkaException,
         )
 
     def local_starts(self) -> dict[int, int]:
@@ -147,6 +149,7 @@ class WrittenTopic:
         """Wait until other brokers than this one lead, for as long as it is down."""
         wait_until(
             lambda: not {gone.node_id, -1} & set(self.leaders().values()),
+            deadline_s=60.0,
             describe=f"others lead than {gone.node_id}",
             despite=KafkaException,
         )

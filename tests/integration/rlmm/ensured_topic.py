@@ -10,13 +10,5 @@ from tests.services.waiting import wait_until
 
 def ensured(topic: EventTopic) -> TopicIdentity:
     """Ensure the topic; a topic just created is not known to all brokers at once."""
-
-    def identity() -> TopicIdentity | None:
-        try:
-            return topic.ensure(create=True)
-        except RetriableError:
-            return None
-
-    found = wait_until(identity, 30.0, "the metadata topic")
-    assert found is not None
-    return found
+    what = "the metadata topic"
+    return wait_until(lambda: topic.ensure(create=True), 30.0, what, despite=RetriableError)

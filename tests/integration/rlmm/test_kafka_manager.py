@@ -198,7 +198,7 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
     topic = KafkaTopic(
         {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"},
         TopicSettings(partition_count=2, replication_factor=1),
-        KafkaTimeouts(request_ms=2_000, delivery_ms=2_000),
+        KafkaTimeouts(request_ms=2_000, delivery_ms=15_000),
     )
     manager = TopicBasedRemoteLogMetadataManager(
         topic,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import pytest
 from confluent_kafka.cimpl import NewTopic
@@ -82,15 +81,10 @@ def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lea
     metadata = admin_client(kafka_of_three.bootstrap_servers).list_topics(settings.name)
     leader = metadata.topics[settings.name].partitions[0].leader
 
-    def ends() -> Mapping[int, int] | None:
-        try:
-            return topic.end_offsets(partitions)
-        except RetriableError:
-            return None
-
     try:
         with kafka_of_three.without(kafka_of_three.brokers[leader - 1], killed=True):
-            assert wait_until(ends, 20.0) == expected
+            ends = wait_until(lambda: topic.end_offsets(partitions), 60.0, despite=RetriableError)
+            assert ends == expected
     finally:
         topic.close()
 

@@ -272,15 +272,8 @@ def test_own_broker_when_it_is_restarted_then_answers_again(
 
         cluster.restart(cluster.broker)
 
-        wait_until(lambda: _leads_or_unreachable(broker, topic_name))
+        wait_until(lambda: broker.leadership((topic_name,)), despite=RetriableError)
         broker.close()
-
-
-def _leads_or_unreachable(broker: OwnBroker, topic: str) -> bool:
-    try:
-        return bool(broker.leadership((topic,)))
-    except RetriableError:
-        return False
 
 
 def test_delete_records_when_a_follower_is_down_then_done_on_the_leader(

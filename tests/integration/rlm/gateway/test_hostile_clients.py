@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -35,13 +35,19 @@ def gateway(module_host: BrokerHost) -> Iterator[RunningGateway]:
     with running_gateway(
         module_host,
         session_limits=SessionLimits(request_bytes=8 << 20, gathered_request_bytes=1 << 20),
-        server_limits=ServerLimits(progress_timeout_ms=400, connection_count_of_address=60),
+        server_limits=ServerLimits(progress_timeout_ms=400),
     ) as gateway:
         yield gateway
 
 
 @pytest.fixture
 def bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
+    with _bystander(gateway) as ask:
+        yield ask
+
+
+@contextmanager
+def _bystander(gateway: RunningGateway) -> Iterator[Callable[[], None]]:
     """Asks something on a connection that was there before."""
     with WireClient(gateway.bootstrap_servers) as client:
 
@@ -167,12 +173,16 @@ def test_gateway_when_a_client_asks_without_end_and_never_reads_then_it_is_not_r
 
 
 def test_gateway_when_one_address_takes_all_connections_then_further_ones_are_refused(
-    gateway: RunningGateway, bystander: Callable[[], None]
+    module_host: BrokerHost,
 ) -> None:
-    before = gateway.counts.closed[CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS]
-    with ExitStack() as stack:
-        for _ in range(70):
-            stack.enter_context(_connected(gateway))
-        _closed_by(gateway, CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS, before + 10)
-        bystander()
-    wait_until(lambda: gateway.counts.connections == 1)
+    limits = ServerLimits(connection_count_of_address=60)
+    with (
+        running_gateway(module_host, server_limits=limits) as gateway,
+        _bystander(gateway) as bystander,
+    ):
+        with ExitStack() as stack:
+            for _ in range(70):
+                stack.enter_context(_connected(gateway))
+            _closed_by(gateway, CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS, 10)
+            bystander()
+        wait_until(lambda: gateway.counts.connections == 1)

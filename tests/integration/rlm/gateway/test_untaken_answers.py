@@ -39,7 +39,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
         running_gateway(
             module_host,
             cache_bytes=3 * SEGMENT_BYTES // 2,
-            server_limits=ServerLimits(pressed_timeout_ms=400),
+            server_limits=ServerLimits(pressed_timeout_ms=3_000),
         ) as gateway,
         WireClient(gateway.bootstrap_servers) as stalled,
     ):

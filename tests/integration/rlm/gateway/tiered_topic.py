@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from uuid import UUID, uuid4
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
 from rlm.source.logdir import LogDirSource
@@ -57,11 +57,7 @@ class TieredTopic:
             host.wait_ready()
             with host.metadata() as metadata:
                 self._set_policy(metadata, self.partition().topic_id)
-                wait_until(
-                    lambda: not self._untrimmed(metadata),
-                    _DEADLINE_S,
-                    lambda: self._untrimmed(metadata),
-                )
+                self._wait_trimmed(metadata)
 
     def local_start_offset(self, number: int = 0) -> int:
         """Where the broker's log starts, as it says itself."""
@@ -81,6 +77,16 @@ class TieredTopic:
             if bases := sorted(int(path.stem) for path in found):
                 return bases
         return []
+
+    def _wait_trimmed(self, metadata: RemoteLogMetadataManager) -> None:
+        told = ""
+
+        def is_trimmed() -> bool:
+            nonlocal told
+            told = self._untrimmed(metadata)
+            return not told
+
+        wait_until(is_trimmed, _DEADLINE_S, lambda: told, despite=KafkaException)
 
     def _untrimmed(self, metadata: RemoteLogMetadataManager) -> str:
         """What is still to be done; empty if nothing is."""

@@ -136,16 +136,10 @@ def test_login_when_password_is_right_then_the_broker_answers(
     )
 
     # A broker learns of a new SCRAM user a moment after the controller.
-    found = wait_until(lambda: _id_or_none(client, secured.ports[listener]))
+    port = secured.ports[listener]
+    found = wait_until(lambda: _cluster_id(client, port), despite=RetriableError)
 
     assert found == secured.cluster.cluster_id
-
-
-def _id_or_none(client: dict[str, str], port: int) -> str | None:
-    try:
-        return _cluster_id(client, port)
-    except RetriableError:
-        return None
 
 
 @pytest.mark.parametrize("mechanism", _MECHANISMS)

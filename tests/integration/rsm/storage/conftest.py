@@ -23,7 +23,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 @pytest.fixture
 def s3_settings(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Settings:
-    """The server's bucket, in parts as small as S3 has them, with short patience.
+    """The server's bucket, in parts as small as S3 has them.
 
     The credentials that the server takes are where the SDK looks for them.
     """
@@ -34,7 +34,7 @@ def s3_settings(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Setti
         endpoint_url=s3_server.url,
         path_style=True,
         part_bytes=5 << 20,
-        attempt_timeout_ms=5_000,
+        attempt_timeout_ms=60_000,
     )
 
 

@@ -32,7 +32,7 @@ from tests.services.ports import free_ports
 
 USER = "alice"
 PASSWORD = "hunter2, with = and ,"  # noqa: S105 - guards nothing
-SESSION_MS = 1_500
+SESSION_MS = 5_000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _PROTOCOLS = {"LOGIN": "SASL_PLAINTEXT", "LOGINTLS": "SASL_SSL", "TLS": "SSL"}
 _JAAS = "org.apache.kafka.common.security"

@@ -28,7 +28,7 @@ from tests.services.kafka_runtime import run_tool
 from tests.services.waiting import wait_until
 
 _CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-_HANDSHAKE_TIMEOUT_MS = 300
+_HANDSHAKE_TIMEOUT_MS = 3_000
 _API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 
 
@@ -75,9 +75,7 @@ def gateway(
     secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> Iterator[RunningGateway]:
     """TLS towards clients, plain text towards the broker."""
-    limits = ServerLimits(handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
-    tls = _tls(secured, shown)
-    with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
+    with running_gateway(secured_host, tls=_tls(secured, shown)) as gateway:
         yield gateway
 
 
@@ -153,13 +151,16 @@ def test_gateway_when_a_client_speaks_plain_text_then_its_connection_ends(
 
 
 def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
-    gateway: RunningGateway, secured: SecuredBroker
+    secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> None:
-    with socket.create_connection(_address(gateway), timeout=10.0) as silent:
-        with _connected(gateway, secured) as other:
-            assert other.version() == "TLSv1.3"
-        assert silent.recv(1) == b""
-    wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1)
+    limits = ServerLimits(handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
+    tls = _tls(secured, shown)
+    with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
+        with socket.create_connection(_address(gateway), timeout=60.0) as silent:
+            with _connected(gateway, secured) as other:
+                assert other.version() == "TLSv1.3"
+            assert silent.recv(1) == b""
+        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1)
 
 
 def test_gateway_when_its_certificate_is_renewed_then_new_connections_see_the_new_one(
@@ -234,7 +235,7 @@ def _connected(
 ) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(secured.authority.certificate))
     host, _ = address = _address(gateway)
-    connection = socket.create_connection(address, timeout=10.0)
+    connection = socket.create_connection(address, timeout=60.0)
     return context.wrap_socket(connection, server_hostname=server_name or host)
 
 
