@@ -30,7 +30,10 @@ def _epochs(log: TieredLog, metadata: RemoteLogMetadataManager) -> list[int]:
 def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenario 82; R5: the broker forgets early epochs with a trim, what is stored does not."""
+    """Scenario 82; R5: the broker forgets early epochs with a trim, what is stored does not.
+
+    Each start of the broker begins an epoch; so may a moment in which it was not heard.
+    """
     for _ in range(2):
         log.produce(1)
         kafka.restart(kafka.broker)
@@ -42,8 +45,8 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
             log.wait_tiered(metadata)
         before, epochs = log.finished(metadata), _epochs(log, metadata)
         owner = metadata.partition_state(log.partition).owner
-    assert len(epochs) == 3
-    assert len({each.segment_leader_epochs.entries[0].epoch for each in before}) == 3
+    assert len(epochs) >= 3
+    assert len({each.segment_leader_epochs.entries[0].epoch for each in before}) >= 3
 
     kafka.restart(kafka.broker)
     log.produce(1)  # whose copy shows that a whole cycle was run
@@ -52,10 +55,13 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
 
         state = metadata.partition_state(log.partition)
         assert state.owner != owner
-        assert _epochs(log, metadata)[:3] == epochs
+        now = _epochs(log, metadata)
+        assert now[: len(epochs)] == epochs
         assert log.finished(metadata)[: len(before)] == before
         assert not log.in_states(metadata, SegmentState.DELETE_SEGMENT_FINISHED)
-        assert [int(line.split()[0]) for line in _checkpoint(log)] == _epochs(log, metadata)[-2:]
+        at_the_broker = [int(line.split()[0]) for line in _checkpoint(log)]
+        assert 0 < len(at_the_broker) < len(now)
+        assert at_the_broker == now[-len(at_the_broker) :]
     originals = {each.base_offset: each.content for each in produced}
     for segment in before:
         assert log.stored_content(segment) == originals[segment.offsets.start_offset]

@@ -330,7 +330,7 @@ def _test_defaults(brokers: int) -> dict[str, str]:
         "auto.create.topics.enable": "false",
         "broker.heartbeat.interval.ms": "500",
         # A killed broker may register again only when its old session is over.
-        "broker.session.timeout.ms": "3000",
+        "broker.session.timeout.ms": "6000",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "500",
         "log.flush.offset.checkpoint.interval.ms": "1000",

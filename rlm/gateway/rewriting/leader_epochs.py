@@ -2,7 +2,9 @@
 
 After its log was trimmed the broker answers for early epochs without an error, and wrongly: its
 lineage begins at the local start. The stored one is whole. So every epoch up to the one in which
-the local log may begin is answered from it; above, the broker's own lineage is the newer one.
+the local log may begin is answered from it; above, the broker's own lineage is the newer one. Who
+else than we has removed what the broker had shows in its answer: of an epoch that it no longer
+knows it says that it ended where its log begins, later than it did.
 (Source: Kafka's LeaderEpochFileCache.endOffsetFor.)
 """
 
@@ -67,7 +69,10 @@ def end_of_epoch(state: PartitionState, epoch: int, answer: EpochEndOffset) -> E
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
     lineage = _since(state.lineage, state.first_readable_offset)
     end_offset = lineage.end_offset(epoch)
-    if epoch < 0 or first_local_epoch is None or epoch > first_local_epoch or end_offset is None:
+    if epoch < 0 or first_local_epoch is None or end_offset is None:
+        return answer
+    is_forgotten = answer.leader_epoch == epoch and answer.end_offset > end_offset
+    if epoch > first_local_epoch and not is_forgotten:
         return answer
     known = [entry.epoch for entry in lineage.entries if entry.epoch <= epoch]
     return replace(answer, leader_epoch=known[-1] if known else epoch, end_offset=end_offset)

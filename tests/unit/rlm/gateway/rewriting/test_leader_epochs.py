@@ -74,6 +74,26 @@ def test_end_when_of_an_epoch_that_was_trimmed_then_is_the_stored_lineages(
     assert ask(world, epoch, broker) == expected
 
 
+@pytest.mark.parametrize(
+    ("epoch", "broker", "expected"),
+    [
+        (2, said(2, 350), said(2, 200)),
+        (1, said(1, 350), said(0, 100)),
+        (3, said(3, 350), said(3, 300)),
+        (5, said(5, 400), said(5, 400)),
+    ],
+)
+def test_end_when_others_have_removed_what_the_broker_had_then_is_the_stored_lineages(
+    epoch: int, broker: EpochEndOffset, expected: EpochEndOffset
+) -> None:
+    """R18: by DeleteRecords, or by its own retention after tiering was disabled; at 350 here."""
+    world = GatewayWorld()
+    world.remote.claim(LINEAGE)
+    world.trim(50, LINEAGE)
+
+    assert ask(world, epoch, broker) == expected
+
+
 def test_end_when_nothing_was_trimmed_then_is_the_brokers() -> None:
     """After an unclean election the broker is right before the next claim says so."""
     world = GatewayWorld()
