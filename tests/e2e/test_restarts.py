@@ -32,7 +32,8 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
 ) -> None:
     """Scenario 82; R5: the broker forgets early epochs with a trim, what is stored does not.
 
-    Each start of the broker begins an epoch; so may a moment in which it was not heard.
+    Each start of the broker begins an epoch, but for one that was not orderly; so may a moment in
+    which it was not heard.
     """
     for _ in range(2):
         log.produce(1)
@@ -45,8 +46,8 @@ def test_lineage_when_trimmed_and_all_restarted_then_old_segments_still_match(
             log.wait_tiered(metadata)
         before, epochs = log.finished(metadata), _epochs(log, metadata)
         owner = metadata.partition_state(log.partition).owner
-    assert len(epochs) >= 3
-    assert len({each.segment_leader_epochs.entries[0].epoch for each in before}) >= 3
+    assert len(epochs) >= 2
+    assert {each.segment_leader_epochs.entries[0].epoch for each in before} == set(epochs)
 
     kafka.restart(kafka.broker)
     log.produce(1)  # whose copy shows that a whole cycle was run
