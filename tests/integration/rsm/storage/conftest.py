@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -11,26 +12,31 @@ from rsm.storage.s3.settings import S3Settings
 from tests.services.hdfs import USER, HdfsCluster
 from tests.services.s3 import S3Server, credentials_environment
 
-BUCKET = "segments"
-
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
-        server.create_bucket(BUCKET)
         yield server
 
 
+@pytest.fixture(scope="module")
+def s3_bucket(s3_server: S3Server) -> str:
+    """An empty bucket for the tests of one module: modules run in any order."""
+    name = f"segments-{uuid4()}"
+    s3_server.create_bucket(name)
+    return name
+
+
 @pytest.fixture
-def s3_settings(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Settings:
-    """The server's bucket, in parts as small as S3 has them.
+def s3_settings(s3_server: S3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch) -> S3Settings:
+    """The module's bucket, in parts as small as S3 has them.
 
     The credentials that the server takes are where the SDK looks for them.
     """
     for name, value in credentials_environment().items():
         monkeypatch.setenv(name, value)
     return S3Settings(
-        bucket=BUCKET,
+        bucket=s3_bucket,
         endpoint_url=s3_server.url,
         path_style=True,
         part_bytes=5 << 20,
