@@ -14,13 +14,13 @@ from uuid import UUID
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.follower import Follower
+from rlmm.partition_state import PartitionState
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import (
     ChangedPartitions,
     MetadataPosition,
     NewerRecord,
-    PartitionState,
     Readiness,
     Registration,
     RemoteLogMetadataManager,

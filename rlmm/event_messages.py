@@ -250,7 +250,9 @@ def _log_start_from_message(event_id: UUID, message: pb.LogStartAdvanced) -> Log
 
 def _log_start_request_to_message(event: LogStartRequested) -> pb.LogStartRequested:
     return pb.LogStartRequested(
-        topic_id_partition=partition_to_message(event.topic_id_partition), offset=event.offset
+        topic_id_partition=partition_to_message(event.topic_id_partition),
+        offset=event.offset,
+        leader_epoch=None if event.leader_epoch < 0 else event.leader_epoch,
     )
 
 
@@ -261,6 +263,7 @@ def _log_start_request_from_message(
         event_id=event_id,
         topic_id_partition=partition_from_message(message.topic_id_partition),
         offset=_checked_offset(message.offset),
+        leader_epoch=max(message.leader_epoch, -1) if message.HasField("leader_epoch") else -1,
     )
 
 

@@ -91,12 +91,14 @@ class LogStartRequested:
     """A client has deleted the records below `offset`, and the broker has accepted that.
 
     Written by any gateway, unfenced: requests are a maximum, never above the high watermark. The
-    leader makes it the log start.
+    leader makes it the log start. `leader_epoch`: of the broker that accepted it, -1 for that of
+    whoever owns the partition by then; where a later epoch begins below, nobody asked for more.
     """
 
     event_id: UUID
     topic_id_partition: TopicIdPartition
     offset: int
+    leader_epoch: int = -1
 
 
 class RemotePartitionDeleteState(Enum):

@@ -13,16 +13,19 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if that is what it expects |
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
-| trim, log start | by the owner, unless below what was accepted before |
+| trim | by the owner, unless below what was accepted before |
+| log start | by the owner, unless one that was accepted before covers it |
 | loss accepted | by anyone, if above what was accepted before; both are maxima |
-| log start requested | by anyone, if above the log start and what was requested before |
-| gaps | by the owner; the last ones hold, as far as they reach above the log start |
+| log start requested | by anyone, unless a log start or request that is known covers it |
+| gaps | by the owner; the last ones hold |
 | offload requested | by anyone, if above what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, pause, registration | always: the last writer wins |
 
-A claim whose lineage has a later epoch begin below the log start moves that down to there: an
-unclean election has cut off what it was decided of, and what is written there since is new.
+A log start, or a request of one, is of the epoch in which it was decided. A lineage in which a
+later one begins below moves it down to there: an unclean election has cut off what it was decided
+of, and what is written there since is new. One covers another if it reaches as far and is of no
+earlier epoch: then no lineage can uncover the other (rlmm/log_starts.py).
 
 Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
 that is known of the partition and all else about it is refused, for ever: those records stay.
@@ -56,13 +59,14 @@ from rlmm.events import (
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.partition_fold import (
     fold_claim,
-    fold_fenced,
     fold_gaps,
+    fold_log_start,
     fold_log_start_request,
     fold_loss_accepted,
     fold_offload_request,
     fold_partition_delete,
     fold_read_lease,
+    fold_trim,
     forget_claim,
     release_read_lease,
 )
@@ -86,8 +90,10 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
     match step:
         case LeadershipClaimed():
             return fold_claim(state, step, record.offset)
-        case LocalLogTrimmed() | LogStartAdvanced():
-            return fold_fenced(state, step, record.offset)
+        case LocalLogTrimmed():
+            return fold_trim(state, step, record.offset)
+        case LogStartAdvanced():
+            return fold_log_start(state, step, record.offset)
         case LogStartRequested():
             return fold_log_start_request(state, step, record.offset)
         case GapsRecorded():

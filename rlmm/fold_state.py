@@ -6,9 +6,13 @@ from enum import Enum
 from typing import Protocol
 
 from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
+from rlmm.partition_state import PartitionState
 from rlmm.record_keys import RecordKey
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import NewerRecord, PartitionState, Registration
+from rlmm.spi import (
+    NewerRecord,
+    Registration,
+)
 
 
 class Refusal(Enum):

@@ -33,6 +33,7 @@ from rlmm.events import (
     RemotePartitionDeleteState,
 )
 from rlmm.follower import Follower, FollowerSettings
+from rlmm.log_starts import LogStart
 from rlmm.metrics import MetadataMetrics
 from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
 from rlmm.progress import Progress
@@ -316,9 +317,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             case OffloadRequested():
                 kinds = [RecordKind.OFFLOAD_REQUEST]
             case LogStartAdvanced():
-                kinds = [RecordKind.LOG_START]
                 state = self._cache.partition_state(event.topic_id_partition)
-                if state.log_start_requested_offset is None:  # all that were made are met
+                start = LogStart(event.offset, event.writer.leader_epoch)
+                kinds = [RecordKind.LOG_START] if state.log_starts == (start,) else []
+                if not state.log_start_requests:  # all that were made are met
                     kinds.append(RecordKind.LOG_START_REQUEST)
             case _:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
@@ -14,14 +15,14 @@ from rlmm.events import (
     LossAccepted,
     OffloadRequested,
     ReadLeaseTaken,
-    RecordedGap,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
 )
 from rlmm.fold_state import FoldState, Refusal
+from rlmm.log_starts import LogStart, cut_off, uncovered
+from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
-from rlmm.spi import PartitionState, ReadLease
 from rsm.segment.epochs import Lineage
 
 _DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -40,39 +41,44 @@ def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusa
     return None
 
 
-def fold_fenced(
-    state: FoldState, step: LocalLogTrimmed | LogStartAdvanced, offset: int
-) -> Refusal | None:
-    """Trims and log starts: both are maxima, and both keys are remembered, accepted or not."""
+def fold_trim(state: FoldState, step: LocalLogTrimmed, offset: int) -> Refusal | None:
+    """The owner's; a maximum."""
     subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.TRIM, subject, step.event_id, offset)
     before = state.partition_state(subject)
-    if isinstance(step, LocalLogTrimmed):
-        kind, current = RecordKind.TRIM, before.trimmed_offset
-        after = _with_lineage(replace(before, trimmed_offset=step.offset), step.lineage)
-    else:
-        kind, current = RecordKind.LOG_START, before.log_start_offset
-        gaps = _above(before.gaps, step.offset)
-        epoch = step.writer.leader_epoch
-        moved = replace(before, log_start_offset=step.offset, log_start_epoch=epoch, gaps=gaps)
-        after = _without_met_request(moved)
-    _remember(state, kind, subject, step.event_id, offset)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
-    if current is not None and step.offset < current:
+    if before.trimmed_offset is not None and step.offset < before.trimmed_offset:
         return Refusal.BELOW_CURRENT
-    state.put_partition(subject, after)
+    after = replace(before, trimmed_offset=step.offset)
+    state.put_partition(subject, _with_lineage(after, step.lineage))
+    return None
+
+
+def fold_log_start(state: FoldState, step: LogStartAdvanced, offset: int) -> Refusal | None:
+    """The owner's, as far as none that is known covers it."""
+    subject = partition_subject(step.topic_id_partition)
+    _remember(state, RecordKind.LOG_START, subject, step.event_id, offset)
+    before = state.partition_state(subject)
+    if before.owner != step.writer:
+        return Refusal.NOT_OWNER
+    start = LogStart(step.offset, step.writer.leader_epoch)
+    if any(each != start and each.covers(start) for each in before.log_starts):
+        return Refusal.BELOW_CURRENT
+    state.put_partition(
+        subject, _with_starts(before, (*before.log_starts, start), before.log_start_requests)
+    )
     return None
 
 
 def fold_gaps(state: FoldState, step: GapsRecorded, offset: int) -> Refusal | None:
-    """The owner's last ones hold; what of them the log has left behind is not kept."""
+    """The owner's last ones hold."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.GAPS, subject, step.event_id, offset)
     before = state.partition_state(subject)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
-    gaps = _above(step.gaps, before.log_start_offset or 0)
-    state.put_partition(subject, replace(before, gaps=gaps))
+    state.put_partition(subject, replace(before, recorded_gaps=step.gaps))
     return None
 
 
@@ -111,16 +117,20 @@ def fold_loss_accepted(state: FoldState, step: LossAccepted, offset: int) -> Ref
 def fold_log_start_request(
     state: FoldState, step: LogStartRequested, offset: int
 ) -> Refusal | None:
-    """A maximum, above what is known already."""
+    """Anyone's, as far as nothing that is known covers it."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.LOG_START_REQUEST, subject, step.event_id, offset)
     if state.partition_deletion(subject) is _DELETED:
         return Refusal.PARTITION_DELETED
     before = state.partition_state(subject)
-    known = (before.log_start_offset, before.log_start_requested_offset)
-    if any(current is not None and step.offset <= current for current in known):
+    epoch = step.leader_epoch
+    if epoch < 0 and before.owner:
+        epoch = before.owner.leader_epoch
+    request = cut_off(LogStart(step.offset, epoch), before.lineage)
+    if any(each.covers(request) for each in (*before.log_starts, *before.log_start_requests)):
         return Refusal.BELOW_CURRENT
-    state.put_partition(subject, replace(before, log_start_requested_offset=step.offset))
+    requests = (*before.log_start_requests, request)
+    state.put_partition(subject, _with_starts(before, before.log_starts, requests))
     return None
 
 
@@ -162,26 +172,19 @@ def _remember(
 
 
 def _with_lineage(state: PartitionState, lineage: Lineage) -> PartitionState:
-    """The log start moves down to where a later epoch has begun below it.
-
-    An unclean election has cut off what it was decided of; what was written there since is new.
-    """
-    start_offset = state.log_start_offset
-    if start_offset is not None:
-        later = (e.start_offset for e in lineage.entries if e.epoch > state.log_start_epoch)
-        start_offset = min([start_offset, *later])
-    return replace(state, lineage=lineage, log_start_offset=start_offset)
+    """Starts and requests of a log that an unclean election has cut off reach up to the cut."""
+    return _with_starts(
+        replace(state, lineage=lineage),
+        [cut_off(each, lineage) for each in state.log_starts],
+        [cut_off(each, lineage) for each in state.log_start_requests],
+    )
 
 
-def _without_met_request(state: PartitionState) -> PartitionState:
-    requested, start = state.log_start_requested_offset, state.log_start_offset
-    if requested is None or start is None or requested > start:
-        return state
-    return replace(state, log_start_requested_offset=None)
-
-
-def _above(gaps: tuple[RecordedGap, ...], log_start_offset: int) -> tuple[RecordedGap, ...]:
-    return tuple(gap for gap in gaps if gap.offsets.end_offset > log_start_offset)
+def _with_starts(
+    state: PartitionState, starts: Iterable[LogStart], requests: Iterable[LogStart]
+) -> PartitionState:
+    kept = uncovered(starts)
+    return replace(state, log_starts=kept, log_start_requests=uncovered(requests, kept))
 
 
 def _without_lease(state: PartitionState, lease_id: UUID) -> PartitionState:

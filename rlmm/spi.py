@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
@@ -18,15 +18,12 @@ from rlmm.events import (
     Event,
     PausableTask,
     ProcessRegistered,
-    RecordedGap,
-    RemotePartitionDeleteState,
     TopicPolicy,
 )
+from rlmm.partition_state import PartitionState
 from rlmm.positions import TopicIdentity
-from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,63 +66,11 @@ class SegmentRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadLease:
-    """Somebody reads what is stored of `offsets`: nothing of it is deleted before `expires_ms`.
-
-    That is by the brokers' clock. One that has expired stays known until it is cleared away.
-    """
-
-    lease_id: UUID
-    offsets: OffsetRange
-    expires_ms: int
-    holder: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NewerRecord:
     """A record that says it needs newer rules of folding than this process has."""
 
     needs_fold_version: int
     position: MetadataPosition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
-    """What the metadata says of one partition as a whole.
-
-    `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
-    `log_start_offset`: nothing below is readable; None until one was recorded. `log_start_epoch`:
-    of the leader that recorded it. `trimmed_offset`: up to where the local log was, or is about to
-    be, trimmed by us; None if never. `log_start_requested_offset`: a client wants the log to start
-    there; None once it does. `read_leases` ascend by id. `gaps` ascend, and end above the log
-    start. `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
-    lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
-    `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
-    that has finished nothing else is known of the partition.
-    """
-
-    owner: Writer | None = None
-    lineage: Lineage = field(default_factory=Lineage)
-    log_start_offset: int | None = None
-    log_start_epoch: int = -1
-    trimmed_offset: int | None = None
-    log_start_requested_offset: int | None = None
-    read_leases: tuple[ReadLease, ...] = ()
-    gaps: tuple[RecordedGap, ...] = ()
-    offload_requested_offset: int | None = None
-    accepted_loss_epoch: int = -1
-    accepted_start_offset: int = 0
-    deletion: RemotePartitionDeleteState | None = None
-
-    @property
-    def first_readable_offset(self) -> int | None:
-        """Nothing below is readable, by the log start or by a client's request of one."""
-        starts = (self.log_start_offset, self.log_start_requested_offset)
-        return max((start for start in starts if start is not None), default=None)
-
-    def leases_held(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
-        """The leases that have not expired at `broker_time_ms`."""
-        return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,14 @@ from rlmm.cache.ordered_store import OrderedStore
 from rlmm.cache.values import ObjectsNamed
 from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
-from rlmm.spi import NewerRecord, PartitionState, Readiness, ReadLease, SegmentRecord
+from rlmm.spi import (
+    NewerRecord,
+    Readiness,
+    SegmentRecord,
+)
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 

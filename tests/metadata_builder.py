@@ -29,6 +29,7 @@ from rlmm.events import (
     TopicPolicy,
     TopicPolicyChanged,
 )
+from rlmm.log_starts import LogStart
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -155,8 +156,20 @@ def log_start(
     )
 
 
-def log_start_request(offset: int, *, partition: TopicIdPartition = ORDERS) -> LogStartRequested:
-    return LogStartRequested(event_id=event_id(), topic_id_partition=partition, offset=offset)
+def log_starts(offset: int | None, *, leader_epoch: int = 0) -> tuple[LogStart, ...]:
+    """As a partition's state has them; None: it has none."""
+    return () if offset is None else (LogStart(offset, leader_epoch),)
+
+
+def log_start_request(
+    offset: int, *, leader_epoch: int = -1, partition: TopicIdPartition = ORDERS
+) -> LogStartRequested:
+    return LogStartRequested(
+        event_id=event_id(),
+        topic_id_partition=partition,
+        offset=offset,
+        leader_epoch=leader_epoch,
+    )
 
 
 def partition_delete(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from hypothesis import strategies as st
 
 from rlmm.codec import encode
 from rlmm.events import Event, PausableTask
+from rlmm.log_starts import LogStart
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKey,
@@ -71,6 +73,7 @@ class World:
     retired: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.begins = [self.draw(st.integers(1, 6)) for _ in range(2)]
         self.log = MemoryLog(self.clock)
         self.write(claim(WRITERS[0]))
 
@@ -89,7 +92,18 @@ class World:
             self.newer,
             self.delete_partition,
         ]
-        actions = [*often, *often, *seldom]
+        self.do_any([*often, *often, *seldom])
+
+    def lead(self, epoch: int) -> None:
+        """What the leader of an epoch and its clients do about the log's start, until the next."""
+        by = writer(epoch)
+        if self.likely():
+            self.write(claim(by, lineage=self.lineage(epoch if self.likely() else epoch - 1)))
+        for _ in range(self.draw(st.integers(0, 4))):
+            self.do_any([partial(self.move_start, by), self.request, partial(self.gap, by)])
+        self.write(trim(0, by=by, lineage=self.lineage(epoch)))
+
+    def do_any(self, actions: Sequence[Callable[[], None]]) -> None:
         actions[self.draw(st.integers(0, len(actions) - 1))]()
 
     def copy(self) -> None:
@@ -114,34 +128,41 @@ class World:
 
     def own(self) -> None:
         by = self.draw(st.sampled_from(WRITERS))
-        self.write(claim(by, lineage=Lineage.of((0, 0), (by.leader_epoch + 1, 10))))
+        own = by.leader_epoch
+        stored = folded(self.log).partition_state(ORDERS).lineage
+        # The broker's own checkpoint may not have it yet; what was stored is never unsaid.
+        is_known = self.likely() or any(each.epoch == own for each in stored.entries)
+        self.write(claim(by, lineage=self.lineage(own if is_known else own - 1)))
 
     def move_offset(self) -> None:
         by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
-        offset = self.draw(st.integers(0, 5))
-        before = folded(self.log).partition_state(ORDERS)
         if self.draw(st.booleans()):
-            kind, current = RecordKind.TRIM, before.trimmed_offset
-            written = append(self.log, trim(offset, by=by))
-        else:
-            kind, current = RecordKind.LOG_START, before.log_start_offset
-            written = append(self.log, log_start(offset, by=by))
-        accepted = before.owner == by and (current is None or offset >= current)
-        if accepted and self.draw(st.booleans()):
-            cache = folded(self.log)
-            kinds = [kind]
-            met = cache.partition_state(ORDERS).log_start_requested_offset is None
-            if kind is RecordKind.LOG_START and met:
-                kinds.append(RecordKind.LOG_START_REQUEST)
-            for superseded in kinds:
-                for key in cache.superseded_keys(ORDERS, superseded, written.offset):
-                    self.log.append(0, key.to_bytes(), None)
+            self.move_start(by)
+            return
+        before, offset = folded(self.log).partition_state(ORDERS), self.offset()
+        written = append(self.log, trim(offset, by=by, lineage=self.lineage(by.leader_epoch)))
+        if before.owner == by and offset >= (before.trimmed_offset or 0):
+            self.remove_superseded(RecordKind.TRIM, written.offset)
+
+    def move_start(self, by: Writer) -> None:
+        start = LogStart(self.offset(), by.leader_epoch)
+        written = append(self.log, log_start(start.offset, by=by))
+        after = folded(self.log).partition_state(ORDERS)
+        if after.owner != by or start not in after.log_starts:
+            return
+        kinds = [RecordKind.LOG_START] if after.log_starts == (start,) else []
+        kinds += [] if after.log_start_requests else [RecordKind.LOG_START_REQUEST]
+        for kind in self.draw(st.permutations(kinds)):
+            self.remove_superseded(kind, written.offset)
 
     def request(self) -> None:
-        self.write(log_start_request(self.draw(st.integers(0, 5))))
+        epoch = self.draw(st.integers(-1, 2))
+        self.write(log_start_request(self.offset(), leader_epoch=epoch))
 
     def record_gaps(self) -> None:
-        by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
+        self.gap(self.draw(st.sampled_from([self.owner(), *WRITERS])))
+
+    def gap(self, by: Writer) -> None:
         end_offset = self.draw(st.integers(2, 9))
         written = append(self.log, gaps(gap(0, 1), gap(2, 2 + end_offset), by=by))
         cache = folded(self.log)
@@ -149,7 +170,7 @@ class World:
             self.remove_superseded(RecordKind.GAPS, written.offset)
 
     def offload(self) -> None:
-        offset = self.draw(st.integers(0, 5))
+        offset = self.offset()
         before = folded(self.log).partition_state(ORDERS)
         written = append(self.log, offload_request(offset))
         accepted = before.deletion is not DELETED and offset >= (
@@ -163,8 +184,19 @@ class World:
         self.write(loss_accepted(epoch, offset))
 
     def remove_superseded(self, kind: RecordKind, before_offset: int) -> None:
-        for key in folded(self.log).superseded_keys(ORDERS, kind, before_offset):
-            self.log.append(0, key.to_bytes(), None)
+        """Of some, of all, in any order: who does it may be killed, and the topic may refuse."""
+        keys = folded(self.log).superseded_keys(ORDERS, kind, before_offset)
+        for key in self.draw(st.permutations(keys)):
+            if self.likely():
+                self.log.append(0, key.to_bytes(), None)
+
+    def lineage(self, epoch: int) -> Lineage:
+        """As a leader of this epoch knows it: what a later one has cut off is not in it."""
+        entries = [(0, 0)]
+        for later in range(1, epoch + 1):
+            begin = self.begins[later - 1]
+            entries = [*(each for each in entries if each[1] < begin), (later, begin)]
+        return Lineage.of(*entries)
 
     def last_writer(self) -> None:
         pause = paused(*self.draw(st.sets(st.sampled_from(PausableTask))))
@@ -237,6 +269,9 @@ class World:
             key = RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id)
             self.log.append(0, key.to_bytes(), None)
 
+    def offset(self) -> int:
+        return self.draw(st.integers(0, 6))
+
     def likely(self) -> bool:
         return self.draw(st.integers(0, 9)) < 8
 
@@ -256,4 +291,13 @@ def worlds(draw: st.DrawFn) -> World:
     world = World(draw)
     for _ in range(draw(st.integers(5, 40))):
         world.act()
+    return world
+
+
+@st.composite
+def moving_worlds(draw: st.DrawFn) -> World:
+    """Of one partition whose leaders change, cleanly or not, and whose log start moves."""
+    world = World(draw)
+    for epoch in range(3):
+        world.lead(epoch)
     return world

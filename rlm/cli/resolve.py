@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from uuid import uuid4
 
 import typer
@@ -58,27 +58,34 @@ def _resolve(
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, PartitionName.parse(name))
-        found = dict(_found(session, partitions))
+        found = tuple(_found(session, partitions))
         if not dry_run:
-            for tip, lost in found.items():
-                _accept(session.metadata, tip, lost, move_log_start=move_log_start)
+            for each in found:
+                _accept(session.metadata, each, move_log_start=move_log_start)
     with printing():
-        for tip, lost in found.items():
-            for line in _lines(tip, lost):
+        for each in found:
+            for line in _lines(each.topic_id_partition, each.lost):
                 typer.echo(line)
         if not found:
             typer.echo("nothing to resolve")
 
 
-def _found(
-    session: Session, partitions: tuple[TopicIdPartition, ...]
-) -> Iterator[tuple[TopicIdPartition, Losses]]:
+class _Found(NamedTuple):
+    """What a partition has lost, as its leader of `leader_epoch` showed it."""
+
+    topic_id_partition: TopicIdPartition
+    lost: Losses
+    leader_epoch: int
+
+
+def _found(session: Session, partitions: tuple[TopicIdPartition, ...]) -> Iterator[_Found]:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((partitions[0].topic,))
     with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
     for error in answers.failed.values():
         raise RetriableError("a leader can't be asked", reason=error) from error
+    epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
         records = session.metadata.list_remote_log_segments(tip)
         lost = losses(
@@ -87,16 +94,11 @@ def _found(
             answers.succeeded[tip].log_start_offset,
         )
         if lost.any_left:
-            yield tip, lost
+            yield _Found(tip, lost, epochs[tip])
 
 
-def _accept(
-    metadata: RemoteLogMetadataManager,
-    tip: TopicIdPartition,
-    lost: Losses,
-    *,
-    move_log_start: bool,
-) -> None:
+def _accept(metadata: RemoteLogMetadataManager, found: _Found, *, move_log_start: bool) -> None:
+    tip, lost, leader_epoch = found
     moved = lost.moved_from_offset is not None
     start_offset = lost.local_start_offset if moved else 0
     metadata.publish(
@@ -109,7 +111,12 @@ def _accept(
     )
     if moved and move_log_start:
         metadata.publish(
-            LogStartRequested(event_id=uuid4(), topic_id_partition=tip, offset=start_offset)
+            LogStartRequested(
+                event_id=uuid4(),
+                topic_id_partition=tip,
+                offset=start_offset,
+                leader_epoch=leader_epoch,
+            )
         )
 
 

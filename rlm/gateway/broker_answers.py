@@ -29,7 +29,7 @@ from rlm.gateway.remote_outcome import RemoteOutcome
 from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.session_parts import SessionParts, SessionState
-from rlm.gateway.topic_names import METADATA_VERSION, topic_ids
+from rlm.gateway.topic_names import METADATA_VERSION, leader_epochs, topic_ids
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.list_offsets import LIST_OFFSETS
@@ -215,6 +215,7 @@ class BrokerAnswers:
         context = self._parts.context()
         names = tuple(waiting.rewrite.names(waiting.request))
         topics = context.topics.confirmed(names, ids)
+        exchange = replace(exchange, leader_epochs=leader_epochs(response))
         self._rewrite_exchange(waiting, exchange, replace(context, topics=topics))
 
     def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:

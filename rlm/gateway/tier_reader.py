@@ -18,7 +18,8 @@ from rlm.gateway.tier_facts import KeptLookUps
 from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
-from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 

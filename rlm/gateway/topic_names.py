@@ -27,6 +27,16 @@ def ask_topic_ids(names: Iterable[str]) -> MetadataRequest:
     )
 
 
+def leader_epochs(response: MetadataResponse) -> Mapping[tuple[str, int], int]:
+    """The leader epochs by name and partition, of those partitions that have a leader."""
+    return {
+        (topic.name, partition.partition_index): partition.leader_epoch
+        for topic in response.topics
+        for partition in topic.partitions
+        if topic.name is not None and partition.leader_id >= 0
+    }
+
+
 def topic_ids(response: MetadataResponse) -> Mapping[str, UUID]:
     """The ids by name; a topic of which the broker tells none is left out."""
     return {

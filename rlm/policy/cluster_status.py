@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.gaps import gap_as_json
 from rlmm.events import PolicyState, RecordedGap, TopicPolicy
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

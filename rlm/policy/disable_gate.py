@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.policy.candidates import Lag
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata

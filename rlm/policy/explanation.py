@@ -15,7 +15,8 @@ from rlm.policy.trim_gate import over_local_retention, segment_held, trim_forbid
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import RecordedGap
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text

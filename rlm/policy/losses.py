@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

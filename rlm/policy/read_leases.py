@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from rlm.policy.held import Held
 from rlm.policy.view import PartitionView
-from rlmm.spi import ReadLease
+from rlmm.partition_state import ReadLease
 from rsm.segment.ranges import OffsetRange
 
 

@@ -21,7 +21,11 @@ from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
 from rlmm.events import ProcessRegistered, ProcessRole, RemotePartitionDeleteState
-from rlmm.spi import PartitionState, Registration, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import (
+    Registration,
+    SegmentRecord,
+)
 from rsm.segment.metadata import SegmentState, Writer
 
 _MISSED_HEARTBEATS = 3

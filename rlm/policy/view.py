@@ -10,7 +10,12 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
 from rlmm.events import PausableTask, ProcessRegistered, TopicPolicy
-from rlmm.spi import MetadataPosition, NewerRecord, PartitionState, ReadLease, SegmentRecord
+from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.spi import (
+    MetadataPosition,
+    NewerRecord,
+    SegmentRecord,
+)
 from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition

@@ -30,7 +30,8 @@ from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_indexes import IndexedPlace, SegmentIndexes
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlm.remote_read.sequential_readers import Located, PartitionReader, SequentialReaders
-from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.coverage import StoredRange, covered_end, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition

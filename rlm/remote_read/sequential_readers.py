@@ -17,7 +17,8 @@ from rlm.remote_read.chunk_window import Begin, Cut
 from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
-from rlmm.spi import PartitionState, RemoteLogMetadataManager
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.segment.coverage import StoredRange

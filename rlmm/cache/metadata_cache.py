@@ -34,6 +34,7 @@ from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import ObjectsNamed
 from rlmm.events import PausableTask, TopicPolicy
+from rlmm.partition_state import PartitionState
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
@@ -43,7 +44,11 @@ from rlmm.record_keys import (
     segment_subject,
 )
 from rlmm.segment_entry import SegmentEntry, entry_state, entry_value
-from rlmm.spi import NewerRecord, PartitionState, Registration, SegmentRecord
+from rlmm.spi import (
+    NewerRecord,
+    Registration,
+    SegmentRecord,
+)
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 

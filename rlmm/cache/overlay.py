@@ -31,10 +31,14 @@ from rlmm.cache.keys import (
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
+from rlmm.partition_state import PartitionState
 from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
 from rlmm.segment_entry import SegmentEntry
-from rlmm.spi import NewerRecord, PartitionState, Registration
+from rlmm.spi import (
+    NewerRecord,
+    Registration,
+)
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState
 

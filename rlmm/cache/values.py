@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
@@ -16,6 +17,8 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.gap_messages import gap_messages, gaps_of
+from rlmm.log_starts import LogStart
+from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.proto import cache_pb2 as pb
 from rlmm.record_keys import pause_key, policy_key, registration_key
@@ -23,8 +26,6 @@ from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
-    PartitionState,
-    ReadLease,
     Registration,
     SegmentRecord,
 )
@@ -41,7 +42,7 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
@@ -91,9 +92,9 @@ def partition_to_bytes(state: PartitionState) -> bytes:
     return pb.PartitionState(
         owner=None if state.owner is None else writer_to_message(state.owner),
         lineage=lineage_to_messages(state.lineage),
-        log_start_offset=state.log_start_offset,
+        log_starts=_starts_to_messages(state.log_starts),
+        log_start_requests=_starts_to_messages(state.log_start_requests),
         trimmed_offset=state.trimmed_offset,
-        log_start_requested_offset=state.log_start_requested_offset,
         read_leases=[
             pb.ReadLease(
                 lease_id=lease.lease_id.bytes,
@@ -104,11 +105,10 @@ def partition_to_bytes(state: PartitionState) -> bytes:
             )
             for lease in state.read_leases
         ],
-        gaps=gap_messages(state.gaps),
+        gaps=gap_messages(state.recorded_gaps),
         offload_requested_offset=state.offload_requested_offset,
         accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
         accepted_start_offset=_unless(state.accepted_start_offset, 0),
-        log_start_epoch=_unless(state.log_start_epoch, -1),
     ).SerializeToString()
 
 
@@ -126,13 +126,9 @@ def partition_from_bytes(value: bytes) -> PartitionState:
     return PartitionState(
         owner=writer_from_message(message.owner) if message.HasField("owner") else None,
         lineage=lineage_from_messages(list(message.lineage)),
-        log_start_offset=message.log_start_offset if message.HasField("log_start_offset") else None,
+        log_starts=_starts_of(message.log_starts),
+        log_start_requests=_starts_of(message.log_start_requests),
         trimmed_offset=message.trimmed_offset if message.HasField("trimmed_offset") else None,
-        log_start_requested_offset=(
-            message.log_start_requested_offset
-            if message.HasField("log_start_requested_offset")
-            else None
-        ),
         read_leases=tuple(
             ReadLease(
                 lease_id=id_from_bytes(lease.lease_id),
@@ -142,7 +138,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             )
             for lease in message.read_leases
         ),
-        gaps=gaps_of(message.gaps),
+        recorded_gaps=gaps_of(message.gaps),
         offload_requested_offset=(
             message.offload_requested_offset
             if message.HasField("offload_requested_offset")
@@ -152,8 +148,15 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
         ),
         accepted_start_offset=message.accepted_start_offset,
-        log_start_epoch=message.log_start_epoch if message.HasField("log_start_epoch") else -1,
     )
+
+
+def _starts_to_messages(starts: Iterable[LogStart]) -> list[pb.LogStart]:
+    return [pb.LogStart(offset=each.offset, leader_epoch=each.leader_epoch) for each in starts]
+
+
+def _starts_of(messages: Iterable[pb.LogStart]) -> tuple[LogStart, ...]:
+    return tuple(LogStart(each.offset, each.leader_epoch) for each in messages)
 
 
 def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:

@@ -36,28 +36,34 @@ class ReadLease(_message.Message):
     holder: str
     def __init__(self, lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., expires_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
+class LogStart(_message.Message):
+    __slots__ = ("offset", "leader_epoch")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    leader_epoch: int
+    def __init__(self, offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
+
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_start_offset", "trimmed_offset", "log_start_requested_offset", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "log_start_epoch")
+    __slots__ = ("owner", "lineage", "log_starts", "trimmed_offset", "log_start_requests", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
-    LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_STARTS_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
-    LOG_START_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     READ_LEASES_FIELD_NUMBER: _ClassVar[int]
     GAPS_FIELD_NUMBER: _ClassVar[int]
     OFFLOAD_REQUESTED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_LOSS_EPOCH_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
-    LOG_START_EPOCH_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
-    log_start_offset: int
+    log_starts: _containers.RepeatedCompositeFieldContainer[LogStart]
     trimmed_offset: int
-    log_start_requested_offset: int
+    log_start_requests: _containers.RepeatedCompositeFieldContainer[LogStart]
     read_leases: _containers.RepeatedCompositeFieldContainer[ReadLease]
     gaps: _containers.RepeatedCompositeFieldContainer[_events_pb2.RecordedGap]
     offload_requested_offset: int
     accepted_loss_epoch: int
     accepted_start_offset: int
-    log_start_epoch: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_start_offset: _Optional[int] = ..., trimmed_offset: _Optional[int] = ..., log_start_requested_offset: _Optional[int] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., log_start_epoch: _Optional[int] = ...) -> None: ...
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_starts: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., trimmed_offset: _Optional[int] = ..., log_start_requests: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ...) -> None: ...

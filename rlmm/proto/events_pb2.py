@@ -25,25 +25,25 @@ _sym_db = _symbol_database.Default()
 from rsm.segment.proto import segment_pb2 as rsm_dot_segment_dot_proto_dot_segment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rlmm/proto/events.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\x9e\x06\n\rMetadataEvent\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\x0c\x12%\n\x07segment\x18\n \x01(\x0b\x32\x12.rlmm.SegmentEventH\x00\x12\x35\n\x12leadership_claimed\x18\x0b \x01(\x0b\x32\x17.rlmm.LeadershipClaimedH\x00\x12\x32\n\x11local_log_trimmed\x18\x0c \x01(\x0b\x32\x15.rlmm.LocalLogTrimmedH\x00\x12\x34\n\x12log_start_advanced\x18\r \x01(\x0b\x32\x16.rlmm.LogStartAdvancedH\x00\x12\x38\n\x14topic_policy_changed\x18\x0e \x01(\x0b\x32\x18.rlmm.TopicPolicyChangedH\x00\x12\x35\n\x12process_registered\x18\x0f \x01(\x0b\x32\x17.rlmm.ProcessRegisteredH\x00\x12:\n\x15segment_dead_lettered\x18\x10 \x01(\x0b\x32\x19.rlmm.SegmentDeadLetteredH\x00\x12\x36\n\x13log_start_requested\x18\x11 \x01(\x0b\x32\x17.rlmm.LogStartRequestedH\x00\x12?\n\x10partition_delete\x18\x12 \x01(\x0b\x32#.rlmm.RemotePartitionDeleteMetadataH\x00\x12\x30\n\x10read_lease_taken\x18\x13 \x01(\x0b\x32\x14.rlmm.ReadLeaseTakenH\x00\x12+\n\rgaps_recorded\x18\x14 \x01(\x0b\x32\x12.rlmm.GapsRecordedH\x00\x12\x33\n\x11offload_requested\x18\x15 \x01(\x0b\x32\x16.rlmm.OffloadRequestedH\x00\x12)\n\x0ctopic_paused\x18\x16 \x01(\x0b\x32\x11.rlmm.TopicPausedH\x00\x12+\n\rloss_accepted\x18\x17 \x01(\x0b\x32\x12.rlmm.LossAcceptedH\x00\x42\x07\n\x05\x65vent\"\xad\x01\n\x0cSegmentEvent\x12\x37\n\x08metadata\x18\x01 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x31\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12\x17\n\x0f\x63opy_timeout_ms\x18\x03 \x01(\x03\x12\x18\n\x10\x63opy_deadline_ms\x18\x04 \x01(\x03\"n\n\x13SegmentDeadLettered\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\x05\"\x9d\x01\n\x11LeadershipClaimed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x03 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\xab\x01\n\x0fLocalLogTrimmed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12(\n\x07lineage\x18\x04 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\x92\x01\n\x10LogStartAdvanced\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x0e\n\x06reason\x18\x04 \x01(\t\"^\n\x11LogStartRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"\xba\x01\n\x1dRemotePartitionDeleteMetadata\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .rlmm.RemotePartitionDeleteState\x12\x1a\n\x12\x65vent_timestamp_ms\x18\x03 \x01(\x03\x12\x11\n\tbroker_id\x18\x04 \x01(\x05\"\xac\x01\n\x0eReadLeaseTaken\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x10\n\x08lease_id\x18\x02 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x03 \x01(\x03\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x05 \x01(\x03\x12\x0e\n\x06holder\x18\x06 \x01(\t\"m\n\x0bRecordedGap\x12\x14\n\x0cstart_offset\x18\x01 \x01(\x03\x12\x12\n\nend_offset\x18\x02 \x01(\x03\x12\x1f\n\x06reason\x18\x03 \x01(\x0e\x32\x0f.rlmm.GapReason\x12\x13\n\x0brecorded_ms\x18\x04 \x01(\x03\"\x8f\x01\n\x0cGapsRecorded\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x1f\n\x04gaps\x18\x03 \x03(\x0b\x32\x11.rlmm.RecordedGap\"{\n\x0cLossAccepted\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x12\x1a\n\x12local_start_offset\x18\x03 \x01(\x03\"]\n\x10OffloadRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"Q\n\x0bTopicPaused\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12!\n\x05tasks\x18\x03 \x03(\x0e\x32\x12.rlmm.PausableTask\"<\n\x0eOriginalConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\xd9\x02\n\x12TopicPolicyChanged\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12 \n\x05state\x18\x03 \x01(\x0e\x32\x11.rlmm.PolicyState\x12\x14\n\x0cretention_ms\x18\x04 \x01(\x03\x12\x17\n\x0fretention_bytes\x18\x05 \x01(\x03\x12\x1a\n\x12local_retention_ms\x18\x06 \x01(\x03\x12\x1d\n\x15local_retention_bytes\x18\x07 \x01(\x03\x12\'\n\toriginals\x18\x08 \x03(\x0b\x32\x14.rlmm.OriginalConfig\x12\x15\n\rdelete_remote\x18\t \x01(\x08\x12\x13\n\x0b\x63opy_lag_ms\x18\n \x01(\x03\x12\x16\n\x0e\x63opy_lag_bytes\x18\x0b \x01(\x03\x12)\n\routage_policy\x18\x0c \x01(\x0e\x32\x12.rlmm.OutagePolicy\"\xe2\x01\n\x11ProcessRegistered\x12\x12\n\nprocess_id\x18\x01 \x01(\x0c\x12\x1f\n\x04role\x18\x02 \x01(\x0e\x32\x11.rlmm.ProcessRole\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x14\n\x0chttp_address\x18\x04 \x01(\t\x12\x1d\n\x15heartbeat_interval_ms\x18\x05 \x01(\x03\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x17\n\x0fgateway_address\x18\x07 \x01(\t\x12&\n\x07\x61pplied\x18\x08 \x03(\x0b\x32\x15.rlmm.AppliedPosition\"4\n\x0f\x41ppliedPosition\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x0e\n\x06offset\x18\x02 \x01(\x03*\x9a\x01\n\x1aRemotePartitionDeleteState\x12\"\n\x1ePARTITION_DELETE_STATE_UNKNOWN\x10\x00\x12\x1b\n\x17\x44\x45LETE_PARTITION_MARKED\x10\x01\x12\x1c\n\x18\x44\x45LETE_PARTITION_STARTED\x10\x02\x12\x1d\n\x19\x44\x45LETE_PARTITION_FINISHED\x10\x03*A\n\tGapReason\x12\x16\n\x12GAP_REASON_UNKNOWN\x10\x00\x12\x08\n\x04SHED\x10\x01\x12\x12\n\x0e\x45XTERNAL_START\x10\x02*I\n\x0cPausableTask\x12\x19\n\x15PAUSABLE_TASK_UNKNOWN\x10\x00\x12\x08\n\x04\x43OPY\x10\x01\x12\x08\n\x04TRIM\x10\x02\x12\n\n\x06\x44\x45LETE\x10\x03*D\n\x0cOutagePolicy\x12\x19\n\x15OUTAGE_POLICY_UNKNOWN\x10\x00\x12\x08\n\x04HOLD\x10\x01\x12\x0f\n\x0bSHED_OLDEST\x10\x02*^\n\x0bPolicyState\x12\x18\n\x14POLICY_STATE_UNKNOWN\x10\x00\x12\x0c\n\x08\x45NABLING\x10\x01\x12\n\n\x06\x41\x43TIVE\x10\x02\x12\r\n\tDISABLING\x10\x03\x12\x0c\n\x08\x44ISABLED\x10\x04*A\n\x0bProcessRole\x12\x18\n\x14PROCESS_ROLE_UNKNOWN\x10\x00\x12\x0b\n\x07MANAGER\x10\x01\x12\x0b\n\x07GATEWAY\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17rlmm/proto/events.proto\x12\x04rlmm\x1a\x1frsm/segment/proto/segment.proto\"\x9e\x06\n\rMetadataEvent\x12\x18\n\x10min_fold_version\x18\x01 \x01(\x05\x12\x10\n\x08\x65vent_id\x18\x02 \x01(\x0c\x12%\n\x07segment\x18\n \x01(\x0b\x32\x12.rlmm.SegmentEventH\x00\x12\x35\n\x12leadership_claimed\x18\x0b \x01(\x0b\x32\x17.rlmm.LeadershipClaimedH\x00\x12\x32\n\x11local_log_trimmed\x18\x0c \x01(\x0b\x32\x15.rlmm.LocalLogTrimmedH\x00\x12\x34\n\x12log_start_advanced\x18\r \x01(\x0b\x32\x16.rlmm.LogStartAdvancedH\x00\x12\x38\n\x14topic_policy_changed\x18\x0e \x01(\x0b\x32\x18.rlmm.TopicPolicyChangedH\x00\x12\x35\n\x12process_registered\x18\x0f \x01(\x0b\x32\x17.rlmm.ProcessRegisteredH\x00\x12:\n\x15segment_dead_lettered\x18\x10 \x01(\x0b\x32\x19.rlmm.SegmentDeadLetteredH\x00\x12\x36\n\x13log_start_requested\x18\x11 \x01(\x0b\x32\x17.rlmm.LogStartRequestedH\x00\x12?\n\x10partition_delete\x18\x12 \x01(\x0b\x32#.rlmm.RemotePartitionDeleteMetadataH\x00\x12\x30\n\x10read_lease_taken\x18\x13 \x01(\x0b\x32\x14.rlmm.ReadLeaseTakenH\x00\x12+\n\rgaps_recorded\x18\x14 \x01(\x0b\x32\x12.rlmm.GapsRecordedH\x00\x12\x33\n\x11offload_requested\x18\x15 \x01(\x0b\x32\x16.rlmm.OffloadRequestedH\x00\x12)\n\x0ctopic_paused\x18\x16 \x01(\x0b\x32\x11.rlmm.TopicPausedH\x00\x12+\n\rloss_accepted\x18\x17 \x01(\x0b\x32\x12.rlmm.LossAcceptedH\x00\x42\x07\n\x05\x65vent\"\xad\x01\n\x0cSegmentEvent\x12\x37\n\x08metadata\x18\x01 \x01(\x0b\x32%.rsm.segment.RemoteLogSegmentMetadata\x12\x31\n\x0e\x65xpected_state\x18\x02 \x01(\x0e\x32\x19.rsm.segment.SegmentState\x12\x17\n\x0f\x63opy_timeout_ms\x18\x03 \x01(\x03\x12\x18\n\x10\x63opy_deadline_ms\x18\x04 \x01(\x03\"n\n\x13SegmentDeadLettered\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\n\n\x02id\x18\x02 \x01(\x0c\x12\x10\n\x08\x61ttempts\x18\x03 \x01(\x05\"\x9d\x01\n\x11LeadershipClaimed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12(\n\x07lineage\x18\x03 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\xab\x01\n\x0fLocalLogTrimmed\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12(\n\x07lineage\x18\x04 \x03(\x0b\x32\x17.rsm.segment.EpochEntry\"\x92\x01\n\x10LogStartAdvanced\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\x8a\x01\n\x11LogStartRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\x12\x19\n\x0cleader_epoch\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x0f\n\r_leader_epoch\"\xba\x01\n\x1dRemotePartitionDeleteMetadata\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .rlmm.RemotePartitionDeleteState\x12\x1a\n\x12\x65vent_timestamp_ms\x18\x03 \x01(\x03\x12\x11\n\tbroker_id\x18\x04 \x01(\x05\"\xac\x01\n\x0eReadLeaseTaken\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x10\n\x08lease_id\x18\x02 \x01(\x0c\x12\x14\n\x0cstart_offset\x18\x03 \x01(\x03\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x05 \x01(\x03\x12\x0e\n\x06holder\x18\x06 \x01(\t\"m\n\x0bRecordedGap\x12\x14\n\x0cstart_offset\x18\x01 \x01(\x03\x12\x12\n\nend_offset\x18\x02 \x01(\x03\x12\x1f\n\x06reason\x18\x03 \x01(\x0e\x32\x0f.rlmm.GapReason\x12\x13\n\x0brecorded_ms\x18\x04 \x01(\x03\"\x8f\x01\n\x0cGapsRecorded\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12#\n\x06writer\x18\x02 \x01(\x0b\x32\x13.rsm.segment.Writer\x12\x1f\n\x04gaps\x18\x03 \x03(\x0b\x32\x11.rlmm.RecordedGap\"{\n\x0cLossAccepted\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x14\n\x0cleader_epoch\x18\x02 \x01(\x05\x12\x1a\n\x12local_start_offset\x18\x03 \x01(\x03\"]\n\x10OffloadRequested\x12\x39\n\x12topic_id_partition\x18\x01 \x01(\x0b\x32\x1d.rsm.segment.TopicIdPartition\x12\x0e\n\x06offset\x18\x02 \x01(\x03\"Q\n\x0bTopicPaused\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12!\n\x05tasks\x18\x03 \x03(\x0e\x32\x12.rlmm.PausableTask\"<\n\x0eOriginalConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_value\"\xd9\x02\n\x12TopicPolicyChanged\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12 \n\x05state\x18\x03 \x01(\x0e\x32\x11.rlmm.PolicyState\x12\x14\n\x0cretention_ms\x18\x04 \x01(\x03\x12\x17\n\x0fretention_bytes\x18\x05 \x01(\x03\x12\x1a\n\x12local_retention_ms\x18\x06 \x01(\x03\x12\x1d\n\x15local_retention_bytes\x18\x07 \x01(\x03\x12\'\n\toriginals\x18\x08 \x03(\x0b\x32\x14.rlmm.OriginalConfig\x12\x15\n\rdelete_remote\x18\t \x01(\x08\x12\x13\n\x0b\x63opy_lag_ms\x18\n \x01(\x03\x12\x16\n\x0e\x63opy_lag_bytes\x18\x0b \x01(\x03\x12)\n\routage_policy\x18\x0c \x01(\x0e\x32\x12.rlmm.OutagePolicy\"\xe2\x01\n\x11ProcessRegistered\x12\x12\n\nprocess_id\x18\x01 \x01(\x0c\x12\x1f\n\x04role\x18\x02 \x01(\x0e\x32\x11.rlmm.ProcessRole\x12\x11\n\tbroker_id\x18\x03 \x01(\x05\x12\x14\n\x0chttp_address\x18\x04 \x01(\t\x12\x1d\n\x15heartbeat_interval_ms\x18\x05 \x01(\x03\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x17\n\x0fgateway_address\x18\x07 \x01(\t\x12&\n\x07\x61pplied\x18\x08 \x03(\x0b\x32\x15.rlmm.AppliedPosition\"4\n\x0f\x41ppliedPosition\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x0e\n\x06offset\x18\x02 \x01(\x03*\x9a\x01\n\x1aRemotePartitionDeleteState\x12\"\n\x1ePARTITION_DELETE_STATE_UNKNOWN\x10\x00\x12\x1b\n\x17\x44\x45LETE_PARTITION_MARKED\x10\x01\x12\x1c\n\x18\x44\x45LETE_PARTITION_STARTED\x10\x02\x12\x1d\n\x19\x44\x45LETE_PARTITION_FINISHED\x10\x03*A\n\tGapReason\x12\x16\n\x12GAP_REASON_UNKNOWN\x10\x00\x12\x08\n\x04SHED\x10\x01\x12\x12\n\x0e\x45XTERNAL_START\x10\x02*I\n\x0cPausableTask\x12\x19\n\x15PAUSABLE_TASK_UNKNOWN\x10\x00\x12\x08\n\x04\x43OPY\x10\x01\x12\x08\n\x04TRIM\x10\x02\x12\n\n\x06\x44\x45LETE\x10\x03*D\n\x0cOutagePolicy\x12\x19\n\x15OUTAGE_POLICY_UNKNOWN\x10\x00\x12\x08\n\x04HOLD\x10\x01\x12\x0f\n\x0bSHED_OLDEST\x10\x02*^\n\x0bPolicyState\x12\x18\n\x14POLICY_STATE_UNKNOWN\x10\x00\x12\x0c\n\x08\x45NABLING\x10\x01\x12\n\n\x06\x41\x43TIVE\x10\x02\x12\r\n\tDISABLING\x10\x03\x12\x0c\n\x08\x44ISABLED\x10\x04*A\n\x0bProcessRole\x12\x18\n\x14PROCESS_ROLE_UNKNOWN\x10\x00\x12\x0b\n\x07MANAGER\x10\x01\x12\x0b\n\x07GATEWAY\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rlmm.proto.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_start=3352
-  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_end=3506
-  _globals['_GAPREASON']._serialized_start=3508
-  _globals['_GAPREASON']._serialized_end=3573
-  _globals['_PAUSABLETASK']._serialized_start=3575
-  _globals['_PAUSABLETASK']._serialized_end=3648
-  _globals['_OUTAGEPOLICY']._serialized_start=3650
-  _globals['_OUTAGEPOLICY']._serialized_end=3718
-  _globals['_POLICYSTATE']._serialized_start=3720
-  _globals['_POLICYSTATE']._serialized_end=3814
-  _globals['_PROCESSROLE']._serialized_start=3816
-  _globals['_PROCESSROLE']._serialized_end=3881
+  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_start=3397
+  _globals['_REMOTEPARTITIONDELETESTATE']._serialized_end=3551
+  _globals['_GAPREASON']._serialized_start=3553
+  _globals['_GAPREASON']._serialized_end=3618
+  _globals['_PAUSABLETASK']._serialized_start=3620
+  _globals['_PAUSABLETASK']._serialized_end=3693
+  _globals['_OUTAGEPOLICY']._serialized_start=3695
+  _globals['_OUTAGEPOLICY']._serialized_end=3763
+  _globals['_POLICYSTATE']._serialized_start=3765
+  _globals['_POLICYSTATE']._serialized_end=3859
+  _globals['_PROCESSROLE']._serialized_start=3861
+  _globals['_PROCESSROLE']._serialized_end=3926
   _globals['_METADATAEVENT']._serialized_start=67
   _globals['_METADATAEVENT']._serialized_end=865
   _globals['_SEGMENTEVENT']._serialized_start=868
@@ -56,28 +56,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LOCALLOGTRIMMED']._serialized_end=1487
   _globals['_LOGSTARTADVANCED']._serialized_start=1490
   _globals['_LOGSTARTADVANCED']._serialized_end=1636
-  _globals['_LOGSTARTREQUESTED']._serialized_start=1638
-  _globals['_LOGSTARTREQUESTED']._serialized_end=1732
-  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_start=1735
-  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_end=1921
-  _globals['_READLEASETAKEN']._serialized_start=1924
-  _globals['_READLEASETAKEN']._serialized_end=2096
-  _globals['_RECORDEDGAP']._serialized_start=2098
-  _globals['_RECORDEDGAP']._serialized_end=2207
-  _globals['_GAPSRECORDED']._serialized_start=2210
-  _globals['_GAPSRECORDED']._serialized_end=2353
-  _globals['_LOSSACCEPTED']._serialized_start=2355
-  _globals['_LOSSACCEPTED']._serialized_end=2478
-  _globals['_OFFLOADREQUESTED']._serialized_start=2480
-  _globals['_OFFLOADREQUESTED']._serialized_end=2573
-  _globals['_TOPICPAUSED']._serialized_start=2575
-  _globals['_TOPICPAUSED']._serialized_end=2656
-  _globals['_ORIGINALCONFIG']._serialized_start=2658
-  _globals['_ORIGINALCONFIG']._serialized_end=2718
-  _globals['_TOPICPOLICYCHANGED']._serialized_start=2721
-  _globals['_TOPICPOLICYCHANGED']._serialized_end=3066
-  _globals['_PROCESSREGISTERED']._serialized_start=3069
-  _globals['_PROCESSREGISTERED']._serialized_end=3295
-  _globals['_APPLIEDPOSITION']._serialized_start=3297
-  _globals['_APPLIEDPOSITION']._serialized_end=3349
+  _globals['_LOGSTARTREQUESTED']._serialized_start=1639
+  _globals['_LOGSTARTREQUESTED']._serialized_end=1777
+  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_start=1780
+  _globals['_REMOTEPARTITIONDELETEMETADATA']._serialized_end=1966
+  _globals['_READLEASETAKEN']._serialized_start=1969
+  _globals['_READLEASETAKEN']._serialized_end=2141
+  _globals['_RECORDEDGAP']._serialized_start=2143
+  _globals['_RECORDEDGAP']._serialized_end=2252
+  _globals['_GAPSRECORDED']._serialized_start=2255
+  _globals['_GAPSRECORDED']._serialized_end=2398
+  _globals['_LOSSACCEPTED']._serialized_start=2400
+  _globals['_LOSSACCEPTED']._serialized_end=2523
+  _globals['_OFFLOADREQUESTED']._serialized_start=2525
+  _globals['_OFFLOADREQUESTED']._serialized_end=2618
+  _globals['_TOPICPAUSED']._serialized_start=2620
+  _globals['_TOPICPAUSED']._serialized_end=2701
+  _globals['_ORIGINALCONFIG']._serialized_start=2703
+  _globals['_ORIGINALCONFIG']._serialized_end=2763
+  _globals['_TOPICPOLICYCHANGED']._serialized_start=2766
+  _globals['_TOPICPOLICYCHANGED']._serialized_end=3111
+  _globals['_PROCESSREGISTERED']._serialized_start=3114
+  _globals['_PROCESSREGISTERED']._serialized_end=3340
+  _globals['_APPLIEDPOSITION']._serialized_start=3342
+  _globals['_APPLIEDPOSITION']._serialized_end=3394
 # @@protoc_insertion_point(module_scope)

@@ -163,12 +163,14 @@ class LogStartAdvanced(_message.Message):
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., offset: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class LogStartRequested(_message.Message):
-    __slots__ = ("topic_id_partition", "offset")
+    __slots__ = ("topic_id_partition", "offset", "leader_epoch")
     TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     topic_id_partition: _segment_pb2.TopicIdPartition
     offset: int
-    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
+    leader_epoch: int
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
 
 class RemotePartitionDeleteMetadata(_message.Message):
     __slots__ = ("topic_id_partition", "state", "event_timestamp_ms", "broker_id")

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlmm.dead_letter import DeadLetter
+from rlmm.partition_state import ReadLease
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
-from rlmm.spi import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.letters import Letter, why_not_its_own

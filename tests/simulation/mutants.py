@@ -22,7 +22,8 @@ from rlmm.events import (
     SegmentEvent,
     TopicPolicy,
 )
-from rlmm.spi import PartitionState, PublishResult
+from rlmm.partition_state import PartitionState
+from rlmm.spi import PublishResult
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer

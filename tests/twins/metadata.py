@@ -11,7 +11,8 @@ from uuid import UUID
 
 from rlmm.events import PausableTask, TopicPolicy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
 

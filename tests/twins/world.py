@@ -14,7 +14,8 @@ from uuid import UUID
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import LogStartRequested, PolicyState, TopicPolicy, TopicPolicyChanged
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -128,7 +129,13 @@ class World:
     def request_log_start(self, offset: int, *, tip: TopicIdPartition = TIP) -> None:
         """A client deletes records through a gateway, and the broker has accepted that."""
         self.deleted_below[tip] = max(offset, self.deleted_below.get(tip, 0))
-        event = LogStartRequested(event_id=self.new_id(), topic_id_partition=tip, offset=offset)
+        leader_epoch = self.leader(tip).leader_epoch
+        event = LogStartRequested(
+            event_id=self.new_id(),
+            topic_id_partition=tip,
+            offset=offset,
+            leader_epoch=-1 if leader_epoch is None else leader_epoch,
+        )
         assert self.metadata.publish(event).accepted
 
     def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:

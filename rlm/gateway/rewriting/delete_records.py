@@ -22,9 +22,9 @@ from rlm.wire.api.delete_records import (
 )
 from rlm.wire.error_codes import ErrorCode
 from rlmm.events import LogStartRequested
-from rsm.segment.ids import TopicIdPartition
 
 HIGH_WATERMARK = -1
+_NO_EPOCH = -1
 
 _WALK: PartitionWalk[DeleteRecordsPartition, DeleteRecordsPartitionResult] = PartitionWalk(
     topic_of=lambda topic: topic.name, number_of=lambda row: row.partition_index
@@ -43,24 +43,30 @@ def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> Dele
         exchange.request.topics,
         exchange.response.topics,
         context,
-        lambda tip, asked, result: _question(tip, result, asked.offset, context),
+        lambda tip, asked, result: _question(
+            LogStartRequested(
+                event_id=context.new_id(),
+                topic_id_partition=tip,
+                offset=asked.offset,
+                leader_epoch=exchange.leader_epochs.get((tip.topic, tip.partition), _NO_EPOCH),
+            ),
+            result,
+            context,
+        ),
         timeout_ms=exchange.request.timeout_ms,
     )
     return replace(exchange.response, topics=topics)
 
 
 def _question(
-    tip: TopicIdPartition,
-    result: DeleteRecordsPartitionResult,
-    before_offset: int,
-    context: GatewayContext,
+    asked: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
 ) -> StoredQuestion[DeleteRecordsPartitionResult] | None:
-    offset = _accepted_offset(result, before_offset)
+    offset = _accepted_offset(result, asked.offset)
     if offset is None:
         return None
     return StoredQuestion(
-        topic_id_partition=tip,
-        ask=lambda: _request(tip, result, offset, context),
+        topic_id_partition=asked.topic_id_partition,
+        ask=lambda: _request(replace(asked, offset=offset), result, context),
         failed=lambda code: DeleteRecordsPartitionResult(
             partition_index=result.partition_index, error_code=code
         ),
@@ -81,15 +87,11 @@ def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -
 
 
 def _request(
-    tip: TopicIdPartition,
-    result: DeleteRecordsPartitionResult,
-    offset: int,
-    context: GatewayContext,
+    event: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
 ) -> DeleteRecordsPartitionResult:
     """A refusal means that the log starts there already, or soon will."""
-    event = LogStartRequested(event_id=context.new_id(), topic_id_partition=tip, offset=offset)
     context.metadata.publish(event)
     if result.error_code != ErrorCode.NONE:
         return result
-    first_readable = context.metadata.partition_state(tip).first_readable_offset or 0
-    return replace(result, low_watermark=max(first_readable, offset))
+    state = context.metadata.partition_state(event.topic_id_partition)
+    return replace(result, low_watermark=max(state.first_readable_offset or 0, event.offset))

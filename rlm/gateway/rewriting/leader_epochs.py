@@ -23,7 +23,7 @@ from rlm.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
 )
 from rlm.wire.error_codes import ErrorCode
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ids import TopicIdPartition
 

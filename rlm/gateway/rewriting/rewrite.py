@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
 from rlm.gateway.context import GatewayContext
@@ -58,13 +58,15 @@ class StreamRewrite(Generic[RequestT, ResponseT]):
 class Exchange(Generic[RequestT, ResponseT]):
     """A request as the client sent it, and the broker's response to what was sent on.
 
-    `sent` is what that was; None: the request as it came.
+    `sent` is what that was; None: the request as it came. `leader_epochs`, by topic and partition:
+    what the broker said of them behind its answer, where it was asked what the names stand for.
     """
 
     version: int
     request: RequestT
     response: ResponseT
     sent: RequestT | None = None
+    leader_epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

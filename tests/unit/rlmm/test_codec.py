@@ -222,7 +222,13 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         offset=INT64,
         reason=TEXT,
     ),
-    st.builds(LogStartRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
+    st.builds(
+        LogStartRequested,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        offset=INT64,
+        leader_epoch=st.just(-1) | INT32,
+    ),
     st.builds(TopicPolicyChanged, event_id=st.uuids(), policy=POLICIES),
     st.builds(
         ProcessRegistered,

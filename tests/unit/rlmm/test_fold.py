@@ -19,7 +19,6 @@ from tests.metadata_builder import (
     dead_lettered,
     life,
     log_start,
-    log_start_request,
     policy,
     registration,
     segment_metadata,
@@ -231,32 +230,6 @@ def test_offset_when_it_goes_back_then_is_refused(maker: type) -> None:
 def test_offset_when_moved_by_no_owner_then_is_refused(maker: type) -> None:
     """R7: without a claim nobody decides."""
     assert refusals(log_of(maker(100))) == {"not_owner": 1}
-
-
-def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_met() -> None:
-    """R13: a request is unfenced and a maximum; the leader's log start meets it. Scenario 75."""
-    requested = log_of(claim(), log_start(10), log_start_request(50), log_start_request(40))
-    met = log_of(claim(), log_start(10), log_start_request(50), log_start(60))
-
-    assert folded(requested).partition_state(ORDERS).log_start_requested_offset == 50
-    assert refusals(requested) == {"below_current": 1}
-    assert folded(met).partition_state(ORDERS).log_start_requested_offset is None
-
-
-def test_log_start_when_a_later_epoch_begins_below_it_then_moves_down_to_where_that_does() -> None:
-    """An unclean election: what the new leader takes there is not what was expired."""
-    cut = Lineage.of((0, 0), (1, 30))
-    lost = log_of(claim(), log_start(50), claim(writer(1), lineage=cut))
-    kept = log_of(claim(), claim(writer(1), lineage=cut), log_start(50, by=writer(1)))
-
-    assert folded(lost).partition_state(ORDERS).log_start_offset == 30
-    assert folded(kept).partition_state(ORDERS).log_start_offset == 50
-
-
-def test_log_start_when_below_the_request_then_the_request_stays() -> None:
-    log = log_of(claim(), log_start_request(50), log_start(40))
-
-    assert folded(log).partition_state(ORDERS).log_start_requested_offset == 50
 
 
 def test_policy_when_written_twice_then_the_last_holds() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.events import Event, PausableTask
+from rlmm.partition_state import PartitionState
 from rlmm.record_keys import (
     RecordKind,
     partition_key,
 )
-from rlmm.spi import PartitionState
 from rlmm.topic.memory import MemoryLog
 from tests.folding import append, folded, log_of, refusals
 from tests.log_dir_builder import ManualClock

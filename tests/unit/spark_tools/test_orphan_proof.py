@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
@@ -15,6 +16,7 @@ from tests.metadata_builder import (
     MARKED,
     OWNER,
     STARTED,
+    log_starts,
     segment_id,
     segment_metadata,
 )
@@ -55,7 +57,7 @@ def test_proof_when_nothing_else_holds_its_offset_then_alive() -> None:
 
 def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
     """R22: metadata that was begun anew begins where the broker's log began by then."""
-    begun_anew = replace(CLAIMED, log_start_offset=100)
+    begun_anew = replace(CLAIMED, log_starts=log_starts(100))
     assert "the only copy" in why(7, record(1, 100, 200), state=begun_anew)
 
 

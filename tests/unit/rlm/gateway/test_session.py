@@ -31,6 +31,7 @@ from rlm.wire.api.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from rlm.wire.api.produce import PRODUCE, ProduceRequest
@@ -172,13 +173,17 @@ def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_
     row = ListOffsetsPartitionResponse(partition_index=0, offset=100)
     topic = ListOffsetsTopicResponse(name="orders", partitions=(row,))
     found = ListOffsetsResponse(topics=(topic,))
-    named = MetadataResponse(topics=(MetadataResponseTopic(name="orders", topic_id=topic_id),))
+    led = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=7)
+    orphan = MetadataResponsePartition(partition_index=1, leader_id=-1, leader_epoch=8)
+    described = MetadataResponseTopic(name="orders", topic_id=topic_id, partitions=(led, orphan))
+    named = MetadataResponse(topics=(described,))
     ids = response(METADATA, 10, named, -1)
     world.broker_sends(response(LIST_OFFSETS, 6, found, 1) + ids + _opaque_answer(2, b""))
     assert world.session.holds_broker
     assert world.at_client() == []
     (wanted,) = world.rewrites
     assert wanted.exchange.request == asked
+    assert wanted.exchange.leader_epochs == {("orders", 0): 7}
     assert (wanted.context.topics.partition("orders", 0) is not None) == tiered
     assert ("orders" in wanted.context.topics.unconfirmed) == unconfirmed
     world.rewritten(ListOffsetsResponse())

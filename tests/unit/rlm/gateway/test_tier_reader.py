@@ -14,7 +14,7 @@ from rlm.remote_read.locate import NotStored, locate
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition

@@ -15,9 +15,11 @@ from rlm.policy.cluster_status import (
     status_as_json,
 )
 from rlmm.events import PolicyState
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
+from tests.metadata_builder import log_starts
 from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
 
 OFFSETS = PartitionOffsets(log_start_offset=200, last_stable_offset=480, high_watermark=500)
@@ -36,7 +38,7 @@ def status(
 ) -> PartitionStatus:
     led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=offsets)
     policy = None if policy_state is None else replace(POLICY, state=policy_state)
-    state = PartitionState(lineage=lineage, log_start_offset=log_start)
+    state = PartitionState(lineage=lineage, log_starts=log_starts(log_start))
     stored = StoredPartition(policy=policy, state=state, segments=segments)
     return partition_status(led, stored, {1: LEADS} if words is None else words)
 

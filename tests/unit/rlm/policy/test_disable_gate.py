@@ -6,7 +6,7 @@ import pytest
 
 from rlm.policy.candidates import Lag
 from rlm.policy.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.policy.views import LINEAGE, TIP, US, stored_up_to
 

@@ -78,7 +78,7 @@ def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
     view = Given(segments=stored, local_start=300, trimmed=300).view()
     gaps = (gap(100, 150, GapReason.SHED), gap(150, 200, GapReason.EXTERNAL_START))
 
-    found = where(replace(view, state=replace(view.state, gaps=gaps)), offset)
+    found = where(replace(view, state=replace(view.state, recorded_gaps=gaps)), offset)
 
     assert (found.place, found.gap and found.gap.reason) == (place, reason)
 

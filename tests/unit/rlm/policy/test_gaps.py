@@ -81,7 +81,7 @@ def test_gaps_when_on_record_then_not_recorded_again() -> None:
     first = gaps_to_record(view)
     assert first is not None
 
-    again = gaps_to_record(replace(view, state=replace(view.state, gaps=first)))
+    again = gaps_to_record(replace(view, state=replace(view.state, recorded_gaps=first)))
 
     assert again is None
 

@@ -10,9 +10,10 @@ from rlm.policy.candidates import copy_candidates
 from rlm.policy.losses import losses
 from rlm.policy.plan import plan
 from rlm.policy.view import PartitionView, PolicyLimits
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
+from tests.metadata_builder import log_starts
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy, remote
 
 OLD = Lineage.of((0, 0), (1, 200))
@@ -113,7 +114,7 @@ def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:
 
 def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
     segments = tuple(record.metadata for record in STORED)
-    state = PartitionState(lineage=LOG, log_start_offset=0, trimmed_offset=100)
+    state = PartitionState(lineage=LOG, log_starts=log_starts(0), trimmed_offset=100)
     found = losses(state, segments, 150)
     assert found.cut_off is not None
     assert (found.cut_off.leader_epoch, found.cut_off.segment_count) == (1, 2)

@@ -10,7 +10,11 @@ import pytest
 from rlm.policy.plan import Plan, plan
 from rlm.tasks.report import leader_report
 from rlmm.events import PolicyState
-from rlmm.spi import MetadataPosition, NewerRecord, ReadLease
+from rlmm.partition_state import ReadLease
+from rlmm.spi import (
+    MetadataPosition,
+    NewerRecord,
+)
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.policy.views import NOW_MS, Given, policy, remote, stored_up_to

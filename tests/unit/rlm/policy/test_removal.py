@@ -16,7 +16,11 @@ from rlmm.events import (
     ProcessRole,
     RemotePartitionDeleteState,
 )
-from rlmm.spi import MetadataPosition, PartitionState, Registration
+from rlmm.partition_state import PartitionState
+from rlmm.spi import (
+    MetadataPosition,
+    Registration,
+)
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import US, remote
 

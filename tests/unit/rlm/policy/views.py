@@ -9,11 +9,17 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
 from rlmm.events import PolicyState, ProcessRegistered, TopicPolicy
-from rlmm.spi import MetadataPosition, NewerRecord, PartitionState, ReadLease, SegmentRecord
+from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.spi import (
+    MetadataPosition,
+    NewerRecord,
+    SegmentRecord,
+)
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
 from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import log_starts
 
 TOPIC_ID = UUID(int=7)
 TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
@@ -120,9 +126,9 @@ class Given:
             state=PartitionState(
                 owner=self.owner,
                 lineage=self.stored_lineage,
-                log_start_offset=self.log_start,
+                log_starts=log_starts(self.log_start),
                 trimmed_offset=self.trimmed,
-                log_start_requested_offset=self.log_start_requested,
+                log_start_requests=log_starts(self.log_start_requested),
                 read_leases=self.read_leases,
             ),
             offsets=PartitionOffsets(

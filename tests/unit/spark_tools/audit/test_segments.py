@@ -5,13 +5,21 @@ from dataclasses import replace
 import pytest
 
 from rlmm.events import GapReason, RecordedGap
-from rlmm.spi import PartitionState, SegmentRecord
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.audit.segments import PartitionRecords, examine
 from spark_tools.audit.totals import TotalsByTopic
-from tests.metadata_builder import DELETE_STARTED, FINISHED, ORDERS, STARTED, segment_metadata
+from tests.metadata_builder import (
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    STARTED,
+    log_starts,
+    segment_metadata,
+)
 
 CUT_OFF_MS = 10_000
 
@@ -59,8 +67,8 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
     lineage = Lineage.of((0, 0))
 
     assert found(*segments) == [("gap", 10, 15)]
-    assert found(*segments, state=PartitionState(lineage=lineage, gaps=(gap,))) == []
-    beyond = PartitionState(lineage=lineage, log_start_offset=15)
+    assert found(*segments, state=PartitionState(lineage=lineage, recorded_gaps=(gap,))) == []
+    beyond = PartitionState(lineage=lineage, log_starts=log_starts(15))
     assert [kind for kind, _, _ in found(*segments, state=beyond)] == ["below_log_start"]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.events import GapReason, RecordedGap
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -17,7 +17,7 @@ from spark_tools.reading.narrowing import Narrowing
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, plan
 from spark_tools.stored_partition import StoredPartition
-from tests.metadata_builder import ORDERS, segment_metadata
+from tests.metadata_builder import ORDERS, log_starts, segment_metadata
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
@@ -31,7 +31,7 @@ def stored(
     log_start: int | None = None,
     lineage: Lineage | None = None,
 ) -> StoredPartition:
-    state = PartitionState(lineage=lineage or Lineage.of((0, 0)), log_start_offset=log_start)
+    state = PartitionState(lineage=lineage or Lineage.of((0, 0)), log_starts=log_starts(log_start))
     return StoredPartition(topic_id_partition=ORDERS, state=state, segments=segments)
 
 
@@ -154,7 +154,7 @@ def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
         offsets=OffsetRange(start_offset=10, end_offset=15), reason=GapReason.SHED, recorded_ms=1
     )
     partition = stored(segment(1, 0, 10), segment(2, 15, 20))
-    partition = replace(partition, state=replace(partition.state, gaps=(gap,)))
+    partition = replace(partition, state=replace(partition.state, recorded_gaps=(gap,)))
 
     assert offsets_of(plan(partition, options())) == [(0, 10), (15, 20)]
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.spi import PartitionState
+from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.stream_offsets import between, initial_offsets, latest_offsets
 from spark_tools.stored_partition import StoredPartition
-from tests.metadata_builder import FINISHED, ORDERS, segment_metadata
+from tests.metadata_builder import FINISHED, ORDERS, log_starts, segment_metadata
 
 OPTIONS = ReadOptions.of({"subscribe": "orders"})
 
@@ -18,7 +18,7 @@ def stored(*offsets: tuple[int, int], log_start: int | None = None) -> StoredPar
         segment_metadata(number, start, end, state=FINISHED)
         for number, (start, end) in enumerate(offsets)
     )
-    state = PartitionState(lineage=Lineage.of((0, 0)), log_start_offset=log_start)
+    state = PartitionState(lineage=Lineage.of((0, 0)), log_starts=log_starts(log_start))
     return StoredPartition(topic_id_partition=ORDERS, state=state, segments=segments)
 
 

@@ -16,9 +16,10 @@ import pytest
 from rlmm.codec import decode as decode_event
 from rlmm.dead_letter import DeadLetter, decode, encode
 from rlmm.events import SegmentEvent
+from rlmm.partition_state import ReadLease
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import partition_subject, segment_subject
-from rlmm.spi import MetadataPosition, ReadLease
+from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource

@@ -37,14 +37,22 @@ def request(offset: int, topic: str = TIP.topic) -> DeleteRecordsRequest:
 
 
 def delete(
-    world: GatewayWorld, offset: int, *, low_watermark: int = 0, error_code: int = 0
+    world: GatewayWorld,
+    offset: int,
+    *,
+    low_watermark: int = 0,
+    error_code: int = 0,
+    leader_epoch: int = 9,
 ) -> DeleteRecordsPartitionResult:
     result = DeleteRecordsPartitionResult(
         partition_index=TIP.partition, low_watermark=low_watermark, error_code=error_code
     )
     topic = DeleteRecordsTopicResult(name=TIP.topic, partitions=(result,))
     exchange = Exchange(
-        version=2, request=request(offset), response=DeleteRecordsResponse(topics=(topic,))
+        version=2,
+        request=request(offset),
+        response=DeleteRecordsResponse(topics=(topic,)),
+        leader_epochs={(TIP.topic, TIP.partition): leader_epoch},
     )
     return rewrite_delete_records(exchange, world.context()).topics[0].partitions[0]
 
@@ -61,6 +69,14 @@ def test_delete_when_below_the_local_start_then_is_requested_of_the_leader(
     result = delete(world, 50, low_watermark=200)
 
     assert (result.error_code, result.low_watermark, requested(world)) == (0, 50, 50)
+
+
+def test_delete_when_a_later_leader_took_it_then_is_of_its_epoch(world: GatewayWorld) -> None:
+    """An unclean election may have cut off what was there: the request is about what is now."""
+    delete(world, 50, leader_epoch=12)
+
+    (asked,) = world.metadata.partition_state(TIP).log_start_requests
+    assert asked == (50, 12)
 
 
 def test_delete_when_to_the_high_watermark_then_what_the_broker_says_is_requested(

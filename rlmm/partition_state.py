@@ -1,0 +1,81 @@
+"""What the metadata says of one partition as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rlmm.events import RecordedGap, RemotePartitionDeleteState
+from rlmm.log_starts import LogStart
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import Writer
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLease:
+    """Somebody reads what is stored of `offsets`: nothing of it is deleted before `expires_ms`.
+
+    That is by the brokers' clock. One that has expired stays known until it is cleared away.
+    """
+
+    lease_id: UUID
+    offsets: OffsetRange
+    expires_ms: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """What the metadata says of one partition as a whole.
+
+    `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
+    `log_starts` are the owners' and `log_start_requests` the clients', as rlmm/log_starts.py keeps
+    them. `trimmed_offset`: up to where the local log was, or is about to be, trimmed by us; None if
+    never. `read_leases` ascend by id. `recorded_gaps` ascend; some may lie below the log start.
+    `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
+    lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
+    `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
+    that has finished nothing else is known of the partition.
+    """
+
+    owner: Writer | None = None
+    lineage: Lineage = field(default_factory=Lineage)
+    log_starts: tuple[LogStart, ...] = ()
+    log_start_requests: tuple[LogStart, ...] = ()
+    trimmed_offset: int | None = None
+    read_leases: tuple[ReadLease, ...] = ()
+    recorded_gaps: tuple[RecordedGap, ...] = ()
+    offload_requested_offset: int | None = None
+    accepted_loss_epoch: int = -1
+    accepted_start_offset: int = 0
+    deletion: RemotePartitionDeleteState | None = None
+
+    @property
+    def log_start_offset(self) -> int | None:
+        """Nothing below is readable; None until a log start was recorded."""
+        return max((start.offset for start in self.log_starts), default=None)
+
+    @property
+    def log_start_requested_offset(self) -> int | None:
+        """A client wants the log to start there; None once it does."""
+        requested = max((request.offset for request in self.log_start_requests), default=None)
+        start = self.log_start_offset
+        is_met = requested is not None and start is not None and requested <= start
+        return None if is_met else requested
+
+    @property
+    def gaps(self) -> tuple[RecordedGap, ...]:
+        """Those that end above the log start."""
+        start = self.log_start_offset or 0
+        return tuple(gap for gap in self.recorded_gaps if gap.offsets.end_offset > start)
+
+    @property
+    def first_readable_offset(self) -> int | None:
+        """Nothing below is readable, by the log start or by a client's request of one."""
+        starts = (self.log_start_offset, self.log_start_requested_offset)
+        return max((start for start in starts if start is not None), default=None)
+
+    def leases_held(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
+        """The leases that have not expired at `broker_time_ms`."""
+        return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)

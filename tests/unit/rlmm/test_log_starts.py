@@ -1,0 +1,131 @@
+"""Log starts and requests of them, where an unclean election has cut off what they were about."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.log_starts import LogStart, cut_off, uncovered
+from rsm.segment.epochs import Lineage
+from tests.folding import append, folded, log_of, refusals
+from tests.metadata_builder import (
+    ORDERS,
+    claim,
+    gap,
+    gaps,
+    log_start,
+    log_start_request,
+    trim,
+    writer,
+)
+
+CUT = Lineage.of((0, 0), (1, 30))
+"""The leader of epoch 1 did not have what was written from offset 30 on."""
+
+
+@st.composite
+def lineages(draw: st.DrawFn) -> Lineage:
+    epochs = sorted(draw(st.sets(st.integers(0, 5))))
+    begins = sorted(draw(st.sets(st.integers(0, 20), min_size=len(epochs), max_size=len(epochs))))
+    return Lineage.of(*zip(epochs, begins, strict=True))
+
+
+STARTS = st.lists(st.builds(LogStart, st.integers(0, 20), st.integers(-1, 5)))
+
+
+@given(STARTS, lineages())
+def test_starts_when_what_is_covered_was_forgotten_before_then_the_same_are_left(
+    starts: list[LogStart], lineage: Lineage
+) -> None:
+    """R11: so it does not matter what of it compaction took."""
+    kept = uncovered(starts)
+
+    assert uncovered(cut_off(each, lineage) for each in kept) == uncovered(
+        cut_off(each, lineage) for each in starts
+    )
+    assert max(kept, default=None) == max(starts, default=None)
+
+
+def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_met() -> None:
+    """R13: a request is unfenced and a maximum; the leader's log start meets it. Scenario 75."""
+    requested = log_of(claim(), log_start(10), log_start_request(50), log_start_request(40))
+    met = log_of(claim(), log_start(10), log_start_request(50), log_start(60))
+
+    assert folded(requested).partition_state(ORDERS).log_start_requested_offset == 50
+    assert refusals(requested) == {"below_current": 1}
+    assert folded(met).partition_state(ORDERS).log_start_requested_offset is None
+
+
+def test_log_start_when_a_later_epoch_begins_below_it_then_moves_down_to_where_that_does() -> None:
+    """An unclean election: what the new leader takes there is not what was expired."""
+    lost = log_of(claim(), log_start(50), claim(writer(1), lineage=CUT))
+    kept = log_of(claim(), claim(writer(1), lineage=CUT), log_start(50, by=writer(1)))
+
+    assert folded(lost).partition_state(ORDERS).log_start_offset == 30
+    assert folded(kept).partition_state(ORDERS).log_start_offset == 50
+
+
+def test_request_when_a_later_epoch_begins_below_it_then_reaches_up_to_there() -> None:
+    """Nobody asked to delete what is written after an unclean election."""
+    asked = log_of(claim(), log_start_request(50), claim(writer(1), lineage=CUT))
+    again = log_of(
+        claim(),
+        log_start_request(50),
+        claim(writer(1)),
+        log_start_request(40),
+        trim(0, by=writer(1), lineage=CUT),
+    )
+
+    assert folded(asked).partition_state(ORDERS).log_start_requested_offset == 30
+    assert folded(again).partition_state(ORDERS).log_start_requested_offset == 40
+
+
+def test_request_when_a_later_leader_took_it_then_is_of_its_epoch() -> None:
+    """Whether that leader's process has claimed the partition yet or not."""
+    asked = log_start_request(50, leader_epoch=1)
+    early = log_of(claim(), asked, claim(writer(1), lineage=CUT))
+    late = log_of(claim(), claim(writer(1), lineage=CUT), asked)
+    of_before = log_of(
+        claim(), claim(writer(1), lineage=CUT), log_start_request(50, leader_epoch=0)
+    )
+
+    assert folded(early).partition_state(ORDERS).log_start_requested_offset == 50
+    assert folded(late).partition_state(ORDERS).log_start_requested_offset == 50
+    assert folded(of_before).partition_state(ORDERS).log_start_requested_offset == 30
+
+
+def test_request_when_it_was_met_before_an_unclean_election_then_never_comes_back() -> None:
+    """R11: compaction took the log start that had met it, and no record of it itself."""
+    events = (log_start_request(50), claim(writer(1), lineage=CUT), log_start(40, by=writer(1)))
+
+    live = folded(log_of(claim(), log_start(60), *events)).partition_state(ORDERS)
+    compacted = folded(log_of(claim(), *events)).partition_state(ORDERS)
+
+    assert live == compacted
+    assert (live.log_start_offset, live.log_start_requested_offset) == (40, None)
+
+
+def test_gaps_when_the_log_start_moves_down_then_are_as_they_were_recorded() -> None:
+    """R11: which are shown depends on the log start; which are kept does not."""
+    recorded = gaps(gap(10, 20), gap(40, 50), gap(70, 80))
+    expired = log_of(claim(), log_start(60), recorded)
+    moved_down = log_of(claim(), log_start(60), recorded, claim(writer(1), lineage=CUT))
+
+    assert folded(expired).partition_state(ORDERS).gaps == recorded.gaps[2:]
+    assert folded(moved_down).partition_state(ORDERS).gaps == recorded.gaps[1:]
+
+
+def test_log_start_when_the_cut_is_known_only_afterwards_then_holds() -> None:
+    """The later leader's own start is of its epoch, whatever the former one's reaches."""
+    log = log_of(claim(), log_start(60), claim(writer(1)), log_start(40, by=writer(1)))
+
+    assert folded(log).partition_state(ORDERS).log_start_offset == 60
+    append(log, trim(0, by=writer(1), lineage=CUT))
+
+    assert folded(log).partition_state(ORDERS).log_start_offset == 40
+
+
+def test_log_start_when_below_the_request_then_the_request_stays() -> None:
+    log = log_of(claim(), log_start_request(50), log_start(40))
+
+    assert folded(log).partition_state(ORDERS).log_start_requested_offset == 50
