@@ -17,7 +17,7 @@ from rlm.gateway.fetch_merge import (
     READ_COMMITTED,
     left_to_store,
     merge,
-    refuse_out_of_range,
+    refuse,
     remote_reads,
     rows_of,
     size_of,
@@ -103,17 +103,21 @@ class FetchExchange:
     def names_answered(self, topic_ids: Mapping[str, UUID]) -> None:
         """Take which topics the names stood for, where the Fetch has names.
 
-        For another topic than was thought the broker's own answer stands; that it has not got an
-        offset proves nothing there, of what is known of that topic here.
+        For another topic than was thought the broker's own answer stands, unless it was asked for
+        another offset; that it has not got an offset proves nothing there, of what is known of that
+        topic here.
         """
         others = {
             key
             for key, each in self._plan.tiered.items()
             if topic_ids.get(each.topic_id_partition.topic) != each.topic_id_partition.topic_id
         }
+        moved = {key for key in others if self._plan.tiered[key].is_moved}
         self._plan = self._plan.without(others)
         self._left = [key for key in self._left if key not in others]
-        self._response = refuse_out_of_range(self._response, self._version, others)
+        self._response = refuse(
+            self._response, self._version, out_of_range=others, any_records=moved
+        )
         self._rows = rows_of(self._response, self._version)
 
     def reads(self) -> ReadRemote | None:

@@ -114,14 +114,27 @@ def merge(
     return _with_rows(response, rows, version)
 
 
-def refuse_out_of_range(
-    response: FetchResponse, version: int, keys: Collection[FetchKey]
+def refuse(
+    response: FetchResponse,
+    version: int,
+    *,
+    out_of_range: Collection[FetchKey],
+    any_records: Collection[FetchKey],
 ) -> FetchResponse:
-    """These partitions' OFFSET_OUT_OF_RANGE becomes an error upon which clients ask again."""
-    rows = rows_of(response, version)
-    for key in keys:
-        if key in rows and rows[key].error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            rows[key] = _error_row(rows[key], ErrorCode.KAFKA_STORAGE_ERROR)
+    """Make it an error upon which clients ask again.
+
+    That is an OFFSET_OUT_OF_RANGE of the former partitions, and what is no error of the latter.
+    """
+    refused = {
+        *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),
+        *((key, ErrorCode.NONE) for key in any_records),
+    }
+    rows = {
+        key: _error_row(row, ErrorCode.KAFKA_STORAGE_ERROR)
+        if (key, row.error_code) in refused
+        else row
+        for key, row in rows_of(response, version).items()
+    }
     return _with_rows(response, rows, version)
 
 

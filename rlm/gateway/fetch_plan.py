@@ -34,7 +34,8 @@ class TieredFetch:
 
     `is_remote`: the broker is not expected to have the offset, or may not be believed if it has.
     `sent_offset`: what the broker is asked for, above `asked` only where a gap is known to lie
-    between what is stored and what it has.
+    between what is stored and what it has. Where that was asked by name the answer stands once the
+    topic is known to be the gap's.
     """
 
     topic_id_partition: TopicIdPartition
@@ -42,6 +43,11 @@ class TieredFetch:
     facts: TierFacts
     is_remote: bool
     sent_offset: int
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the broker is asked for another offset than we are."""
+        return self.sent_offset != self.asked.fetch_offset
 
     @property
     def is_below_log_start(self) -> bool:
@@ -87,7 +93,8 @@ def plan_fetch(
             partition = _tiered_partition(topic, asked, version, topics)
             if partition is not None:
                 key = (topic_key(topic, version), asked.partition)
-                tiered[key] = _tiered_fetch(partition, asked, view, local_starts)
+                by_name = version < FIRST_VERSION_WITH_TOPIC_IDS
+                tiered[key] = _tiered_fetch(partition, asked, view, local_starts, by_name=by_name)
     remote = tuple(key for key, each in tiered.items() if each.is_remote)
     sent = replace(
         request,
@@ -122,20 +129,26 @@ def _tiered_partition(
 
 
 def _tiered_fetch(
-    partition: TopicIdPartition, asked: FetchPartition, view: TierView, local_starts: LocalStarts
+    partition: TopicIdPartition,
+    asked: FetchPartition,
+    view: TierView,
+    local_starts: LocalStarts,
+    *,
+    by_name: bool,
 ) -> TieredFetch:
     facts = view.facts(partition)
     local_start = max(
         facts.trimmed_offset, local_starts.at_least(partition), facts.recorded_start_offset or 0
     )
     behind_gap = local_starts.behind_gap(partition, asked.fetch_offset)
-    is_remote = behind_gap < local_start or local_starts.is_doubted(partition, behind_gap)
+    is_gone = behind_gap < local_start or local_starts.is_doubted(partition, behind_gap)
+    sent_offset = asked.fetch_offset if is_gone else behind_gap
     return TieredFetch(
         topic_id_partition=partition,
         asked=asked,
         facts=facts,
-        is_remote=is_remote,
-        sent_offset=asked.fetch_offset if is_remote else behind_gap,
+        is_remote=is_gone or (by_name and sent_offset != asked.fetch_offset),
+        sent_offset=sent_offset,
     )
 
 
@@ -164,12 +177,11 @@ def _sent(tiered: TieredFetch) -> FetchPartition:
     the offset is remote.
     """
     asked = tiered.asked
-    if tiered.is_remote:
-        is_bare = asked.last_fetched_epoch == _NO_EPOCH
-        return asked if is_bare else replace(asked, last_fetched_epoch=_NO_EPOCH)
-    if tiered.sent_offset == asked.fetch_offset:
-        return asked
-    return replace(asked, fetch_offset=tiered.sent_offset)
+    if tiered.is_moved:
+        return replace(asked, fetch_offset=tiered.sent_offset)
+    if tiered.is_remote and asked.last_fetched_epoch != _NO_EPOCH:
+        return replace(asked, last_fetched_epoch=_NO_EPOCH)
+    return asked
 
 
 def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:

@@ -10,115 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.remote_outcome import Diverging, GapBelow, Reading, Refused, RemoteOutcome
+from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
 from rlm.gateway.session import Session
 from rlm.gateway.tier_facts import TierFacts
-from rlm.wire.api.fetch import (
-    FETCH,
-    FetchableTopicResponse,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    NodeEndpoint,
-    PartitionData,
-)
-from rlm.wire.api.list_offsets import (
-    LIST_OFFSETS,
-    ListOffsetsPartitionResponse,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
-from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseTopic
+from rlm.wire.api.fetch import FETCH, NodeEndpoint, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
-from tests.unit.rlm.gateway.session_world import (
-    TIERED,
-    TOPIC_ID,
-    FixedView,
-    SessionWorld,
-    request,
-    response,
+from tests.unit.rlm.gateway.fetch_messages import (
+    ALL_ENDS,
+    TRIMMED,
+    answer_of,
+    answered,
+    asked_for_remote,
+    bytes_of,
+    ends_of,
+    fetch_of,
+    ids_of,
+    local_row,
+    out_of_range_row,
 )
+from tests.unit.rlm.gateway.session_world import TIERED, FixedView, SessionWorld, request, response
 
 _OTHER_ID = UUID(int=9)
-_TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
 _VERSIONS = st.sampled_from(range(4, 19))
 _CHUNKS = st.lists(st.integers(min_value=1, max_value=600), max_size=40)
-
-
-def _fetch(version: int, *offsets: int, topic_id: UUID = TOPIC_ID) -> FetchRequest:
-    name = "orders" if topic_id == TOPIC_ID else "other"
-    return FetchRequest(
-        max_wait_ms=500,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        topics=(
-            FetchTopic(
-                **({"topic_id": topic_id} if version >= 13 else {"topic": name}),
-                partitions=tuple(
-                    FetchPartition(partition=p, fetch_offset=o, partition_max_bytes=1 << 19)
-                    for p, o in enumerate(offsets)
-                ),
-            ),
-        ),
-    )
-
-
-def _found(version: int, *rows: PartitionData, topic_id: UUID = TOPIC_ID) -> FetchResponse:
-    name = "orders" if topic_id == TOPIC_ID else "other"
-    topic = {"topic_id": topic_id} if version >= 13 else {"topic": name}
-    return FetchResponse(responses=(FetchableTopicResponse(**topic, partitions=rows),))
-
-
-def _local(
-    partition: int, records: bytes = b"records", start: int = 100, version: int = 12
-) -> PartitionData:
-    return PartitionData(
-        partition_index=partition,
-        high_watermark=500,
-        last_stable_offset=490,
-        log_start_offset=start if version >= 5 else -1,
-        records=records,
-    )
-
-
-def _out_of_range(partition: int) -> PartitionData:
-    return PartitionData(
-        partition_index=partition,
-        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
-        high_watermark=-1,
-        records=b"",
-    )
-
-
-def _ends(offset: int, correlation_id: int = -1, *, error_code: int = 0) -> bytes:
-    row = ListOffsetsPartitionResponse(partition_index=0, offset=offset, error_code=error_code)
-    topic = ListOffsetsTopicResponse(name="orders", partitions=(row,))
-    return response(LIST_OFFSETS, 4, ListOffsetsResponse(topics=(topic,)), correlation_id)
-
-
-_ALL_ENDS = _ends(100) + _ends(490) + _ends(500)
-
-
-def _ids(topic_id: UUID | None = TOPIC_ID, correlation_id: int = -1) -> bytes:
-    """What the broker says of the topic's name now."""
-    topic = MetadataResponseTopic(name="orders", topic_id=topic_id or UUID(int=0))
-    return response(METADATA, 10, MetadataResponse(topics=(topic,)), correlation_id)
-
-
-def _bytes(row: PartitionData) -> bytes:
-    assert not isinstance(row.records, tuple)
-    return bytes(row.records or b"")
-
-
-def _answered(world: SessionWorld, version: int) -> tuple[PartitionData, ...]:
-    (frame,) = world.at_client()
-    _, answer = read_response(FETCH, version, frame)
-    assert answer.session_id == 0
-    return answer.responses[0].partitions
 
 
 @given(version=_VERSIONS, chunks=_CHUNKS, unread=st.booleans())
@@ -127,25 +44,25 @@ def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_
 ) -> None:
     """R17: sent without a session; the log start is that of both tiers."""
     world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=5)})
-    asked = _fetch(version, 200)
+    asked = fetch_of(version, 200)
     if version >= 7:
         asked = replace(asked, session_epoch=0)
     world.client_sends(request(FETCH, version, asked), chunks=chunks)
     (sent,) = world.at_broker()
-    assert read_request(FETCH, version, sent)[1] == _fetch(version, 200)
-    found = _found(version, _local(0, b"x" * 400, version=version))
+    assert read_request(FETCH, version, sent)[1] == fetch_of(version, 200)
+    found = answer_of(version, local_row(0, b"x" * 400, version=version))
     if version >= 7:
         found = replace(found, session_id=77)
     world.broker_sends(response(FETCH, version, found), chunks=chunks, unread=unread)
-    (row,) = _answered(world, version)
-    assert _bytes(row) == b"x" * 400
+    (row,) = answered(world, version)
+    assert bytes_of(row) == b"x" * 400
     assert row.log_start_offset == (5 if version >= 5 else -1)
 
 
 @given(version=_VERSIONS)
 def test_fetch_when_nothing_of_it_is_changed_then_goes_as_it_came(version: int) -> None:
     world = SessionWorld()
-    asked = request(FETCH, version, _fetch(version, 200))
+    asked = request(FETCH, version, fetch_of(version, 200))
 
     world.client_sends(asked)
 
@@ -157,8 +74,8 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
     version: int,
 ) -> None:
     world = SessionWorld()
-    world.client_sends(request(FETCH, version, _fetch(version, 200)))
-    sent = response(FETCH, version, _found(version, _local(0, b"x" * 400, version=version)))
+    world.client_sends(request(FETCH, version, fetch_of(version, 200)))
+    sent = response(FETCH, version, answer_of(version, local_row(0, b"x" * 400, version=version)))
     begin = sent.index(b"x" * 400)
 
     world.broker_sends(sent[: begin + 100])
@@ -173,8 +90,8 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
 def test_records_when_something_follows_that_is_changed_then_they_alone_pass_unread() -> None:
     """KIP-951: the addresses of leader hints stand at the very end."""
     world = SessionWorld()
-    world.client_sends(request(FETCH, 16, _fetch(16, 200)))
-    found = _found(16, _local(0, b"x" * 400, version=16))
+    world.client_sends(request(FETCH, 16, fetch_of(16, 200)))
+    found = answer_of(16, local_row(0, b"x" * 400, version=16))
     hinted = replace(found, node_endpoints=(NodeEndpoint(node_id=1, host="h", port=1),))
     sent = response(FETCH, 16, hinted)
     begin = sent.index(b"x" * 400)
@@ -190,21 +107,21 @@ def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_t
 ) -> None:
     """R15: nothing is proven yet."""
     world = SessionWorld()
-    world.client_sends(request(FETCH, version, _fetch(version, 50)))
-    world.broker_sends(response(FETCH, version, _found(version, _out_of_range(0))))
-    (row,) = _answered(world, version)
+    world.client_sends(request(FETCH, version, fetch_of(version, 50)))
+    world.broker_sends(response(FETCH, version, answer_of(version, out_of_range_row(0))))
+    (row,) = answered(world, version)
     assert row.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     world.at_broker()
-    world.client_sends(request(FETCH, version, _fetch(version, 50), 2))
+    world.client_sends(request(FETCH, version, fetch_of(version, 50), 2))
     assert len(world.at_broker()) == (4 if version >= 13 else 5)
 
 
 def test_fetch_of_another_topic_when_out_of_range_then_that_is_the_answer() -> None:
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 13, _fetch(13, 50, topic_id=_OTHER_ID)))
-    found = _found(13, _out_of_range(0), topic_id=_OTHER_ID)
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50, topic_id=_OTHER_ID)))
+    found = answer_of(13, out_of_range_row(0), topic_id=_OTHER_ID)
     world.broker_sends(response(FETCH, 13, found))
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -212,37 +129,37 @@ def test_fetch_of_another_topic_when_out_of_range_then_that_is_the_answer() -> N
 def test_fetch_when_below_the_trimmed_offset_then_asks_the_ends_first_and_the_store_after(
     version: int, chunks: list[int]
 ) -> None:
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, version, _fetch(version, 50, 300), 7), chunks=chunks)
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, version, fetch_of(version, 50, 300), 7), chunks=chunks)
     assert len(world.at_broker()) == (4 if version >= 13 else 5)
-    world.broker_sends(_ALL_ENDS, chunks=chunks)
-    found = _found(version, _out_of_range(0), _local(1, version=version))
-    ids = _ids() if version < 13 else b""
+    world.broker_sends(ALL_ENDS, chunks=chunks)
+    found = answer_of(version, out_of_range_row(0), local_row(1, version=version))
+    ids = ids_of() if version < 13 else b""
     world.broker_sends(response(FETCH, version, found, 7) + ids, chunks=chunks)
     assert world.at_client() == []
     (wanted,) = world.reads
     assert [(each.topic_id_partition, each.offset) for each in wanted.reads] == [(TIERED, 50)]
     world.store_answers(Reading())
-    remote, local = _answered(world, version)
+    remote, local = answered(world, version)
     assert (remote.error_code, remote.high_watermark) == (ErrorCode.NONE, 500)
     assert remote.last_stable_offset == 490
     assert remote.log_start_offset == (0 if version >= 5 else -1)
-    assert _bytes(local) == b"records"
+    assert bytes_of(local) == b"records"
 
 
 @given(version=_VERSIONS)
 def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_broker_answers(
     version: int,
 ) -> None:
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    ids = _ids() if version < 13 else b""
-    answer = response(FETCH, version, _found(version, _out_of_range(0)), 7) + ids
-    world.client_sends(request(FETCH, version, _fetch(version, 50), 7))
-    world.broker_sends(_ALL_ENDS + answer)
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    ids = ids_of() if version < 13 else b""
+    answer = response(FETCH, version, answer_of(version, out_of_range_row(0)), 7) + ids
+    world.client_sends(request(FETCH, version, fetch_of(version, 50), 7))
+    world.broker_sends(ALL_ENDS + answer)
     world.store_answers(Reading())
     assert world.expected == []
 
-    world.client_sends(request(FETCH, version, _fetch(version, 60), 7))
+    world.client_sends(request(FETCH, version, fetch_of(version, 60), 7))
 
     (expected,) = world.expected
     world.broker_sends(answer)
@@ -262,9 +179,9 @@ def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_brok
 def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
     outcome: RemoteOutcome, error_code: ErrorCode
 ) -> None:
-    world = _asked_for_remote()
+    world = asked_for_remote()
     world.store_answers(outcome)
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert row.error_code == error_code
     assert row.diverging_epoch.epoch == (3 if isinstance(outcome, Diverging) else -1)
 
@@ -272,31 +189,31 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
 def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_answer() -> None:
     """R15: what was asked before the answer does not prove that the offset lies above the end."""
     world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
-    world.client_sends(request(FETCH, 13, _fetch(13, 600)))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 600)))
     world.at_broker()
-    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0))))
+    world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0))))
     assert len(world.at_broker()) == 3
     assert world.reads == []
-    world.broker_sends(_ALL_ENDS)
+    world.broker_sends(ALL_ENDS)
     assert world.reads[0].reads[0].above_end
 
 
 def test_fetch_when_the_ends_cannot_be_told_then_gets_the_brokers_error() -> None:
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
-    elected = _ends(-1, error_code=ErrorCode.OFFSET_NOT_AVAILABLE)
-    world.broker_sends(elected * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
+    elected = ends_of(-1, error_code=ErrorCode.OFFSET_NOT_AVAILABLE)
+    world.broker_sends(elected * 3 + response(FETCH, 13, answer_of(13, out_of_range_row(0))))
     world.broker_sends(elected * 3)
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert row.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
 def _asked_of_follower(offset: int) -> SessionWorld:
-    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world = SessionWorld(facts={TIERED: TRIMMED})
     world.local_starts.learned(TIERED, offset + 1)
-    world.client_sends(request(FETCH, 13, _fetch(13, offset)))
-    follows = _ends(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    world.broker_sends(follows * 3 + response(FETCH, 13, _found(13, _out_of_range(0))))
+    world.client_sends(request(FETCH, 13, fetch_of(13, offset)))
+    follows = ends_of(-1, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.broker_sends(follows * 3 + response(FETCH, 13, answer_of(13, out_of_range_row(0))))
     world.broker_sends(follows * 3)
     return world
 
@@ -307,7 +224,7 @@ def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all
     (read,) = world.reads[0].reads
     assert (read.offset, read.local_start_offset, read.above_end) == (50, 100, False)
     world.store_answers(Reading())
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 100, 100)
 
 
@@ -315,18 +232,18 @@ def test_fetch_when_a_follower_lacks_what_was_not_trimmed_then_stays_an_error() 
     """R17: it lags; the leader has the offset."""
     world = _asked_of_follower(150)
     assert world.reads == []
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
-    world = _asked_for_remote()
+    world = asked_for_remote()
     world.store_answers(Reading())
     world.at_client()
     world.at_broker()
-    world.client_sends(request(FETCH, 13, _fetch(13, 60), 2))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 60), 2))
     assert len(world.at_broker()) == 1
-    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 2))
+    world.broker_sends(response(FETCH, 13, answer_of(13, out_of_range_row(0)), 2))
     assert len(world.reads) == 2
 
 
@@ -336,60 +253,34 @@ def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_to
     topic_id: UUID | None, row: str
 ) -> None:
     """R15: recreated while its old id was still thought to be its own."""
-    world = SessionWorld(facts={TIERED: replace(_TRIMMED, recorded_start_offset=80)})
-    world.client_sends(request(FETCH, 12, _fetch(12, 50)))
-    found = _out_of_range(0) if row == "lacked" else _local(0, start=0)
-    answer = response(FETCH, 12, _found(12, found))
-    world.broker_sends(_ends(0) + _ends(490) + _ends(500) + answer + _ids(topic_id))
+    world = SessionWorld(facts={TIERED: replace(TRIMMED, recorded_start_offset=80)})
+    world.client_sends(request(FETCH, 12, fetch_of(12, 50)))
+    found = out_of_range_row(0) if row == "lacked" else local_row(0, start=0)
+    answer = response(FETCH, 12, answer_of(12, found))
+    world.broker_sends(ends_of(0) + ends_of(490) + ends_of(500) + answer + ids_of(topic_id))
     assert world.reads == []
-    (told,) = _answered(world, 12)
+    (told,) = answered(world, 12)
     if row == "lacked":
         assert told.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     else:
-        assert (_bytes(told), told.log_start_offset) == (b"records", 0)
+        assert (bytes_of(told), told.log_start_offset) == (b"records", 0)
 
 
 def test_fetch_by_name_when_the_ends_are_asked_again_then_all_answers_are_awaited() -> None:
     world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
-    world.client_sends(request(FETCH, 12, _fetch(12, 600)))
-    world.broker_sends(_ALL_ENDS + response(FETCH, 12, _found(12, _out_of_range(0))) + _ids())
+    world.client_sends(request(FETCH, 12, fetch_of(12, 600)))
+    world.broker_sends(
+        ALL_ENDS + response(FETCH, 12, answer_of(12, out_of_range_row(0))) + ids_of()
+    )
     assert world.reads == []
-    world.broker_sends(_ALL_ENDS)
+    world.broker_sends(ALL_ENDS)
     assert world.reads[0].reads[0].above_end
 
 
-def test_fetch_when_it_lies_in_a_gap_behind_the_store_then_goes_on_at_the_broker() -> None:
-    """Scenario 56: empty once, and from the next batch on the second time."""
-    world = _asked_for_remote(95)
-    world.store_answers(GapBelow(100))
-    (row,) = _answered(world, 13)
-    assert (row.error_code, _bytes(row)) == (ErrorCode.NONE, b"")
-    world.at_broker()
-    world.client_sends(request(FETCH, 13, _fetch(13, 95), 2))
-    (sent,) = world.at_broker()
-    assert read_request(FETCH, 13, sent)[1] == _fetch(13, 100)
-    world.broker_sends(response(FETCH, 13, _found(13, _local(0)), 2))
-    assert _bytes(_answered(world, 13)[0]) == b"records"
-
-
-def test_fetch_when_the_broker_was_trimmed_behind_a_gap_then_the_store_is_read_anew() -> None:
-    """Scenario 56: what the gap led to is stored by now."""
-    world = _asked_for_remote(95)
-    world.store_answers(GapBelow(100))
-    world.client_sends(request(FETCH, 13, _fetch(13, 95), 2))
-    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 2))
-    world.at_client()
-    world.clock.sleep_ms(10_000)
-    world.client_sends(request(FETCH, 13, _fetch(13, 95), 3))
-    world.broker_sends(_ends(200) + _ends(490) + _ends(500))
-    world.broker_sends(response(FETCH, 13, _found(13, _out_of_range(0)), 3))
-    assert [each.offset for wanted in world.reads for each in wanted.reads] == [95, 95]
-
-
 def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_too() -> None:
-    world = _asked_for_remote()
+    world = asked_for_remote()
     world.at_broker()
-    world.client_sends(request(FETCH, 13, _fetch(13, 300), 2))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 300), 2))
     assert world.at_broker() == []
     assert not world.session.reads_client
     world.store_answers(Reading())
@@ -399,12 +290,12 @@ def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_t
 
 def test_fetch_when_the_broker_still_has_the_offset_then_its_records_are_the_answer() -> None:
     """A trim is published before the broker trims."""
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
-    world.broker_sends(_ends(0) + _ends(490) + _ends(500))
-    world.broker_sends(response(FETCH, 13, _found(13, _local(0, start=0))))
-    (row,) = _answered(world, 13)
-    assert _bytes(row) == b"records"
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
+    world.broker_sends(ends_of(0) + ends_of(490) + ends_of(500))
+    world.broker_sends(response(FETCH, 13, answer_of(13, local_row(0, start=0))))
+    (row,) = answered(world, 13)
+    assert bytes_of(row) == b"records"
     assert world.reads == []
 
 
@@ -413,15 +304,15 @@ def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any
     error_code: ErrorCode,
 ) -> None:
     """What was made ready must neither be kept nor be given to a later fetch."""
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 13, _fetch(13, 50), 7))
-    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0)), 7))
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50), 7))
+    world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)), 7))
     world.store_answers(Reading())
-    world.client_sends(request(FETCH, 13, _fetch(13, 60), 8))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 60), 8))
     assert [each.offset for each in world.expected[-1].reads] == [60]
     row = PartitionData(partition_index=0, error_code=error_code, records=b"")
 
-    world.broker_sends(response(FETCH, 13, _found(13, row), 8))
+    world.broker_sends(response(FETCH, 13, answer_of(13, row), 8))
 
     assert world.expected[-1].reads == ()
 
@@ -434,7 +325,7 @@ def test_fetch_when_the_metadata_is_read_anew_then_the_client_comes_again() -> N
     world = SessionWorld()
     world.session = Session(replace(world.parts, view=NotReady()))
 
-    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
 
     assert world.closed is not None
     assert world.closed.reason is CloseReason.METADATA_NOT_READY
@@ -443,36 +334,27 @@ def test_fetch_when_the_metadata_is_read_anew_then_the_client_comes_again() -> N
 def test_fetch_when_below_the_log_start_then_the_brokers_records_are_not_served() -> None:
     """R17."""
     world = SessionWorld(facts={TIERED: TierFacts(recorded_start_offset=80)})
-    world.client_sends(request(FETCH, 13, _fetch(13, 50)))
-    world.broker_sends(_ends(0) + _ends(490) + _ends(500))
-    world.broker_sends(response(FETCH, 13, _found(13, _local(0, start=0))))
+    world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
+    world.broker_sends(ends_of(0) + ends_of(490) + ends_of(500))
+    world.broker_sends(response(FETCH, 13, answer_of(13, local_row(0, start=0))))
     (wanted,) = world.reads
     assert wanted.reads[0].offset == 50
     world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
-    (row,) = _answered(world, 13)
+    (row,) = answered(world, 13)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_fetch_when_it_is_a_followers_then_the_connection_ends() -> None:
     world = SessionWorld()
-    world.client_sends(request(FETCH, 13, replace(_fetch(13, 0), replica_id=1)))
+    world.client_sends(request(FETCH, 13, replace(fetch_of(13, 0), replica_id=1)))
     assert world.closed is not None
     assert world.closed.reason is CloseReason.REPLICA_FETCH
 
 
 def test_fetch_when_it_names_a_session_then_is_told_that_there_is_none() -> None:
     world = SessionWorld()
-    asked = replace(_fetch(13, 0), session_id=5, session_epoch=3)
+    asked = replace(fetch_of(13, 0), session_id=5, session_epoch=3)
     world.client_sends(request(FETCH, 13, asked))
     (frame,) = world.at_client()
     assert read_response(FETCH, 13, frame)[1].error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert world.at_broker() == []
-
-
-def _asked_for_remote(offset: int = 50) -> SessionWorld:
-    """A world whose session waits for the store, for one partition from `offset` on."""
-    world = SessionWorld(facts={TIERED: _TRIMMED})
-    world.client_sends(request(FETCH, 13, _fetch(13, offset)))
-    world.broker_sends(_ALL_ENDS + response(FETCH, 13, _found(13, _out_of_range(0))))
-    assert len(world.reads) == 1
-    return world
