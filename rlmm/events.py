@@ -9,7 +9,7 @@ registrations, read leases) have one key per subject and are compacted by Kafka 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from uuid import UUID
@@ -176,6 +176,10 @@ class RecordedGap:
     def __post_init__(self) -> None:
         if not len(self.offsets):
             raise ValueError(f"a gap of no offsets: {self.offsets}")
+
+    def until(self, end_offset: int) -> RecordedGap:
+        """What of it lies below an offset, which is in it."""
+        return replace(self, offsets=replace(self.offsets, end_offset=end_offset))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,10 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, pause, registration | always: the last writer wins |
 
-A log start, or a request of one, is of the epoch in which it was decided. A lineage in which a
-later one begins below moves it down to there: an unclean election has cut off what it was decided
-of, and what is written there since is new. One covers another if it reaches as far and is of no
-earlier epoch: then no lineage can uncover the other (rlmm/log_starts.py).
+A log start, a request of one and gaps are of the epoch in which they were decided. In a lineage in
+which a later one begins below they reach up to there: an unclean election has cut off what they
+were decided of, and what is written there since is new. A log start covers another if it reaches as
+far and is of no earlier epoch: then the other can be forgotten (rlmm/log_starts.py).
 
 Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
 that is known of the partition and all else about it is refused, for ever: those records stay.

@@ -3,9 +3,10 @@
 Each holds as far as the leader epoch that it was decided in: where a later epoch has begun below,
 an unclean election has cut off what it was decided of, and what is written from there on is new.
 
-One start covers another if it reaches as far and its epoch is as late: whatever epochs are still to
-begin, it goes on to reach as far. So what is covered can be forgotten, sooner or later or never,
-and the same is kept; compaction may have taken any of it. Pure.
+They are kept as they were decided, and how far they reach is asked of a lineage: a second election
+may bring back the history that the first had cut off. One start covers another if its offset is as
+high and its epoch as late: then it reaches as far in every lineage. So what is covered can be
+forgotten, sooner or later or never, and compaction may have taken any of it. Pure.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ class LogStart(NamedTuple):
     def covers(self, other: LogStart) -> bool:
         return self.offset >= other.offset and self.leader_epoch >= other.leader_epoch
 
+    def within(self, lineage: Lineage) -> int:
+        """How far it reaches in a log of this lineage."""
+        later = (e.start_offset for e in lineage.entries if e.epoch > self.leader_epoch)
+        return min([self.offset, *later])
+
 
 def uncovered(
     starts: Iterable[LogStart], covering: Sequence[LogStart] = ()
@@ -35,9 +41,3 @@ def uncovered(
         if not any(each.covers(start) for each in (*kept, *covering)):
             kept.append(start)
     return tuple(kept)
-
-
-def cut_off(start: LogStart, lineage: Lineage) -> LogStart:
-    """What the epochs of a lineage leave of it."""
-    later = (e.start_offset for e in lineage.entries if e.epoch > start.leader_epoch)
-    return start._replace(offset=min([start.offset, *later]))

@@ -19,13 +19,13 @@ from rlmm.events import (
     RemotePartitionDeleteState,
 )
 from rlmm.fold_state import FoldState, Refusal
-from rlmm.log_starts import LogStart, cut_off, uncovered
+from rlmm.log_starts import LogStart, uncovered
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey, RecordKind, partition_subject
-from rsm.segment.epochs import Lineage
 
 _DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+_FIRST_EPOCH = 0
 
 
 def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusal | None:
@@ -37,7 +37,7 @@ def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusa
     before = state.partition_state(subject)
     if before.owner and step.writer.leader_epoch < before.owner.leader_epoch:
         return Refusal.STALE_EPOCH
-    state.put_partition(subject, _with_lineage(replace(before, owner=step.writer), step.lineage))
+    state.put_partition(subject, replace(before, owner=step.writer, lineage=step.lineage))
     return None
 
 
@@ -50,8 +50,8 @@ def fold_trim(state: FoldState, step: LocalLogTrimmed, offset: int) -> Refusal |
         return Refusal.NOT_OWNER
     if before.trimmed_offset is not None and step.offset < before.trimmed_offset:
         return Refusal.BELOW_CURRENT
-    after = replace(before, trimmed_offset=step.offset)
-    state.put_partition(subject, _with_lineage(after, step.lineage))
+    after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
+    state.put_partition(subject, after)
     return None
 
 
@@ -78,7 +78,8 @@ def fold_gaps(state: FoldState, step: GapsRecorded, offset: int) -> Refusal | No
     before = state.partition_state(subject)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
-    state.put_partition(subject, replace(before, recorded_gaps=step.gaps))
+    after = replace(before, recorded_gaps=step.gaps, gaps_epoch=step.writer.leader_epoch)
+    state.put_partition(subject, after)
     return None
 
 
@@ -124,9 +125,9 @@ def fold_log_start_request(
         return Refusal.PARTITION_DELETED
     before = state.partition_state(subject)
     epoch = step.leader_epoch
-    if epoch < 0 and before.owner:
-        epoch = before.owner.leader_epoch
-    request = cut_off(LogStart(step.offset, epoch), before.lineage)
+    if epoch < 0:
+        epoch = before.owner.leader_epoch if before.owner else _FIRST_EPOCH
+    request = LogStart(step.offset, epoch)
     if any(each.covers(request) for each in (*before.log_starts, *before.log_start_requests)):
         return Refusal.BELOW_CURRENT
     requests = (*before.log_start_requests, request)
@@ -169,15 +170,6 @@ def _remember(
     state: FoldState, kind: RecordKind, subject: bytes, event_id: UUID, offset: int
 ) -> None:
     state.put_record_key(RecordKey(kind=kind, subject=subject, event_id=event_id.bytes), offset)
-
-
-def _with_lineage(state: PartitionState, lineage: Lineage) -> PartitionState:
-    """Starts and requests of a log that an unclean election has cut off reach up to the cut."""
-    return _with_starts(
-        replace(state, lineage=lineage),
-        [cut_off(each, lineage) for each in state.log_starts],
-        [cut_off(each, lineage) for each in state.log_start_requests],
-    )
 
 
 def _with_starts(

@@ -31,8 +31,10 @@ class PartitionState:
 
     `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
     `log_starts` are the owners' and `log_start_requests` the clients', as rlmm/log_starts.py keeps
-    them. `trimmed_offset`: up to where the local log was, or is about to be, trimmed by us; None if
-    never. `read_leases` ascend by id. `recorded_gaps` ascend; some may lie below the log start.
+    them; how far they reach in this lineage `log_start_offset` and its like say. `trimmed_offset`:
+    up to where the local log was, or is about to be, trimmed by us; None if never. `read_leases`
+    ascend by id. `recorded_gaps` ascend, `gaps_epoch` is the leader epoch that recorded them, and
+    `gaps` is what counts of them.
     `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
     lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
     `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
@@ -46,6 +48,7 @@ class PartitionState:
     trimmed_offset: int | None = None
     read_leases: tuple[ReadLease, ...] = ()
     recorded_gaps: tuple[RecordedGap, ...] = ()
+    gaps_epoch: int = -1
     offload_requested_offset: int | None = None
     accepted_loss_epoch: int = -1
     accepted_start_offset: int = 0
@@ -54,21 +57,32 @@ class PartitionState:
     @property
     def log_start_offset(self) -> int | None:
         """Nothing below is readable; None until a log start was recorded."""
-        return max((start.offset for start in self.log_starts), default=None)
+        return max((start.within(self.lineage) for start in self.log_starts), default=None)
 
     @property
     def log_start_requested_offset(self) -> int | None:
         """A client wants the log to start there; None once it does."""
-        requested = max((request.offset for request in self.log_start_requests), default=None)
+        requests = self.log_start_requests
+        requested = max((request.within(self.lineage) for request in requests), default=None)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start
         return None if is_met else requested
 
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
-        """Those that end above the log start."""
-        start = self.log_start_offset or 0
-        return tuple(gap for gap in self.recorded_gaps if gap.offsets.end_offset > start)
+        """What of them lies in the log as it was when they were recorded, above the log start.
+
+        What a later leader has written where an unclean election cut that log off is no gap.
+        """
+        if not self.recorded_gaps:
+            return ()
+        begin, end = self.log_start_offset or 0, self.recorded_gaps[-1].offsets.end_offset
+        end = LogStart(end, self.gaps_epoch).within(self.lineage)
+        return tuple(
+            gap if gap.offsets.end_offset <= end else gap.until(end)
+            for gap in self.recorded_gaps
+            if gap.offsets.end_offset > begin and gap.offsets.start_offset < end
+        )
 
     @property
     def first_readable_offset(self) -> int | None:

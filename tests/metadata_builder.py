@@ -45,6 +45,7 @@ DELETING = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
 DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 ORDERS = TopicIdPartition(topic_id=UUID(int=0x0DE5), topic="orders", partition=0)
+NEWEST_EPOCH = 1_000
 OWNER = Writer(broker_id=1, leader_epoch=0, incarnation=UUID(int=0xA1))
 
 _event_numbers: Iterator[int] = itertools.count(1)
@@ -156,7 +157,7 @@ def log_start(
     )
 
 
-def log_starts(offset: int | None, *, leader_epoch: int = 0) -> tuple[LogStart, ...]:
+def log_starts(offset: int | None, *, leader_epoch: int = NEWEST_EPOCH) -> tuple[LogStart, ...]:
     """As a partition's state has them; None: it has none."""
     return () if offset is None else (LogStart(offset, leader_epoch),)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -92,18 +91,7 @@ class World:
             self.newer,
             self.delete_partition,
         ]
-        self.do_any([*often, *often, *seldom])
-
-    def lead(self, epoch: int) -> None:
-        """What the leader of an epoch and its clients do about the log's start, until the next."""
-        by = writer(epoch)
-        if self.likely():
-            self.write(claim(by, lineage=self.lineage(epoch if self.likely() else epoch - 1)))
-        for _ in range(self.draw(st.integers(0, 4))):
-            self.do_any([partial(self.move_start, by), self.request, partial(self.gap, by)])
-        self.write(trim(0, by=by, lineage=self.lineage(epoch)))
-
-    def do_any(self, actions: Sequence[Callable[[], None]]) -> None:
+        actions = [*often, *often, *seldom]
         actions[self.draw(st.integers(0, len(actions) - 1))]()
 
     def copy(self) -> None:
@@ -160,9 +148,7 @@ class World:
         self.write(log_start_request(self.offset(), leader_epoch=epoch))
 
     def record_gaps(self) -> None:
-        self.gap(self.draw(st.sampled_from([self.owner(), *WRITERS])))
-
-    def gap(self, by: Writer) -> None:
+        by = self.draw(st.sampled_from([self.owner(), *WRITERS]))
         end_offset = self.draw(st.integers(2, 9))
         written = append(self.log, gaps(gap(0, 1), gap(2, 2 + end_offset), by=by))
         cache = folded(self.log)
@@ -291,13 +277,4 @@ def worlds(draw: st.DrawFn) -> World:
     world = World(draw)
     for _ in range(draw(st.integers(5, 40))):
         world.act()
-    return world
-
-
-@st.composite
-def moving_worlds(draw: st.DrawFn) -> World:
-    """Of one partition whose leaders change, cleanly or not, and whose log start moves."""
-    world = World(draw)
-    for epoch in range(3):
-        world.lead(epoch)
     return world

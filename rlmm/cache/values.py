@@ -106,6 +106,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
             for lease in state.read_leases
         ],
         gaps=gap_messages(state.recorded_gaps),
+        gaps_epoch=_unless(state.gaps_epoch, -1),
         offload_requested_offset=state.offload_requested_offset,
         accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
         accepted_start_offset=_unless(state.accepted_start_offset, 0),
@@ -139,6 +140,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             for lease in message.read_leases
         ),
         recorded_gaps=gaps_of(message.gaps),
+        gaps_epoch=message.gaps_epoch if message.HasField("gaps_epoch") else -1,
         offload_requested_offset=(
             message.offload_requested_offset
             if message.HasField("offload_requested_offset")

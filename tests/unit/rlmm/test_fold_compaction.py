@@ -16,7 +16,7 @@ from rsm.segment.metadata import SegmentState
 from tests.folding import contents, fold_contents, fold_log, folded
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import ORDERS
-from tests.metadata_worlds import SEGMENTS, World, moving_worlds, worlds
+from tests.metadata_worlds import SEGMENTS, World, worlds
 
 
 def prefix(log: MemoryLog, length: int) -> MemoryLog:
@@ -71,17 +71,6 @@ def test_fold_when_the_log_ends_anywhere_then_compaction_changes_no_answer(
     world: World, data: st.DataObject
 ) -> None:
     """R11: also in the midst of an owner's tombstones, some of which may be forgotten already."""
-    log = prefix(world.log, data.draw(st.integers(0, world.log.end_offset(0))))
-
-    assert answers(folded(compacted(log, data))) == answers(folded(log))
-
-
-@settings(max_examples=400)
-@given(moving_worlds(), st.data())
-def test_log_start_when_elections_cut_logs_off_then_compaction_changes_no_answer(
-    world: World, data: st.DataObject
-) -> None:
-    """R11: nothing that was met, refused or superseded comes back."""
     log = prefix(world.log, data.draw(st.integers(0, world.log.end_offset(0))))
 
     assert answers(folded(compacted(log, data))) == answers(folded(log))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.log_starts import LogStart, cut_off, uncovered
+from rlmm.log_starts import LogStart, uncovered
 from rsm.segment.epochs import Lineage
 from tests.folding import append, folded, log_of, refusals
 from tests.metadata_builder import (
@@ -34,16 +34,16 @@ STARTS = st.lists(st.builds(LogStart, st.integers(0, 20), st.integers(-1, 5)))
 
 
 @given(STARTS, lineages())
-def test_starts_when_what_is_covered_was_forgotten_before_then_the_same_are_left(
+def test_starts_when_what_is_covered_is_forgotten_then_reach_as_far_in_any_lineage(
     starts: list[LogStart], lineage: Lineage
 ) -> None:
     """R11: so it does not matter what of it compaction took."""
     kept = uncovered(starts)
 
-    assert uncovered(cut_off(each, lineage) for each in kept) == uncovered(
-        cut_off(each, lineage) for each in starts
+    assert max((each.within(lineage) for each in kept), default=0) == max(
+        (each.within(lineage) for each in starts), default=0
     )
-    assert max(kept, default=None) == max(starts, default=None)
+    assert uncovered([*kept, *starts]) == kept
 
 
 def test_log_start_request_when_above_the_log_start_then_is_known_until_it_is_met() -> None:
@@ -95,24 +95,49 @@ def test_request_when_a_later_leader_took_it_then_is_of_its_epoch() -> None:
 
 
 def test_request_when_it_was_met_before_an_unclean_election_then_never_comes_back() -> None:
-    """R11: compaction took the log start that had met it, and no record of it itself."""
+    """R11: not even when compaction took the log start that had met it, and no record of it."""
+    first, last = claim(), log_start(60, by=writer(1))
     events = (log_start_request(50), claim(writer(1), lineage=CUT), log_start(40, by=writer(1)))
 
-    live = folded(log_of(claim(), log_start(60), *events)).partition_state(ORDERS)
-    compacted = folded(log_of(claim(), *events)).partition_state(ORDERS)
+    live = folded(log_of(first, log_start(60), *events)).partition_state(ORDERS)
+    later = folded(log_of(first, log_start(60), *events, last)).partition_state(ORDERS)
+    compacted = folded(log_of(first, *events, last)).partition_state(ORDERS)
 
-    assert live == compacted
     assert (live.log_start_offset, live.log_start_requested_offset) == (40, None)
+    assert later == compacted
+    assert (later.log_start_offset, later.log_start_requested_offset) == (60, None)
 
 
-def test_gaps_when_the_log_start_moves_down_then_are_as_they_were_recorded() -> None:
-    """R11: which are shown depends on the log start; which are kept does not."""
-    recorded = gaps(gap(10, 20), gap(40, 50), gap(70, 80))
+def test_log_start_when_the_former_history_is_elected_again_then_reaches_as_far_as_before() -> None:
+    """What had been expired of it is not readable again."""
+    back = Lineage.of((0, 0), (2, 70))
+    log = log_of(claim(), log_start(60), claim(writer(1), lineage=CUT))
+    append(log, trim(10, by=writer(1), lineage=CUT))
+
+    assert folded(log).partition_state(ORDERS).log_start_offset == 30
+    append(log, claim(writer(2), lineage=back))
+
+    assert folded(log).partition_state(ORDERS).log_start_offset == 60
+
+
+def test_request_when_nobody_owns_the_partition_yet_then_holds() -> None:
+    log = log_of(log_start_request(50), claim())
+
+    assert folded(log).partition_state(ORDERS).log_start_requested_offset == 50
+
+
+def test_gaps_when_below_the_log_start_or_cut_off_then_count_no_more() -> None:
+    """What the later leader has written is no gap: a reader would step over it."""
+    recorded = gaps(gap(10, 20), gap(25, 50), gap(70, 80))
+    later = gaps(gap(40, 50), by=writer(1))
+
     expired = log_of(claim(), log_start(60), recorded)
-    moved_down = log_of(claim(), log_start(60), recorded, claim(writer(1), lineage=CUT))
+    cut_off = log_of(claim(), recorded, claim(writer(1), lineage=CUT))
+    recorded_anew = log_of(claim(), recorded, claim(writer(1), lineage=CUT), later)
 
     assert folded(expired).partition_state(ORDERS).gaps == recorded.gaps[2:]
-    assert folded(moved_down).partition_state(ORDERS).gaps == recorded.gaps[1:]
+    assert folded(cut_off).partition_state(ORDERS).gaps == (gap(10, 20), gap(25, 30))
+    assert folded(recorded_anew).partition_state(ORDERS).gaps == later.gaps
 
 
 def test_log_start_when_the_cut_is_known_only_afterwards_then_holds() -> None:

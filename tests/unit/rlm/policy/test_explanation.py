@@ -16,6 +16,7 @@ from rlmm.events import GapReason, PolicyState, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import NEWEST_EPOCH
 from tests.unit.rlm.policy.views import HOUR_MS, Given, local, policy, remote, stored_up_to
 
 # Stored 0..600, trimmed to 300, rolled to 1000, the active segment to 1050; expired to 100.
@@ -78,7 +79,10 @@ def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
     view = Given(segments=stored, local_start=300, trimmed=300).view()
     gaps = (gap(100, 150, GapReason.SHED), gap(150, 200, GapReason.EXTERNAL_START))
 
-    found = where(replace(view, state=replace(view.state, recorded_gaps=gaps)), offset)
+    found = where(
+        replace(view, state=replace(view.state, recorded_gaps=gaps, gaps_epoch=NEWEST_EPOCH)),
+        offset,
+    )
 
     assert (found.place, found.gap and found.gap.reason) == (place, reason)
 

@@ -14,6 +14,7 @@ from rlm.policy.plan import plan
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
 from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import NEWEST_EPOCH
 from tests.unit.rlm.policy.views import NOW_MS, Given, local, stored_up_to
 
 ROLLED = tuple(local(i * 100, i * 100 + 100) for i in range(5, 10))
@@ -81,7 +82,9 @@ def test_gaps_when_on_record_then_not_recorded_again() -> None:
     first = gaps_to_record(view)
     assert first is not None
 
-    again = gaps_to_record(replace(view, state=replace(view.state, recorded_gaps=first)))
+    again = gaps_to_record(
+        replace(view, state=replace(view.state, recorded_gaps=first, gaps_epoch=NEWEST_EPOCH))
+    )
 
     assert again is None
 

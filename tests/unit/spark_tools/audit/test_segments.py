@@ -67,7 +67,10 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
     lineage = Lineage.of((0, 0))
 
     assert found(*segments) == [("gap", 10, 15)]
-    assert found(*segments, state=PartitionState(lineage=lineage, recorded_gaps=(gap,))) == []
+    assert (
+        found(*segments, state=PartitionState(lineage=lineage, recorded_gaps=(gap,), gaps_epoch=0))
+        == []
+    )
     beyond = PartitionState(lineage=lineage, log_starts=log_starts(15))
     assert [kind for kind, _, _ in found(*segments, state=beyond)] == ["below_log_start"]
 

@@ -17,7 +17,7 @@ from spark_tools.reading.narrowing import Narrowing
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, plan
 from spark_tools.stored_partition import StoredPartition
-from tests.metadata_builder import ORDERS, log_starts, segment_metadata
+from tests.metadata_builder import NEWEST_EPOCH, ORDERS, log_starts, segment_metadata
 
 FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
@@ -154,7 +154,9 @@ def test_plan_when_a_hole_is_on_record_then_stepped_over() -> None:
         offsets=OffsetRange(start_offset=10, end_offset=15), reason=GapReason.SHED, recorded_ms=1
     )
     partition = stored(segment(1, 0, 10), segment(2, 15, 20))
-    partition = replace(partition, state=replace(partition.state, recorded_gaps=(gap,)))
+    partition = replace(
+        partition, state=replace(partition.state, recorded_gaps=(gap,), gaps_epoch=NEWEST_EPOCH)
+    )
 
     assert offsets_of(plan(partition, options())) == [(0, 10), (15, 20)]
 
