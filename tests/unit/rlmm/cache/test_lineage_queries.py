@@ -24,6 +24,7 @@ from tests.metadata_builder import (
     log_start,
     segment_metadata,
     step,
+    writer,
 )
 
 END_OFFSET = 40
@@ -57,9 +58,10 @@ def lineages(draw: st.DrawFn) -> Lineage:
 def stored(draw: st.DrawFn) -> Stored:
     """Segments of the log's own lineage and of one that was cut off, finished or not."""
     own, other = draw(lineages()), draw(lineages())
-    events: list[Event] = [claim(lineage=own)]
+    leader = writer(own.entries[-1].epoch)
+    events: list[Event] = [claim(leader, lineage=own)]
     if start := draw(st.sampled_from([0, 0, 7, 25])):
-        events.append(log_start(start))
+        events.append(log_start(start, by=leader))
     segments = []
     for number in range(draw(st.integers(0, 9))):
         base = draw(st.integers(0, END_OFFSET - 2))
@@ -73,7 +75,7 @@ def stored(draw: st.DrawFn) -> Stored:
         last = draw(st.sampled_from([FINISHED, FINISHED, FINISHED, *LIFE]))
         for state in LIFE[: last.value]:
             expected = FINISHED if state is DELETE_STARTED else None
-            events.append(step(metadata, state, expected_state=expected))
+            events.append(step(metadata, state, by=leader, expected_state=expected))
         segments.append(replace(metadata, state=last))
     return Stored(
         cache=folded(log_of(*events)), lineage=own, log_start=start, segments=tuple(segments)
