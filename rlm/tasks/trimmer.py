@@ -106,9 +106,13 @@ class Trimmer:
         return results.succeeded
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
-        """Have the trim and the whole lineage in the metadata before anything is cut."""
+        """Have the trim and the whole lineage in the metadata before anything is cut.
+
+        An earlier leader may have trimmed further what an unclean election then cut off.
+        """
         state = self._metadata.partition_state(tip)
-        if state.trimmed_offset is not None and state.trimmed_offset >= plan.offset:
+        trimmed_offset = max(plan.offset, state.trimmed_offset or 0)
+        if state.trimmed_offset == trimmed_offset and state.lineage == plan.lineage:
             return True
         try:
             result = self._metadata.publish(
@@ -116,7 +120,7 @@ class Trimmer:
                     event_id=self._new_id(),
                     topic_id_partition=tip,
                     writer=plan.writer,
-                    offset=plan.offset,
+                    offset=trimmed_offset,
                     lineage=plan.lineage,
                 )
             )

@@ -56,6 +56,13 @@ def test_story_when_elections_go_to_and_fro_then_what_cannot_be_told_is_a_confli
     assert failure is None, failure
 
 
+def test_story_when_an_empty_log_comes_back_then_its_checkpoint_can_not_tell_of_its_past() -> None:
+    """R5: the leader between has claimed epochs that nothing contradicts any more."""
+    failure = Simulation(7174).run()
+
+    assert failure is None, failure
+
+
 def test_story_when_told_twice_then_is_the_same() -> None:
     """Scenario 103: a seed is enough to repeat a failure."""
     first, second = Simulation(11), Simulation(11)

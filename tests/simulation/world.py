@@ -14,7 +14,7 @@ from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
 from rlmm.events import PausableTask, ReadLeaseTaken, TopicPaused, TopicPolicy
 from rsm.segment.coverage import covered_end, stored_ranges
-from rsm.segment.epochs import stitch
+from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from tests.twins.invariants import allowed_log_start
@@ -142,12 +142,19 @@ class SimulatedWorld(World):
         """Whether unclean elections went to and fro between two histories.
 
         Then it can't be told any more which of the two what was trimmed belongs to: nothing is
-        trimmed or deleted, and nothing is promised, until somebody decides.
+        trimmed or deleted, and nothing is promised, until somebody decides. A log that came back
+        with nothing left in it has even forgotten that there were two: what the leader between
+        has claimed is taken for its past, of which there is nothing left to be lost.
         """
-        return any(
-            stitch(self.state(tip).lineage, self.leader(tip).checkpoint).conflict_offset is not None
-            for tip in self.tips
-        )
+        return any(self._parted(tip) for tip in self.tips)
+
+    def _parted(self, tip: TopicIdPartition) -> bool:
+        stored, leader = self.state(tip).lineage, self.leader(tip)
+        if stitch(stored, leader.checkpoint).conflict_offset is not None:
+            return True
+        written = Lineage(entries=tuple(leader.history))
+        forgotten = (e for e in stored.entries if e.start_offset < leader.log_start_offset)
+        return any(e.epoch > (written.epoch_for_offset(e.start_offset) or 0) for e in forgotten)
 
     def heal(self) -> None:
         """All that was away is back, and everybody hears of everything."""

@@ -44,7 +44,8 @@ class SegmentFile:
 class Replica:
     """A partition on one broker. `leader_epoch` is None where the broker does not lead it.
 
-    `deleted`: the topic was; its files are not found any more.
+    `deleted`: the topic was; its files are not found any more. `history`: the epochs of all that it
+    ever held, which no broker keeps: those below the log start are forgotten in `epochs`.
     """
 
     files: list[SegmentFile] = field(default_factory=lambda: [SegmentFile(base_offset=0)])
@@ -54,6 +55,7 @@ class Replica:
     open_transaction_offset: int | None = None
     leader_epoch: int | None = None
     epochs: list[EpochEntry] = field(default_factory=list)
+    history: list[EpochEntry] = field(default_factory=list)
     producer_snapshot: bytes | None = b""
     offline: bool = False
     deleted: bool = False
@@ -101,8 +103,9 @@ class Replica:
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """An epoch begins; entries that it contradicts go."""
-        self.epochs = [e for e in self.epochs if e.start_offset < start_offset and e.epoch < epoch]
-        self.epochs.append(EpochEntry(epoch=epoch, start_offset=start_offset))
+        for entries in (self.epochs, self.history):
+            entries[:] = [e for e in entries if e.start_offset < start_offset and e.epoch < epoch]
+            entries.append(EpochEntry(epoch=epoch, start_offset=start_offset))
 
     def truncate(self, end_offset: int) -> None:
         """Cut the log to batches below an offset, as a follower does; its start may go back."""
@@ -115,7 +118,8 @@ class Replica:
         if kept != last.batches:
             last.writes += 1
             last.batches = kept
-        self.epochs = [e for e in self.epochs if e.start_offset < end_offset]
+        for entries in (self.epochs, self.history):
+            entries[:] = [e for e in entries if e.start_offset < end_offset]
         self.high_watermark = min(self.high_watermark, self.end_offset)
         self.log_start_offset = min(self.log_start_offset, end_offset)
         if is_empty:  # all that was there went; nothing of the history is on disk any more
@@ -156,7 +160,7 @@ class Replica:
                 if batch_header(batch).base_offset >= self.end_offset:
                     self.append(batch)
         self.leader_epoch = None
-        self.epochs = list(leader.epochs)
+        self.epochs, self.history = list(leader.epochs), list(leader.history)
         self.high_watermark = leader.high_watermark
         self.open_transaction_offset = leader.open_transaction_offset
         self.move_start(leader.log_start_offset)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlmm.events import GapReason, PolicyState, RecordedGap
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
@@ -172,3 +173,34 @@ def test_gap_when_a_clients_deletion_is_still_on_its_way_then_none_is_recorded(
 
     assert world.state().gaps == ()
     assert [r for r in caplog.records if "gap" in r.message] == []
+
+
+def test_gap_when_a_log_comes_back_empty_after_another_history_then_its_past_is_on_record() -> None:
+    """R5: its checkpoint has forgotten that what it lost was written in an epoch of its own."""
+    world = World(brokers=2)
+    world.segments(2)
+    world.cut_off.add(2)
+    world.elect(1)
+    world.segments(1)
+    world.start(1)
+    world.settle()
+    lose(world, 30)
+    world.request_log_start(30)
+    world.settle()
+    world.cut_off = {1}
+    world.elect(2)
+    world.start(2)
+    world.settle()
+    between = world.state().lineage
+    world.cut_off.clear()
+
+    world.elect(1)
+    world.segments(2)
+    world.settle()
+
+    assert between == Lineage.of((0, 0), (2, 20))
+    assert world.state().lineage == Lineage.of((0, 0), (2, 20), (3, 30))
+    assert world.state().log_start_offset == 20
+    assert offsets_of(world.state().gaps) == [(20, 30)]
+    assert world.leader().log_start_offset == 40
+    assert violations(world) + leftovers(world) == []

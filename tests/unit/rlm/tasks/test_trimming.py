@@ -277,6 +277,33 @@ def test_trim_when_early_epochs_left_the_checkpoint_then_their_segments_still_ma
     assert violations(world) == []
 
 
+def test_trim_when_an_earlier_leader_trimmed_further_then_lineage_is_on_record() -> None:
+    """R5: what the claim could not know yet, for the checkpoint did not have its epoch."""
+    world = World(brokers=2)
+    world.segments(2)
+    world.cut_off.add(2)
+    world.segments(2)
+    world.start(1)
+    world.settle()
+    world.cut_off.clear()
+    world.elect(2)
+    replica = world.leader()
+    late_entry = replica.epochs.pop()
+    world.start(2)
+    world.cycle()
+    claimed = world.state().lineage
+    replica.epochs.append(late_entry)
+    world.segments(2)
+
+    world.settle()
+
+    assert claimed == Lineage.of((0, 0))
+    assert world.state().trimmed_offset == world.leader().log_start_offset == 30
+    assert world.leader().checkpoint == Lineage.of((1, 30))
+    assert world.state().lineage == Lineage.of((0, 0), (1, 20))
+    assert violations(world) + leftovers(world) == []
+
+
 def test_checkpoint_when_it_begins_above_all_stored_epochs_then_nothing_is_deleted() -> None:
     """R5: the checkpoint alone never says that a stored segment is unreferenced."""
     world = World()
