@@ -128,7 +128,7 @@ def fold_log_start_request(
     if epoch < 0:
         epoch = before.owner.leader_epoch if before.owner else _FIRST_EPOCH
     request = LogStart(step.offset, epoch)
-    if any(each.covers(request) for each in (*before.log_starts, *before.log_start_requests)):
+    if before.has_covered(request):
         return Refusal.BELOW_CURRENT
     requests = (*before.log_start_requests, request)
     state.put_partition(subject, _with_starts(before, before.log_starts, requests))

@@ -68,6 +68,10 @@ class PartitionState:
         is_met = requested is not None and start is not None and requested <= start
         return None if is_met else requested
 
+    def has_covered(self, request: LogStart) -> bool:
+        """Whether what is known already says as much as a client's `request` would."""
+        return any(each.covers(request) for each in (*self.log_starts, *self.log_start_requests))
+
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
         """What of them lies in the log as it was when they were recorded, above the log start.

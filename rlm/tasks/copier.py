@@ -27,7 +27,7 @@ from rlm.tasks.partition_lead import PartitionLead, confirm_lead
 from rlm.tasks.ports import Ports
 from rlmm.events import SegmentEvent
 from rsm.segment.clock import Clock
-from rsm.segment.epochs import Lineage
+from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import (
     FencedError,
     RetriableError,
@@ -269,14 +269,17 @@ def _with_known_epochs(order: CopyOrder, log_start_offset: int) -> CopyOrder:
 
     A broker rewrites its first entry to the log start. If nobody had claimed that epoch before, it
     is not known where below it began, and what the file still holds from there is no corruption.
+    The claim that knew no better stays on record, and the log start may have moved on since: any
+    epoch that is said to begin within the segment and not above the log start may be one of those.
     A part that is to begin at the log start may begin below, with the batch that holds it.
     """
     entries, offsets = order.lineage.entries, order.segment.offsets
-    is_guess = any(entry.start_offset == log_start_offset for entry in entries)
-    begins_below = offsets.start_offset < log_start_offset or (
-        offsets.start_offset == log_start_offset and not order.segment.is_whole_file
-    )
-    if not is_guess or not begins_below or log_start_offset >= offsets.end_offset:
+    if not offsets.start_offset <= log_start_offset < offsets.end_offset:
         return order
-    known = tuple(entry for entry in entries if entry.start_offset >= log_start_offset)
+    low = offsets.start_offset if order.segment.is_whole_file else -1
+    if not any(low < entry.start_offset <= log_start_offset for entry in entries):
+        return order
+    first = max(entry.epoch for entry in entries if entry.start_offset <= log_start_offset)
+    later = (entry for entry in entries if entry.start_offset > log_start_offset)
+    known = (EpochEntry(epoch=first, start_offset=log_start_offset), *later)
     return replace(order, lineage=Lineage(entries=known))

@@ -137,7 +137,10 @@ def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
 
 
 def _log_start_too_high(world: World, tip: TopicIdPartition) -> Iterator[str]:
-    log_start = world.state(tip).log_start_offset
+    state = world.state(tip)
+    # A leader that an unclean one has deposed decides of its own log until that one has claimed.
+    lineage = stitch(state.lineage, world.leader(tip).checkpoint).lineage
+    log_start = max((start.within(lineage) for start in state.log_starts), default=None)
     allowed = max(allowed_log_start(world, tip), world.allowed_before.get(tip, 0))
     if log_start is not None and log_start > allowed:
         yield f"{tip} starts at {log_start}, retention allows {allowed}"

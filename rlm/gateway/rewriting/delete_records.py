@@ -22,6 +22,7 @@ from rlm.wire.api.delete_records import (
 )
 from rlm.wire.error_codes import ErrorCode
 from rlmm.events import LogStartRequested
+from rlmm.log_starts import LogStart
 
 HIGH_WATERMARK = -1
 _NO_EPOCH = -1
@@ -89,9 +90,12 @@ def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -
 def _request(
     event: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
 ) -> DeleteRecordsPartitionResult:
-    """A refusal means that the log starts there already, or soon will."""
-    context.metadata.publish(event)
+    """What is asked again, however often, is on record once."""
+    tip, asked = event.topic_id_partition, LogStart(event.offset, event.leader_epoch)
+    is_of_an_epoch = event.leader_epoch != _NO_EPOCH
+    if not (is_of_an_epoch and context.metadata.partition_state(tip).has_covered(asked)):
+        context.metadata.publish(event)
     if result.error_code != ErrorCode.NONE:
         return result
-    state = context.metadata.partition_state(event.topic_id_partition)
+    state = context.metadata.partition_state(tip)
     return replace(result, low_watermark=max(state.first_readable_offset or 0, event.offset))

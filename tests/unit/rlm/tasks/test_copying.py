@@ -8,6 +8,7 @@ import pytest
 
 from rlmm.events import PolicyState
 from rsm.segment.batch import scan_batches
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange
@@ -361,20 +362,30 @@ def test_copy_when_files_are_deleted_meanwhile_then_it_ends_well() -> None:
     assert [header.base_offset for _, header in scan_batches(memoryview(content))] == [0, 5]
 
 
-def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_made() -> None:
+@pytest.mark.parametrize("further", [None, 9, 12])
+def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_made(
+    further: int | None,
+) -> None:
     """R5: the broker's first entry tells the log start then, not where the epoch began."""
     world = World()
     world.produce(5)
     world.roll()
-    world.start()
+    process = world.start()
     world.cycle()
     world.elect(1)
     world.segments(2)
     world.leader().move_start(8)
     world.request_log_start(8)
+    process.effects.fail("write .log", RetriableError("store can't be reached"), times=1)
+    world.cycle()
+    claimed = world.state().lineage
+    if further is not None:
+        world.leader().move_start(further)
+        world.request_log_start(further)
 
     world.settle()
 
+    assert claimed == Lineage.of((0, 0), (1, 8))
     assert world.stored()[-2:] == [(5, 15), (15, 25)]
-    assert world.state().log_start_offset == 8
+    assert world.state().log_start_offset == (further or 8)
     assert violations(world) == []

@@ -79,6 +79,18 @@ def test_delete_when_a_later_leader_took_it_then_is_of_its_epoch(world: GatewayW
     assert asked == (50, 12)
 
 
+def test_delete_when_asked_again_then_is_on_record_once(world: GatewayWorld) -> None:
+    """R13: a client that deletes on a schedule fills no metadata topic."""
+    first = delete(world, 50)
+    end_offset = world.remote.log.end_offset(0)
+
+    again, lower = delete(world, 50), delete(world, 40, low_watermark=200)
+
+    assert first == again
+    assert (lower.error_code, lower.low_watermark, requested(world)) == (0, 50, 50)
+    assert world.remote.log.end_offset(0) == end_offset
+
+
 def test_delete_when_to_the_high_watermark_then_what_the_broker_says_is_requested(
     world: GatewayWorld,
 ) -> None:
