@@ -6,7 +6,10 @@ an unclean election has cut off what it was decided of, and what is written from
 They are kept as they were decided, and how far they reach is asked of a lineage: a second election
 may bring back the history that the first had cut off. One start covers another if its offset is as
 high and its epoch as late: then it reaches as far in every lineage. So what is covered can be
-forgotten, sooner or later or never, and compaction may have taken any of it. Pure.
+forgotten, sooner or later or never, and compaction may have taken any of it.
+
+What a deposed leader took in an earlier epoch, and an unclean election brings to life afterwards,
+is not told from what a start was decided of. Pure.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ class SimulatedWorld(World):
     def __init__(
         self, *, policy: TopicPolicy, process_type: type[Process], partitions: int = 1
     ) -> None:
+        self._histories: dict[tuple[TopicIdPartition, int], Lineage] = {}
         super().__init__(
             brokers=BROKERS,
             partitions=partitions,
@@ -50,6 +51,13 @@ class SimulatedWorld(World):
         self.metadata.end_offset = lambda: self.topic.end_offset(0)
         self._expirable: set[tuple[TopicIdPartition, bytes]] = set()
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
+
+    def elect(self, node_id: int, *, tip: TopicIdPartition = TIP) -> None:
+        """Remembers what each leader's log was when it was elected."""
+        super().elect(node_id, tip=tip)
+        leader = self.hosts[node_id].replicas[tip]
+        assert leader.leader_epoch is not None
+        self._histories[tip, leader.leader_epoch] = Lineage(entries=tuple(leader.history))
 
     def note_allowed_start(self) -> None:
         """Remember the furthest that the log start was ever allowed to be.
@@ -66,7 +74,9 @@ class SimulatedWorld(World):
     def hidden(self) -> list[str]:
         """Records below the log start that neither retention nor a client ever gave up.
 
-        What an unclean leader takes is below it until that leader has claimed the partition.
+        What an unclean leader takes is below it until that leader has claimed the partition. What a
+        deposed leader took in an earlier epoch than the log start's, and an unclean election then
+        brought to life, can't be told from what that was decided of: it may be hidden.
         """
         return [problem for tip in self.tips for problem in self._hidden(tip)]
 
@@ -78,8 +88,18 @@ class SimulatedWorld(World):
         return [
             f"{batch_header(batch).base_offset} never expired and is below {start_offset}"
             for batch in self._batches_below(tip, start_offset)
-            if (tip, batch) not in self._expirable
+            if (tip, batch) not in self._expirable and not self._is_brought_to_life(tip, batch)
         ]
+
+    def _is_brought_to_life(self, tip: TopicIdPartition, batch: bytes) -> bool:
+        header = batch_header(batch)
+        written, offset = header.partition_leader_epoch, header.base_offset
+        return any(
+            header.next_offset <= start.offset
+            and written < start.leader_epoch
+            and self._histories[tip, start.leader_epoch].epoch_for_offset(offset) != written
+            for start in self.state(tip).log_starts
+        )
 
     def _batches_below(self, tip: TopicIdPartition, offset: int) -> list[bytes]:
         return [
