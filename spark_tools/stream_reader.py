@@ -6,6 +6,7 @@ until the query stops. Executors read pieces as those of a batch do.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
@@ -23,6 +24,8 @@ from spark_tools.reading.stream_offsets import (
 )
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 
+_LOOK_INTERVAL_S = 30.0  # for partitions that were added
+
 
 class SegmentStreamReader(DataSourceStreamReader):
     """One streaming query. Nothing is opened before Spark asks for offsets."""
@@ -33,6 +36,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._planner: Planner | None = None
         self._open = ExitStack()
         self._reached: StreamOffsets = {}
+        self._looked_s = 0.0
 
     def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
         self._reached = initial_offsets(self._opened().stored(), self._options)
@@ -42,7 +46,11 @@ class SegmentStreamReader(DataSourceStreamReader):
         self, start: StreamOffsets | None = None, limit: object = None
     ) -> StreamOffsets:
         """Spark tells the start from 4.2 on; before, it is what was read or begun last."""
-        return latest_offsets(self._opened().stored(), start or self._reached)
+        planner = self._opened()
+        if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
+            planner.look_for_new(self._options)
+            self._looked_s = time.monotonic()
+        return latest_offsets(planner.stored(), start or self._reached)
 
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
         """Raises NotFoundError where what is to be read has expired."""
@@ -60,4 +68,5 @@ class SegmentStreamReader(DataSourceStreamReader):
     def _opened(self) -> Planner:
         if self._planner is None:
             self._planner = self._open.enter_context(open_planner(self._connection, self._options))
+            self._looked_s = time.monotonic()
         return self._planner

@@ -28,7 +28,7 @@ class Planner:
         metadata: MetadataSnapshot,
         client: Mapping[str, str],
     ) -> None:
-        self.partitions = partitions
+        self.partitions = tuple(partitions)
         self._metadata = metadata
         self._client = client
 
@@ -70,6 +70,16 @@ class Planner:
         self._metadata.catch_up(continued)
         return found
 
+    def look_for_new(self, options: ReadOptions) -> None:
+        """Take in the partitions that were added; a topic that was created anew stays the old one.
+
+        InvalidConfigError for a cluster or topic that there is not any more.
+        """
+        known = {(tip.topic, tip.partition) for tip in self.partitions}
+        found = _find_chosen(self._client, options)
+        added = (tip for tip in found if (tip.topic, tip.partition) not in known)
+        self.partitions = (*self.partitions, *added)
+
     def stored(self) -> list[StoredPartition]:
         """What is stored of each partition now. RetriableError if that can't be known in time."""
         self._metadata.catch_up(self.partitions)
@@ -79,10 +89,7 @@ class Planner:
 @contextmanager
 def open_planner(connection: Connection, options: ReadOptions) -> Iterator[Planner]:
     """InvalidConfigError for a cluster, topic or partition that there is not."""
-    found = find_partitions(connection.client, options.topics, timeout_ms=options.timeout_ms)
-    _require_assigned(found, options)
-    every = [tip for tips in found.values() for tip in tips]
-    chosen = [tip for tip in every if options.chooses(tip.topic, tip.partition)]
+    chosen = _find_chosen(connection.client, options)
     with open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata:
         yield Planner(chosen, metadata, connection.client)
 
@@ -91,6 +98,13 @@ def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
     """As `Planner.pieces`, once."""
     with open_planner(connection, options) as planner:
         return planner.pieces(options)
+
+
+def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
+    found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
+    _require_assigned(found, options)
+    every = (tip for tips in found.values() for tip in tips)
+    return [tip for tip in every if options.chooses(tip.topic, tip.partition)]
 
 
 def _require_assigned(

@@ -1,7 +1,8 @@
 """A stream's offsets, {topic: {partition: offset}} as Spark's Kafka source writes them. Pure.
 
 A stream never steps over a hole: it waits before it until what is missing there is stored, for a
-segment may be told of after one that follows it.
+segment may be told of after one that follows it. A partition that it does not know is new: it is
+read from its beginning, once anything of it is stored.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rsm.segment.coverage import covered_end
-from spark_tools.reading.options import STORED_OFFSET, OffsetBounds, ReadOptions
+from rsm.segment.errors import UnsupportedError
+from spark_tools.reading.options import EARLIEST_OFFSET, OffsetBounds, ReadOptions
 from spark_tools.reading.plan import readable_ranges, wanted_offsets
 from spark_tools.stored_partition import StoredPartition
 
@@ -21,32 +23,51 @@ def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> 
     """Where a new stream begins. NotFoundError for an offset outside of what is stored."""
     found: StreamOffsets = {}
     for each in stored:
-        wanted = wanted_offsets(each, readable_ranges(each), options)
-        _put(found, each, wanted.start_offset)
+        tip, ranges = each.topic_id_partition, readable_ranges(each)
+        wanted = wanted_offsets(each, ranges, options)
+        if ranges or options.starting.of(tip.topic, tip.partition) >= 0:
+            _put(found, each, wanted.start_offset)
     return found
 
 
 def latest_offsets(stored: Iterable[StoredPartition], start: StreamOffsets) -> StreamOffsets:
     """Up to where each partition can be read without a hole from `start` on.
 
-    A partition that `start` does not know is new, and read from its beginning.
+    Where a partition's log begins above `start`, what was to be read has expired: then from where
+    it begins, so that the read is asked for, and fails.
     """
     found: StreamOffsets = {}
     for each in stored:
         tip, ranges = each.topic_id_partition, readable_ranges(each)
-        first = min((r.offsets.start_offset for r in ranges), default=0)
-        begun = start.get(tip.topic, {}).get(str(tip.partition), first)
+        begun = start.get(tip.topic, {}).get(str(tip.partition))
+        if begun is None:
+            if not ranges:
+                continue
+            begun = min(stored.offsets.start_offset for stored in ranges)
         gaps = [gap.offsets for gap in each.state.gaps]
+        begun = max(begun, each.state.first_readable_offset or 0)
         _put(found, each, covered_end(ranges, begun, gaps=gaps))
     return found
 
 
 def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> ReadOptions:
-    """The options of one micro-batch."""
+    """The options of one micro-batch: what `end` does not name is not read in it.
+
+    UnsupportedError if it would go back.
+    """
+    starts, ends = _named(start), _named(end)
+    for (topic, partition), offset in ends.items():
+        if offset < starts.get((topic, partition), offset):
+            raise UnsupportedError(
+                "the stream can't be resumed: Spark before 4.2 does not tell from where",
+                partition=f"{topic}:{partition}",
+                reached=starts[topic, partition],
+                end=offset,
+            )
     return replace(
         options,
-        starting=replace(options.starting, named=_named(start)),
-        ending=OffsetBounds(default=STORED_OFFSET, named=_named(end)),
+        starting=OffsetBounds(default=EARLIEST_OFFSET, named=starts),
+        ending=OffsetBounds(default=EARLIEST_OFFSET, named=ends),
     )
 
 

@@ -52,7 +52,7 @@ class PartitionRows:
             batch = run.data[position : position + header.length_bytes]
             if header.magic < 2:
                 yield from self._rows(gathered)
-                gathered = []
+                gathered, gathered_bytes, gathered_count = [], 0, 0
                 yield from self._older_rows(header, batch)
                 continue
             gathered.append(PlainBatch.of(header, batch))
@@ -60,8 +60,7 @@ class PartitionRows:
             gathered_count += header.record_count
             if gathered_bytes >= GATHERED_BYTES or gathered_count >= _GATHERED_RECORDS:
                 yield from self._rows(gathered)
-                gathered = []
-                gathered_bytes = gathered_count = 0
+                gathered, gathered_bytes, gathered_count = [], 0, 0
         yield from self._rows(gathered)
 
     def unreadable(self, offset: int, reason: str) -> pa.RecordBatch:

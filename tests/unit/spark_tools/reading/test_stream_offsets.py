@@ -4,8 +4,9 @@ import pytest
 
 from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, UnsupportedError
 from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.plan import Hole, plan
 from spark_tools.reading.stream_offsets import between, initial_offsets, latest_offsets
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import FINISHED, ORDERS, log_starts, segment_metadata
@@ -53,8 +54,64 @@ def test_latest_when_a_partition_is_new_then_from_its_beginning() -> None:
     assert latest_offsets([stored((3, 10))], {"orders": {"1": 4}}) == {"orders": {"0": 10}}
 
 
+def test_initial_when_nothing_is_stored_yet_then_begins_with_what_comes_first() -> None:
+    """The log of a topic that is tiered late begins above 0; that is no hole to wait before."""
+    latest = ReadOptions.of({"subscribe": "orders", "startingOffsets": "latest"})
+    begun = initial_offsets([stored()], OPTIONS)
+
+    assert begun == initial_offsets([stored()], latest) == {}
+    assert latest_offsets([stored(log_start=1_000)], begun) == {}
+    assert latest_offsets([stored((1_000, 2_000), log_start=1_000)], begun) == {
+        "orders": {"0": 2_000}
+    }
+
+
+def test_initial_when_an_offset_is_named_then_is_kept_though_nothing_is_stored() -> None:
+    named = ReadOptions.of({"subscribe": "orders", "startingOffsets": '{"orders":{"0":0}}'})
+
+    assert initial_offsets([stored()], named) == {"orders": {"0": 0}}
+
+
+@pytest.mark.parametrize("stored_now", [((1_000, 2_000),), ()])
+def test_latest_when_what_is_wanted_has_expired_then_is_asked_for_and_fails(
+    stored_now: tuple[tuple[int, int], ...],
+) -> None:
+    """Never stepped over, and never waited for in silence."""
+    partition, start = stored(*stored_now, log_start=1_000), {"orders": {"0": 500}}
+
+    end = latest_offsets([partition], start)
+
+    assert end["orders"]["0"] > 500
+    with pytest.raises(NotFoundError, match="offset=500"):
+        plan(partition, between(OPTIONS, start, end))
+
+
+@pytest.mark.parametrize("starting", ["earliest", "latest"])
+def test_between_when_a_partition_is_new_then_is_read_from_its_beginning(starting: str) -> None:
+    """As Spark's Kafka source does: what came since is not lost for a stream that began before."""
+    options = ReadOptions.of({"subscribe": "orders", "startingOffsets": starting})
+    partition = stored((3, 10), (10, 20))
+
+    (first, second) = plan(partition, between(options, {}, {"orders": {"0": 20}}))
+
+    assert not isinstance(first, Hole)
+    assert not isinstance(second, Hole)
+    assert (first.offsets.start_offset, second.offsets.end_offset) == (3, 20)
+
+
+def test_between_when_the_end_does_not_name_a_partition_then_nothing_of_it_is_read() -> None:
+    """It was stored after the end was told, and comes with the next batch."""
+    assert plan(stored((3, 10)), between(OPTIONS, {}, {})) == []
+
+
+def test_between_when_it_would_go_back_then_refused() -> None:
+    """Before Spark 4.2 a reader is not told where a resumed stream stands; nothing comes twice."""
+    with pytest.raises(UnsupportedError, match="reached=300"):
+        between(OPTIONS, {"orders": {"0": 300}}, {"orders": {"0": 100}})
+
+
 def test_between_when_of_a_batch_then_only_that() -> None:
     options = between(OPTIONS, {"orders": {"0": 5}}, {"orders": {"0": 9, "1": 4}})
 
     assert (options.starting.of("orders", 0), options.ending.of("orders", 0)) == (5, 9)
-    assert options.starting.of("orders", 1) == OPTIONS.starting.default
+    assert (options.starting.of("orders", 1), options.ending.of("orders", 1)) == (-2, 4)
