@@ -35,7 +35,7 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-FOLD_VERSION = 3
+FOLD_VERSION = 4
 """The newest rules of folding that this version knows; a record that needs newer ones says so."""
 
 SEGMENT_FIELD = "segment"

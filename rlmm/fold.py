@@ -13,7 +13,7 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if that is what it expects |
 | DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
 | dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
-| trim | by the owner, unless below what was accepted before |
+| trim | by the owner, unless one that was accepted before covers it |
 | log start | by the owner, unless one that was accepted before covers it |
 | loss accepted | by anyone, if above what was accepted before; both are maxima |
 | log start requested | by anyone, unless a log start or request that is known covers it |
@@ -22,10 +22,10 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
 | read lease, policy, pause, registration | always: the last writer wins |
 
-A log start, a request of one and gaps are of the epoch in which they were decided. In a lineage in
-which a later one begins below they reach up to there: an unclean election has cut off what they
-were decided of, and what is written there since is new. A log start covers another if it reaches as
-far and is of no earlier epoch: then the other can be forgotten (rlmm/log_starts.py).
+A log start, a request of one, a trim and gaps are of the epoch in which they were decided. In a
+lineage in which a later one begins below they reach up to there: an unclean election has cut off
+what they were decided of, and what is written there since is new. A log start covers another if it
+reaches as far and is of no earlier epoch: then the other can be forgotten (rlmm/log_starts.py).
 
 Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
 that is known of the partition and all else about it is refused, for ever: those records stay.

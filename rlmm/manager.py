@@ -309,7 +309,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         """
         match event:
             case LocalLogTrimmed():
-                kinds = [RecordKind.TRIM]
+                trims = self._cache.partition_state(event.topic_id_partition).trims
+                trim = LogStart(event.offset, event.writer.leader_epoch)
+                kinds = [RecordKind.TRIM] if trims == (trim,) else []
             case ReadLeaseTaken():
                 kinds = []
             case GapsRecorded():

@@ -42,16 +42,17 @@ def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusa
 
 
 def fold_trim(state: FoldState, step: LocalLogTrimmed, offset: int) -> Refusal | None:
-    """The owner's; a maximum."""
+    """The owner's, as far as none that is known covers it."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.TRIM, subject, step.event_id, offset)
     before = state.partition_state(subject)
     if before.owner != step.writer:
         return Refusal.NOT_OWNER
-    if before.trimmed_offset is not None and step.offset < before.trimmed_offset:
+    trim = LogStart(step.offset, step.writer.leader_epoch)
+    if any(each != trim and each.covers(trim) for each in before.trims):
         return Refusal.BELOW_CURRENT
-    after = replace(before, trimmed_offset=step.offset, lineage=step.lineage)
-    state.put_partition(subject, after)
+    trims = uncovered((*before.trims, trim))
+    state.put_partition(subject, replace(before, trims=trims, lineage=step.lineage))
     return None
 
 

@@ -31,9 +31,9 @@ class PartitionState:
 
     `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
     `log_starts` are the owners' and `log_start_requests` the clients', as rlmm/log_starts.py keeps
-    them; how far they reach in this lineage `log_start_offset` and its like say. `trimmed_offset`:
-    up to where the local log was, or is about to be, trimmed by us; None if never. `read_leases`
-    ascend by id. `recorded_gaps` ascend, `gaps_epoch` is the leader epoch that recorded them, and
+    them, and so are `trims`: up to where the local log was, or is about to be, trimmed by us. How
+    far they reach in this lineage `log_start_offset` and its like say. `read_leases` ascend by id.
+    `recorded_gaps` ascend, `gaps_epoch` is the leader epoch that recorded them, and
     `gaps` is what counts of them.
     `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
     lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
@@ -45,7 +45,7 @@ class PartitionState:
     lineage: Lineage = field(default_factory=Lineage)
     log_starts: tuple[LogStart, ...] = ()
     log_start_requests: tuple[LogStart, ...] = ()
-    trimmed_offset: int | None = None
+    trims: tuple[LogStart, ...] = ()
     read_leases: tuple[ReadLease, ...] = ()
     recorded_gaps: tuple[RecordedGap, ...] = ()
     gaps_epoch: int = -1
@@ -57,16 +57,20 @@ class PartitionState:
     @property
     def log_start_offset(self) -> int | None:
         """Nothing below is readable; None until a log start was recorded."""
-        return max((start.within(self.lineage) for start in self.log_starts), default=None)
+        return self._furthest(self.log_starts)
 
     @property
     def log_start_requested_offset(self) -> int | None:
         """A client wants the log to start there; None once it does."""
-        requests = self.log_start_requests
-        requested = max((request.within(self.lineage) for request in requests), default=None)
+        requested = self._furthest(self.log_start_requests)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start
         return None if is_met else requested
+
+    @property
+    def trimmed_offset(self) -> int | None:
+        """The local log begins there, or is about to, if nobody else moves it; None: never cut."""
+        return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:
         """Whether what is known already says as much as a client's `request` would."""
@@ -97,3 +101,6 @@ class PartitionState:
     def leases_held(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
         """The leases that have not expired at `broker_time_ms`."""
         return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)
+
+    def _furthest(self, starts: tuple[LogStart, ...]) -> int | None:
+        return max((start.within(self.lineage) for start in starts), default=None)

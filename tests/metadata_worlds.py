@@ -127,9 +127,10 @@ class World:
         if self.draw(st.booleans()):
             self.move_start(by)
             return
-        before, offset = folded(self.log).partition_state(ORDERS), self.offset()
-        written = append(self.log, trim(offset, by=by, lineage=self.lineage(by.leader_epoch)))
-        if before.owner == by and offset >= (before.trimmed_offset or 0):
+        own = LogStart(self.offset(), by.leader_epoch)
+        written = append(self.log, trim(own.offset, by=by, lineage=self.lineage(by.leader_epoch)))
+        after = folded(self.log).partition_state(ORDERS)
+        if after.owner == by and after.trims == (own,):
             self.remove_superseded(RecordKind.TRIM, written.offset)
 
     def move_start(self, by: Writer) -> None:

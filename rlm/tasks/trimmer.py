@@ -19,6 +19,7 @@ from rlm.broker.delete_records import RecordDeletion
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
+from rlmm.log_starts import LogStart
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
@@ -106,13 +107,12 @@ class Trimmer:
         return results.succeeded
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
-        """Have the trim and the whole lineage in the metadata before anything is cut.
-
-        An earlier leader may have trimmed further what an unclean election then cut off.
-        """
+        """Have the trim and the whole lineage in the metadata before anything is cut."""
         state = self._metadata.partition_state(tip)
-        trimmed_offset = max(plan.offset, state.trimmed_offset or 0)
-        if state.trimmed_offset == trimmed_offset and state.lineage == plan.lineage:
+        epoch = plan.writer.leader_epoch
+        own = (trim.offset for trim in state.trims if trim.leader_epoch == epoch)
+        trim = LogStart(max((plan.offset, *own)), epoch)
+        if trim in state.trims and state.lineage == plan.lineage:
             return True
         try:
             result = self._metadata.publish(
@@ -120,7 +120,7 @@ class Trimmer:
                     event_id=self._new_id(),
                     topic_id_partition=tip,
                     writer=plan.writer,
-                    offset=trimmed_offset,
+                    offset=trim.offset,
                     lineage=plan.lineage,
                 )
             )

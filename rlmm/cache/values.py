@@ -42,7 +42,7 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Raised with every change of a layout: a cache of another version is rebuilt."""
 
 _POSITION = Struct(">qiq")
@@ -94,7 +94,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         lineage=lineage_to_messages(state.lineage),
         log_starts=_starts_to_messages(state.log_starts),
         log_start_requests=_starts_to_messages(state.log_start_requests),
-        trimmed_offset=state.trimmed_offset,
+        trims=_starts_to_messages(state.trims),
         read_leases=[
             pb.ReadLease(
                 lease_id=lease.lease_id.bytes,
@@ -129,7 +129,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
         lineage=lineage_from_messages(list(message.lineage)),
         log_starts=_starts_of(message.log_starts),
         log_start_requests=_starts_of(message.log_start_requests),
-        trimmed_offset=message.trimmed_offset if message.HasField("trimmed_offset") else None,
+        trims=_starts_of(message.trims),
         read_leases=tuple(
             ReadLease(
                 lease_id=id_from_bytes(lease.lease_id),

@@ -45,11 +45,11 @@ class LogStart(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_starts", "trimmed_offset", "log_start_requests", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "gaps_epoch")
+    __slots__ = ("owner", "lineage", "log_starts", "trims", "log_start_requests", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "gaps_epoch")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_STARTS_FIELD_NUMBER: _ClassVar[int]
-    TRIMMED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    TRIMS_FIELD_NUMBER: _ClassVar[int]
     LOG_START_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     READ_LEASES_FIELD_NUMBER: _ClassVar[int]
     GAPS_FIELD_NUMBER: _ClassVar[int]
@@ -60,7 +60,7 @@ class PartitionState(_message.Message):
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_starts: _containers.RepeatedCompositeFieldContainer[LogStart]
-    trimmed_offset: int
+    trims: _containers.RepeatedCompositeFieldContainer[LogStart]
     log_start_requests: _containers.RepeatedCompositeFieldContainer[LogStart]
     read_leases: _containers.RepeatedCompositeFieldContainer[ReadLease]
     gaps: _containers.RepeatedCompositeFieldContainer[_events_pb2.RecordedGap]
@@ -68,4 +68,4 @@ class PartitionState(_message.Message):
     accepted_loss_epoch: int
     accepted_start_offset: int
     gaps_epoch: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_starts: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., trimmed_offset: _Optional[int] = ..., log_start_requests: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., gaps_epoch: _Optional[int] = ...) -> None: ...
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_starts: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., trims: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., log_start_requests: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., gaps_epoch: _Optional[int] = ...) -> None: ...

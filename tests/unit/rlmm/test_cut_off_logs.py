@@ -110,10 +110,12 @@ class Story:
         self._supersede(GapsRecorded)
 
     def _trim(self) -> None:
-        owner, trimmed_offset = self._owner(), self.state().trimmed_offset or 0
+        owner = self._owner()
+        own = LogStart(self._random.randint(0, 6), owner.leader_epoch)
         lineage = self._lineage(owner.leader_epoch)
-        self.events.append(trim(max(trimmed_offset, 2), by=owner, lineage=lineage))
-        self._supersede(LocalLogTrimmed)
+        self.events.append(trim(own.offset, by=owner, lineage=lineage))
+        if self.state().trims == (own,):
+            self._supersede(LocalLogTrimmed)
 
     def _owner(self) -> Writer:
         owner = self.state().owner

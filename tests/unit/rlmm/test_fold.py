@@ -213,7 +213,8 @@ def test_trim_when_by_the_owner_then_moves_offset_and_lineage() -> None:
     """Scenario 82: the lineage is stored before the broker cuts it."""
     lineage = Lineage.of((0, 0), (2, 70))
 
-    state = folded(log_of(claim(), trim(100, lineage=lineage))).partition_state(ORDERS)
+    log = log_of(claim(writer(2)), trim(100, by=writer(2), lineage=lineage))
+    state = folded(log).partition_state(ORDERS)
 
     assert (state.trimmed_offset, state.lineage) == (100, lineage)
 

@@ -114,7 +114,7 @@ def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:
 
 def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
     segments = tuple(record.metadata for record in STORED)
-    state = PartitionState(lineage=LOG, log_starts=log_starts(0), trimmed_offset=100)
+    state = PartitionState(lineage=LOG, log_starts=log_starts(0), trims=log_starts(100))
     found = losses(state, segments, 150)
     assert found.cut_off is not None
     assert (found.cut_off.leader_epoch, found.cut_off.segment_count) == (1, 2)

@@ -127,7 +127,7 @@ class Given:
                 owner=self.owner,
                 lineage=self.stored_lineage,
                 log_starts=log_starts(self.log_start),
-                trimmed_offset=self.trimmed,
+                trims=log_starts(self.trimmed),
                 log_start_requests=log_starts(self.log_start_requested),
                 read_leases=self.read_leases,
             ),

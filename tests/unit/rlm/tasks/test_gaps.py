@@ -204,3 +204,28 @@ def test_gap_when_a_log_comes_back_empty_after_another_history_then_its_past_is_
     assert offsets_of(world.state().gaps) == [(20, 30)]
     assert world.leader().log_start_offset == 40
     assert violations(world) + leftovers(world) == []
+
+
+def test_gap_when_a_trim_was_of_what_an_election_cut_off_then_hides_no_later_loss() -> None:
+    """R6: the deposed leader had trimmed further than the log now reaches."""
+    world = World(brokers=2)
+    world.segments(2)
+    world.cut_off.add(2)
+    world.segments(4)
+    world.start(1)
+    world.settle()
+    before = world.state().trimmed_offset
+    world.cut_off.clear()
+    world.elect(2)
+    process = world.start(2)
+    process.effects.fail("write .log", UNREACHABLE, times=4)
+    world.segments(2)
+    world.cycle()
+    lose(world, 30)
+
+    world.settle()
+
+    assert before == 50
+    assert offsets_of(world.state().gaps) == [(20, 30)]
+    assert process.reports[0].external_start
+    assert violations(world) + leftovers(world) == []
