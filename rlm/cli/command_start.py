@@ -1,12 +1,14 @@
-"""When the command began, so that its start-up counts towards its timeout."""
+"""How long a command may take: when it began, so that its start-up counts towards its timeout."""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
 import typer
 
+LONGEST_S = 30 * 86_400.0
 _LEAST_S = 0.1
 
 
@@ -21,7 +23,15 @@ class CommandStart:
         return time.monotonic() - self.monotonic_s
 
 
+def finite(seconds: float) -> float:
+    """What is not a number, which no range leaves out, is refused."""
+    if not math.isfinite(seconds):
+        raise typer.BadParameter("not a number of seconds")
+    return seconds
+
+
 def less_start_up(context: typer.Context, timeout_s: float) -> float:
     """What is left of a timeout that the user gave; at least a moment."""
+    timeout_s = finite(timeout_s)
     start = context.find_object(CommandStart)
     return timeout_s if start is None else max(_LEAST_S, timeout_s - start.elapsed_s())

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import typer
 
+from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.log_bounds import PartitionName
 from rlm.cli.managers import ManagerRolled
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
@@ -31,7 +32,15 @@ _To = Annotated[
     typer.Option("--to", min=0, metavar="OFFSET", help="Only segments that begin below."),
 ]
 _Wait = Annotated[
-    float, typer.Option("--wait", min=0.1, metavar="SECONDS", help="How long to wait for that.")
+    float,
+    typer.Option(
+        "--wait",
+        min=0.1,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="How long to wait for that.",
+        callback=finite,
+    ),
 ]
 
 

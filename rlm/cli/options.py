@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rlm.broker.client_check import check_client
-from rlm.cli.command_start import less_start_up
+from rlm.cli.command_start import LONGEST_S, less_start_up
 from rlm.config.load import CommandConfig, client_command_config, load_command_config
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
@@ -54,6 +54,7 @@ def _cluster_options(
         float,
         typer.Option(
             min=0.1,
+            max=LONGEST_S,
             metavar="SECONDS",
             help="How long to wait for the cluster.",
             callback=less_start_up,

@@ -58,9 +58,14 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
         raise InvalidConfigError("all of a topic is paused, not one partition", found=topic)
     tasks = ALL_TASKS if what is None else {PausableTask[what.name]}
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        policy, _ = find_tiered(session, name)
         pausing = Pausing(session.metadata, uuid4)
-        left = pausing.resume(policy, tasks) if resume else pausing.pause(policy, tasks)
+        named = [each for each in session.metadata.topic_policies() if each.topic == topic]
+        if resume and named:  # also of a topic that was deleted since: its removal was paused, too
+            left = frozenset[PausableTask]().union(*(pausing.resume(p, tasks) for p in named))
+        else:
+            policy, _ = find_tiered(session, name)
+            act = pausing.resume if resume else pausing.pause
+            left = act(policy, tasks)
     words = ", ".join(task.name.lower() for task in PausableTask if task in left)
     with printing():
         typer.echo(f"{topic}: paused: {words or 'nothing'}")

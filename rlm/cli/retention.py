@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.log_bounds import PartitionName
 from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
@@ -24,7 +25,15 @@ _DEFAULT_WAIT_S = 600.0
 
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _Wait = Annotated[
-    float, typer.Option("--wait", min=0.1, metavar="SECONDS", help="How long it may take.")
+    float,
+    typer.Option(
+        "--wait",
+        min=0.1,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="How long it may take.",
+        callback=finite,
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ late record of it can come any more.
 
 from __future__ import annotations
 
+from rlm.policy.losses import contradicted
 from rlm.policy.view import PartitionView
 from rlmm.events import PolicyState
 from rlmm.spi import SegmentRecord
@@ -56,16 +57,20 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Finished segments wholly below the log start, oldest first.
 
     None of them while the local log still starts lower: it is moved first, so that no reader finds
-    a start whose data is gone.
+    a start whose data is gone. What an election has cut off is not what has expired: it stays for
+    the grace after it was stored, unless its own records are past the retention.
     """
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:
         return ()
+    segments = (record.metadata for record in view.segments)
+    cut = {each.segment_id for _, each in contradicted(view.lineage, view.stored, segments)}
     return tuple(
         record
         for record in view.segments
         if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
         and record.metadata.offsets.end_offset <= log_start
+        and (record.metadata.segment_id not in cut or _is_done_with(view, record))
     )
 
 
@@ -111,6 +116,16 @@ def _is_past_grace(
         return False
     grace_ms = view.limits.unreferenced_grace_ms
     return view.moment.broker_ms > max(since_ms, record.changed_ms) + grace_ms
+
+
+def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
+    """Whether a segment that was cut off, and lies below the log start, may go."""
+    if view.policy.state is PolicyState.DISABLED and view.policy.delete_remote:
+        return True
+    age_ms = view.moment.retention_ms - record.metadata.max_timestamp_ms
+    is_past_retention = 0 <= view.policy.retention_ms < age_ms
+    grace_ends_ms = record.changed_ms + view.limits.unreferenced_grace_ms
+    return is_past_retention or view.moment.broker_ms > grace_ends_ms
 
 
 def never_finished(record: SegmentRecord) -> bool:

@@ -8,7 +8,7 @@ it is accepted (rlm topic resolve).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rlmm.partition_state import PartitionState
@@ -37,25 +37,14 @@ def cut_off(
     segments: Iterable[RemoteLogSegmentMetadata],
     state: PartitionState,
 ) -> CutOff | None:
-    """What was cut off above the log start and is not accepted; None if nothing.
-
-    Only where the lineage says who wrote the offsets: one that does not reach back to a segment
-    does not contradict it.
-    """
-    readable_ends = {part.metadata.segment_id: part.offsets.end_offset for part in stored}
-    known_from = next((entry.start_offset for entry in lineage.entries), None)
-    found = []
-    for metadata in segments:
-        epochs = metadata.segment_leader_epochs.entries
-        end_offset = readable_ends.get(metadata.segment_id, epochs[0].start_offset)
-        is_cut = (
-            metadata.state is SegmentState.COPY_SEGMENT_FINISHED
-            and end_offset < metadata.offsets.end_offset
-            and metadata.offsets.end_offset > (state.log_start_offset or 0)
-            and epochs[-1].epoch > state.accepted_loss_epoch
-        )
-        if is_cut and known_from is not None and known_from <= epochs[0].start_offset:
-            found.append((end_offset, metadata))
+    """What was cut off above the log start and is not accepted; None if nothing."""
+    log_start_offset = state.log_start_offset or 0
+    found = [
+        (end_offset, metadata)
+        for end_offset, metadata in contradicted(lineage, stored, segments)
+        if metadata.offsets.end_offset > log_start_offset
+        and metadata.segment_leader_epochs.entries[-1].epoch > state.accepted_loss_epoch
+    ]
     if not found:
         return None
     return CutOff(
@@ -64,6 +53,29 @@ def cut_off(
         end_offset=max(each.offsets.end_offset for _, each in found),
         segment_count=len(found),
     )
+
+
+def contradicted(
+    lineage: Lineage,
+    stored: Sequence[StoredRange],
+    segments: Iterable[RemoteLogSegmentMetadata],
+) -> Iterator[tuple[int, RemoteLogSegmentMetadata]]:
+    """Finished segments that an election cut off, or the end of them, each with where it did.
+
+    Only where the lineage says who wrote the offsets: one that does not reach back to a segment
+    does not contradict it.
+    """
+    readable_ends = {part.metadata.segment_id: part.offsets.end_offset for part in stored}
+    known_from = next((entry.start_offset for entry in lineage.entries), None)
+    for metadata in segments:
+        begin = metadata.segment_leader_epochs.entries[0].start_offset
+        end_offset = readable_ends.get(metadata.segment_id, begin)
+        is_cut = (
+            metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+            and end_offset < metadata.offsets.end_offset
+        )
+        if is_cut and known_from is not None and known_from <= begin:
+            yield end_offset, metadata
 
 
 def moved_by_others(state: PartitionState, local_start_offset: int) -> int | None:

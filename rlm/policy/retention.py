@@ -160,14 +160,15 @@ def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
         total_bytes=sum(piece.size_bytes for piece in pieces) + view.active_unstored_bytes,
         wall_ms=view.moment.retention_ms,
     )
-    if view.is_past_retention and len(found) == len(pieces):
+    share_count = max(1, len(pieces) * view.limits.expiry_max_percent // 100)
+    if view.is_past_retention and len(found) == len(pieces) <= share_count:
         return ExpiryCut(
             offset=view.copy_end_offset,
             reason=f"retention.ms={view.policy.retention_ms} no record is younger",
         )
     if not found:
         return None
-    share = found[: max(1, len(pieces) * view.limits.expiry_max_percent // 100)]
+    share = found[:share_count]
     return ExpiryCut(
         offset=share[-1].piece.offsets.end_offset,
         reason=str(share[-1]),

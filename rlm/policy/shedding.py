@@ -15,7 +15,7 @@ from rlm.policy.gaps import missing, with_gaps
 from rlm.policy.trim_gate import segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import GapReason, OutagePolicy, RecordedGap
+from rlmm.events import GapReason, OutagePolicy, PausableTask, RecordedGap
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
@@ -31,11 +31,14 @@ class Sheddable:
 def sheddable(view: PartitionView) -> Sheddable | None:
     """None unless the topic's policy is to shed, the store takes nothing, and anything may go.
 
-    That a segment is corrupt is no outage: what is behind it stays until somebody decides.
+    That a segment is corrupt, or can't be stored at all, is no outage: what is behind it stays
+    until somebody decides. Nor is it one that somebody has paused copies.
     """
     sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
-    is_corrupt = view.copy_failure is not None and view.copy_failure.corrupt
-    if not sheds or not view.store_takes_nothing or is_corrupt:
+    failure = view.copy_failure
+    is_of_segment = failure is not None and (failure.corrupt or failure.final)
+    is_paused = PausableTask.COPY in view.paused
+    if not sheds or not view.store_takes_nothing or is_of_segment or is_paused:
         return None
     if trim_forbidden(view) is not None:
         return None

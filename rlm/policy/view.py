@@ -69,6 +69,10 @@ class CopyFailure:
     final: bool = False
 
 
+OUTAGE_ATTEMPTS = 5
+"""So many copies of a partition that failed in a row are an outage."""
+
+
 # No slots: what is derived is computed once, on first use, and kept in the instance.
 @dataclass(frozen=True, kw_only=True)
 class PartitionView:
@@ -163,8 +167,13 @@ class PartitionView:
 
     @property
     def store_takes_nothing(self) -> bool:
-        """Whether what is rolled can't be stored now, as far as this process knows."""
-        return not self.store_reachable or self.copy_failure is not None
+        """Whether what is rolled can't be stored now, as far as this process knows.
+
+        That some attempts failed is no outage yet: they are made again.
+        """
+        failure = self.copy_failure
+        is_failing = failure is not None and failure.attempts >= OUTAGE_ATTEMPTS
+        return not self.store_reachable or is_failing
 
     @property
     def copy_end_offset(self) -> int:

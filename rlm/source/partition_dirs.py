@@ -16,7 +16,7 @@ from pathlib import Path
 from rlm.source.meta_properties import META_PROPERTIES_FILE
 from rlm.source.partition_files import PARTITION_METADATA_FILE, read_or_none
 from rsm.segment.checkpoints import parse_partition_metadata
-from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.errors import CorruptError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _CLUSTER_METADATA_TOPIC = "__cluster_metadata"
@@ -102,7 +102,10 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
         return None
     if content is None:
         return None
-    topic_id = parse_partition_metadata(content, file=str(path))
+    try:
+        topic_id = parse_partition_metadata(content, file=str(path))
+    except CorruptError as error:
+        raise RetriableError("a partition's directory can't be told", error=str(error)) from error
     return TopicIdPartition(topic_id=topic_id, topic=match[1], partition=int(match[2]))
 
 

@@ -125,7 +125,7 @@ class Copier:
         ) as opened:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
-            self._require_not_stored(started)
+            self._require_not_stored(started, offsets.log_start_offset)
             data = self._paced(opened.data, attempt)
             objects = self._store(started, data, attempt)
             with self._discarding(started, TieredStorageError):
@@ -152,15 +152,16 @@ class Copier:
         )
         return finished
 
-    def _require_not_stored(self, started: RemoteLogSegmentMetadata) -> None:
+    def _require_not_stored(self, started: RemoteLogSegmentMetadata, log_start_offset: int) -> None:
         """FencedError if an attempt of this claim has stored it, and only the answer was lost.
 
-        All that was in the metadata topic before the started event is known by now.
+        All that was in the metadata topic before the started event is known by now. A part of a
+        file that was stored before, and deleted from the log since, is not what is stored now.
         """
         records = self._metadata.list_remote_log_segments(
             started.topic_id_partition,
             states=(SegmentState.COPY_SEGMENT_FINISHED,),
-            from_offset=started.offsets.start_offset,
+            from_offset=max(started.offsets.start_offset, log_start_offset),
         )
         for found in (record.metadata for record in records):
             is_other = found.segment_id != started.segment_id

@@ -44,6 +44,9 @@ _log = logging.getLogger(__name__)
 # failed is not shed by an older word than this.
 _LONGEST_PAUSE_MS = 60_000
 
+# What is corrupt is so the next time, too, and each attempt reads and stores all before it.
+_LONGEST_CORRUPT_PAUSE_MS = 3_600_000
+
 # An attempt that is not hanging meets its deadline between any two pieces, or soon after.
 _OVERDUE_MS = 10_000
 
@@ -98,6 +101,11 @@ class CopyLanes:
             first_pause_ms=limits.first_pause_ms,
             longest_pause_ms=_LONGEST_PAUSE_MS,
         )
+        self._corrupt_pauses = RetryPauses(
+            ports.clock,
+            first_pause_ms=limits.first_pause_ms,
+            longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS,
+        )
         self._words = ChangedWords()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._hanging: set[UUID] = set()
@@ -139,7 +147,7 @@ class CopyLanes:
         One that can't be stored stops its partition as long as it is the oldest and we lead.
         """
         tip = lead.topic_id_partition
-        if not segments or self._pauses.pausing(tip):
+        if not segments or self._pauses.pausing(tip) or self._corrupt_pauses.pausing(tip):
             return
         with self._lock:
             stopped = self._stopped_at.get(tip) == segments[0].offsets.start_offset
@@ -155,6 +163,7 @@ class CopyLanes:
                 self._stopped_at.pop(tip, None)
         for tip in gone:
             self._pauses.ended(tip)
+            self._corrupt_pauses.ended(tip)
             self._words.ended(tip)
 
     def write_off_overdue(self) -> None:
@@ -250,14 +259,10 @@ class CopyLanes:
         self, tip: TopicIdPartition, error: TieredStorageError, base_offset: int | None = None
     ) -> None:
         self._metrics.remote_copy_errors.labels(tip.topic).inc()
-        attempts = self._pauses.failed(tip).count
-        final = isinstance(error, UnsupportedError)
-        failure = CopyFailure(
-            error=str(error),
-            corrupt=isinstance(error, CorruptError),
-            attempts=attempts,
-            final=final,
-        )
+        corrupt, final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
+        pauses = self._corrupt_pauses if corrupt else self._pauses
+        attempts = pauses.failed(tip).count
+        failure = CopyFailure(error=str(error), corrupt=corrupt, attempts=attempts, final=final)
         with self._lock:
             self._failed[tip] = failure
             if final and base_offset is not None:
@@ -269,6 +274,7 @@ class CopyLanes:
 
     def _note_success(self, tip: TopicIdPartition) -> None:
         self._pauses.ended(tip)
+        self._corrupt_pauses.ended(tip)
         with self._lock:
             failed = self._failed.pop(tip, None)
             self._stopped_at.pop(tip, None)

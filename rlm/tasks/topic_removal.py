@@ -20,6 +20,7 @@ from uuid import UUID
 from rlm.policy.gateways import live_gateways
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.ports import Ports
@@ -85,6 +86,7 @@ class TopicRemoval:
         self._grace_ms = grace_ms
         self._orphan_grace_ms = orphan_grace_ms
         self._missing_since_ms: dict[UUID, int] = {}
+        self._words = ChangedWords()
 
     def step(self) -> None:
         """Look once, start what is due, wait for nothing.
@@ -94,7 +96,7 @@ class TopicRemoval:
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         deleted = [policies[topic_id] for topic_id in self._confirmed(policies)]
-        own = [policy for policy in deleted if self._is_due_here(policy.topic_id)]
+        own = [policy for policy in deleted if self._is_due_here(policy)]
         self._metadata.follow_topics([policy.topic_id for policy in own])
         for policy in own:
             try:
@@ -129,10 +131,17 @@ class TopicRemoval:
             if now_ms - since_ms >= self._grace_ms
         ]
 
-    def _is_due_here(self, topic_id: UUID) -> bool:
+    def _is_due_here(self, policy: TopicPolicy) -> bool:
         """Whether it is ours to remove, and nobody has paused that."""
+        topic_id = policy.topic_id
         if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
+            if self._words.are_new(topic_id, "paused"):
+                _log.warning(
+                    "removal of a deleted topic is paused (rlm resume)",
+                    extra={"topic": policy.topic, "topic_id": topic_id},
+                )
             return False
+        self._words.ended(topic_id)
         remover = removed_by(
             topic_id,
             self._metadata.registrations(),

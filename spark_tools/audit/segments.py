@@ -37,13 +37,13 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
     for record in partition.segments:
         metadata, is_old = record.metadata, record.changed_ms < cut_off_ms
         match metadata.state:
+            case SegmentState.COPY_SEGMENT_FINISHED if metadata.segment_id not in readable:
+                detail = "none of its leader epochs is in the log's lineage"
+                yield of_segment(FindingKind.OUT_OF_LINEAGE, metadata, detail)
             case SegmentState.COPY_SEGMENT_FINISHED if metadata.offsets.end_offset <= log_start:
                 if is_old:
                     detail = f"the log starts at {log_start}"
                     yield of_segment(FindingKind.BELOW_LOG_START, metadata, detail)
-            case SegmentState.COPY_SEGMENT_FINISHED if metadata.segment_id not in readable:
-                detail = "none of its leader epochs is in the log's lineage"
-                yield of_segment(FindingKind.OUT_OF_LINEAGE, metadata, detail)
             case SegmentState.COPY_SEGMENT_STARTED if (
                 max(record.changed_ms, record.copy_deadline_ms) < cut_off_ms
             ):

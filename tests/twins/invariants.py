@@ -126,12 +126,13 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     """What one claim has stored twice: it knows what it has.
 
-    Behind a hole all is copied again; in order there is none.
+    Behind a hole all is copied again; in order there is none. Nor does what was deleted count.
     """
+    log_start_offset = world.leader(tip).log_start_offset
     end_offsets: dict[Writer, int] = {}
     for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
         writer, offsets = record.metadata.writer, record.metadata.offsets
-        if offsets.start_offset < end_offsets.get(writer, 0):
+        if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
             yield f"{tip}: {offsets} is stored twice by one claim"
         end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))
 

@@ -91,6 +91,7 @@ class Process:
         self.reports: tuple[PartitionReport, ...] = ()
         self.problem: TieredStorageError | None = None
         self.untierable: dict[UUID, str] = {}
+        self.store_reachable = True
         self.ports = self._make_ports(outside)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
@@ -110,7 +111,8 @@ class Process:
         self.problem = None
         try:
             self.beat()
-            self.reports = self.cycle.step(CycleOutlook(untierable=self.untierable))
+            outlook = CycleOutlook(untierable=self.untierable, store_reachable=self.store_reachable)
+            self.reports = self.cycle.step(outlook)
         except ProcessCrashError:
             self.reports = ()
         except TieredStorageError as error:

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from rlm.source.partition_dirs import PartitionDirs
-from rsm.segment.errors import CorruptError, NotFoundError, RetriableError
+from rsm.segment.errors import NotFoundError, RetriableError
 from tests.log_dir_builder import make_log_dir, make_partition, topic_id_partition
 
 ORDERS = topic_id_partition("orders", 0)
@@ -69,11 +69,14 @@ def test_partitions_when_log_dir_vanished_then_error_not_empty(
         PartitionDirs([a, b]).partitions()
 
 
-def test_partitions_when_partition_metadata_is_garbage_then_corrupt(tmp_path: Path) -> None:
+def test_partitions_when_partition_metadata_is_garbage_then_what_is_here_is_not_known(
+    tmp_path: Path,
+) -> None:
+    """One file stops nothing of what the broker leads."""
     log_dir = make_log_dir(tmp_path / "a")
     (make_partition(log_dir, ORDERS) / "partition.metadata").write_text("version: 0\n")
 
-    with pytest.raises(CorruptError, match="orders-0"):
+    with pytest.raises(RetriableError, match="orders-0"):
         PartitionDirs([log_dir]).partitions()
 
 

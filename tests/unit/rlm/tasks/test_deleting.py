@@ -146,3 +146,44 @@ def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> No
 
     assert world.metadata.segment(attempt.metadata.segment_id) is None
     assert violations(world) + leftovers(world) == []
+
+
+def lost_world(limits: PolicyLimits) -> World:
+    """What broker 1 has stored from 20 on was cut off; a client deletes all in the new log."""
+    world = World(brokers=2, settings=ProcessSettings(limits=limits))
+    world.segments(2)
+    world.cut_off.add(2)
+    world.segments(3)
+    world.start(1)
+    world.settle()
+    world.cut_off = {1}
+    world.elect(2)
+    world.start(2)
+    world.segments(4)
+    world.settle()
+    world.leader().move_start(60)
+    world.commit()
+    world.request_log_start(60)
+    world.settle()
+    return world
+
+
+def test_segments_when_cut_off_and_below_the_log_start_then_stay_for_the_grace() -> None:
+    """R5: what a client deletes is of its own log, not of the one that was lost."""
+    world = lost_world(PolicyLimits(local_trim_min_age_ms=0))
+    before = world.stored()
+    world.clock.advance(8 * 24 * 60 * MINUTE_MS)
+    world.settle()
+
+    assert [each for each in before if each[0] < 50] == [(20, 30), (30, 40), (40, 50)]
+    assert [each for each in world.stored() if each[0] < 50] == []
+
+
+def test_segments_when_cut_off_and_past_the_retention_then_go_with_the_rest() -> None:
+    world = lost_world(PolicyLimits(local_trim_min_age_ms=0))
+    world.set_policy(TEN_MINUTES)
+    world.clock.advance(20 * MINUTE_MS)
+
+    world.settle()
+
+    assert world.stored() == []

@@ -17,6 +17,7 @@ from tests.twins.world import INTERVAL_MS, TIP, World
 
 FINISHED = "publish COPY_SEGMENT_FINISHED"
 WRITE = "write .log"
+HOUR_MS = 3_600_000
 
 
 class ThreadedProcess(Process):
@@ -125,3 +126,16 @@ def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> Non
 
     assert failed is not None
     assert process.copies.failure(TIP) is None
+
+
+def test_copy_when_a_segment_stays_corrupt_then_is_tried_ever_less() -> None:
+    """Each attempt reads and stores all that is before what is corrupt."""
+    world = World()
+    world.segments(3)
+    bad = world.leader().files[1].batches
+    bad[0] = bad[0][:-1] + bytes((bad[0][-1] ^ 1,))
+    process = world.start()
+    for _ in range(8 * HOUR_MS // INTERVAL_MS):
+        world.cycle()
+
+    assert process.effects.performed.count(WRITE) < 30

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.policy.view import PolicyLimits
 from rsm.segment.errors import RetriableError
 from tests.twins.invariants import leftovers
-from tests.twins.process import Process
+from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
@@ -90,3 +91,20 @@ def test_local_copy_when_the_topic_is_idle_then_trimmed_by_the_timer_all_the_sam
 
     assert (while_young, world.leader(TIP).log_start_offset) == (0, 20)
     assert world.stored() == [(0, 10), (10, 20), (20, 30)]
+
+
+def test_idle_partition_when_all_of_it_is_too_old_then_goes_share_by_share() -> None:
+    """A retention that is wrong by mistake is seen before all is gone, idle or not."""
+    settings = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, expiry_max_percent=10))
+    world = World(policy=TEN_MINUTES, settings=settings)
+    world.segments(20)
+    world.produce(5)
+    world.start()
+    world.settle()
+    world.clock.advance(20 * MINUTE_MS)
+    starts = [0]
+    while starts[-1] < 205:
+        world.cycle()
+        starts.append(world.state().log_start_offset or 0)
+
+    assert sorted(set(starts)) == [0, *range(20, 210, 10), 205]

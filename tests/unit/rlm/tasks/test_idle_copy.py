@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.view import PolicyLimits
-from tests.twins.invariants import leftovers
+from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import KEEP_REMOTE, TIP, World
 
@@ -136,3 +136,23 @@ def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None
     assert (world.state().log_start_offset, world.leader().log_start_offset) == (15, 15)
     assert (world.stored(), world.object_names()) == ([], [])
     assert world.audit.violations == []
+
+
+@pytest.mark.parametrize("deleted_below", [14, 15, 17])
+def test_idle_segment_when_records_are_deleted_at_the_broker_then_copying_goes_on(
+    deleted_below: int,
+) -> None:
+    """R6: what was stored of the file before, and is not of the log any more, is not in the way."""
+    world, process = idle_world()
+    world.settle()
+    world.produce(5)
+    world.leader().move_start(deleted_below)
+    world.leader().roll()
+    world.segments(3)
+
+    world.settle()
+
+    assert process.reports[0].lag_segments == 0
+    assert world.stored()[-1] == (40, 50)
+    assert world.leader().log_start_offset == 40
+    assert violations(world) + leftovers(world) == []

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.view import PolicyLimits
+from rlm.policy.view import OUTAGE_ATTEMPTS, PolicyLimits
 from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.tasks.leader import LeaderCycle
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
-from rlmm.events import GapReason, OutagePolicy
+from rlmm.events import GapReason, OutagePolicy, PausableTask, TopicPaused
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
-from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, World
+from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, TIP, World
 
 HOLD = replace(KEEP_REMOTE, local_retention_ms=-1)
 SHED = replace(HOLD, outage_policy=OutagePolicy.SHED_OLDEST)
@@ -68,10 +68,17 @@ class OutageWorld(World):
         return self.leader().files[0].size_bytes
 
     def lose_store(self) -> None:
-        self.process.effects.fail("write .log", UNREACHABLE, times=10_000)
+        self.cycle()  # which claims the partitions, and records where their logs begin
+        self.process.store_reachable = False
 
     def regain_store(self) -> None:
-        self.process.effects._hooks.clear()
+        self.process.store_reachable = True
+
+    def pause(self, task: PausableTask) -> None:
+        event = TopicPaused(
+            event_id=self.new_id(), topic=TIP.topic, topic_id=TIP.topic_id, tasks=frozenset({task})
+        )
+        assert self.metadata.publish(event).accepted
 
     def fill(self, percent: int) -> None:
         """Let the disk be so full."""
@@ -89,7 +96,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_told(
 ) -> None:
     """Scenario 93: never silent; told again only when it changes."""
     world = OutageWorld(policy=HOLD)
-    world.lose_store()
+    world.process.store_reachable = False
     caplog.set_level("WARNING", "rlm")
     for percent in (60, 60, 60, 70, 80, 90):
         world.segments(1)
@@ -174,6 +181,36 @@ def test_shed_when_the_store_is_well_then_nothing_goes() -> None:
 
     assert world.gaps() == []
     assert len(world.stored()) == 4
+
+
+def test_shed_when_some_attempts_fail_then_nothing_goes_before_they_are_many() -> None:
+    """R4: a store that refuses now and then is no outage; one that refuses all is."""
+    world = OutageWorld(policy=SHED)
+    world.segments(4)
+    world.fill(99)
+    world.process.effects.fail("write .log", UNREACHABLE, times=10_000)
+    gaps = []
+    while world.process.copies.failure(world.tips[0]) is None or not world.gaps():
+        world.cycle()
+        failure = world.process.copies.failure(world.tips[0])
+        gaps.append((failure.attempts if failure else 0, world.gaps()))
+
+    assert {tuple(found) for attempts, found in gaps if attempts < OUTAGE_ATTEMPTS} == {()}
+    assert gaps[-1][1] == [(0, 30)]
+
+
+def test_shed_when_copies_are_paused_then_nothing_goes() -> None:
+    """R4: what is not stored by somebody's wish is not given up for it."""
+    world = OutageWorld(policy=SHED)
+    world.segments(4)
+    world.lose_store()
+    world.pause(PausableTask.COPY)
+    world.fill(99)
+
+    for _ in range(4):
+        world.cycle()
+
+    assert world.gaps() == []
 
 
 def test_shed_when_a_segment_is_corrupt_then_nothing_goes() -> None:
