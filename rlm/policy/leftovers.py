@@ -63,14 +63,20 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:
         return ()
-    segments = (record.metadata for record in view.segments)
-    cut = {each.segment_id for _, each in contradicted(view.lineage, view.stored, segments)}
-    return tuple(
+    found = tuple(
         record
         for record in view.segments
         if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
         and record.metadata.offsets.end_offset <= log_start
-        and (record.metadata.segment_id not in cut or _is_done_with(view, record))
+    )
+    if not found:
+        return ()
+    segments = (record.metadata for record in found)
+    cut = {each.segment_id for _, each in contradicted(view.lineage, view.stored, segments)}
+    return tuple(
+        record
+        for record in found
+        if record.metadata.segment_id not in cut or _is_done_with(view, record)
     )
 
 
