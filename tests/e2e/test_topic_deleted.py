@@ -13,7 +13,10 @@ _DEADLINE_S = 60.0
 def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_stays(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 38, 76: objects, records and the policy of the old id; nothing of the new one."""
+    """Scenarios 38, 76: objects, records and the policy of the old id; nothing of the new one.
+
+    Not before deletions go on, which an operator had paused.
+    """
     host.set(
         **{
             "remote.copy.attempt.timeout.ms": "2000",
@@ -26,6 +29,7 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
         log.wait_tiered(metadata)
         old_id, old_keys = log.partition.topic_id, log.object_keys()
+        host.rlm("pause", topic_name, "delete")
         admin = admin_client(kafka.bootstrap_servers)
         admin.delete_topics([topic_name])[topic_name].result(10.0)
         wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has let go of it")
@@ -35,7 +39,11 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
 
         anew.wait_tiered(metadata)
+        wait_until(lambda: "topic is paused" in host.log_path.read_text(), _DEADLINE_S, "told that it waits")
+        assert metadata.topic_policy(old_id) is not None
+        resumed = host.rlm("resume", topic_name)
         wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
+        assert resumed == f"{topic_name}: paused: nothing\n"
         assert not old_keys & log.object_keys()
         assert len(anew.finished(metadata)) >= 2
         wait_until(lambda: host.readiness()[0] == 200, _DEADLINE_S, "ready")
