@@ -39,7 +39,11 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
 
         anew.wait_tiered(metadata)
-        wait_until(lambda: "topic is paused" in host.log_path.read_text(), _DEADLINE_S, "told that it waits")
+        wait_until(
+            lambda: "topic is paused" in host.log_path.read_text(),
+            _DEADLINE_S,
+            "told that it waits",
+        )
         assert metadata.topic_policy(old_id) is not None
         resumed = host.rlm("resume", topic_name)
         wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
