@@ -21,7 +21,7 @@ from rlm.broker.topic_configs import (
     read_topic_configs,
 )
 from rlm.wire.connection import Requester
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 
@@ -74,8 +74,10 @@ class TopicAdmin(ABC):
         """Ask the broker of each replica what it holds of a topic; all of them answered."""
 
     @abstractmethod
-    def configs_at(self, node_id: int, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
-        """What one broker holds of these topics."""
+    def configs_at(
+        self, node_id: int, topics: Iterable[str]
+    ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        """What one broker holds of each of these topics, or why it does not tell."""
 
     @abstractmethod
     def default_retention(self, node_id: int) -> DefaultRetention:
@@ -107,7 +109,9 @@ class ClusterTopicAdmin(TopicAdmin):
         configs = read_on_replicas(self._bootstrap, view, topic)
         return TopicOnReplicas(topic=found, configs=configs)
 
-    def configs_at(self, node_id: int, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
+    def configs_at(
+        self, node_id: int, topics: Iterable[str]
+    ) -> Mapping[str, TopicConfigs | TieredStorageError]:
         with self._bootstrap.at(self._bootstrap.view(()).broker(node_id)) as broker:
             return read_topic_configs(broker, topics)
 

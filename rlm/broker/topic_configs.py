@@ -27,7 +27,7 @@ from rlm.wire.api.incremental_alter_configs import (
 )
 from rlm.wire.connection import Requester
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 RETENTION_MS = "retention.ms"
 RETENTION_BYTES = "retention.bytes"
@@ -95,11 +95,13 @@ class TopicConfigs:
             raise CorruptError("the broker tells no number", topic=self.topic, key=key) from error
 
 
-def read_topic_configs(broker: Requester, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
-    """What this broker holds of `topics`, in one request.
+def read_topic_configs(
+    broker: Requester, topics: Iterable[str]
+) -> Mapping[str, TopicConfigs | TieredStorageError]:
+    """What this broker holds of each of `topics`, or why it does not tell; in one request.
 
-    Raises NotFoundError naming the first topic that it does not know, RetriableError if a right is
-    missing, and as `Requester.request`.
+    In place of an answer is a NotFoundError for a topic that the broker does not know, and a
+    RetriableError where a right is missing. Raises as `Requester.request`.
     """
     resources = tuple(
         DescribeConfigsResource(
@@ -111,10 +113,10 @@ def read_topic_configs(broker: Requester, topics: Iterable[str]) -> Mapping[str,
         return {}
     response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=resources))
     found = {row.resource_name: _configs_of(row) for row in response.results}
-    for resource in resources:
-        if resource.resource_name not in found:
-            raise RetriableError("the broker did not answer", topic=resource.resource_name)
-    return found
+    return {
+        topic: found.get(topic, RetriableError("the broker did not answer", topic=topic))
+        for topic in (each.resource_name for each in resources)
+    }
 
 
 def read_on_replicas(
@@ -128,7 +130,10 @@ def read_on_replicas(
     found: dict[int, TopicConfigs] = {}
     for node_id in sorted(view.topic(topic).replica_ids()):
         with bootstrap.at(view.broker(node_id)) as broker:
-            found[node_id] = read_topic_configs(broker, (topic,))[topic]
+            configs = read_topic_configs(broker, (topic,))[topic]
+        if isinstance(configs, TieredStorageError):
+            raise configs
+        found[node_id] = configs
     return found
 
 
@@ -155,9 +160,9 @@ def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str
             raise error_of(row.error_code, topic=topic, reason=row.error_message)
 
 
-def _configs_of(row: DescribeConfigsResult) -> TopicConfigs:
+def _configs_of(row: DescribeConfigsResult) -> TopicConfigs | TieredStorageError:
     if row.error_code != ErrorCode.NONE:
-        raise error_of(row.error_code, topic=row.resource_name, reason=row.error_message)
+        return error_of(row.error_code, topic=row.resource_name, reason=row.error_message)
     return TopicConfigs(
         topic=row.resource_name,
         entries={

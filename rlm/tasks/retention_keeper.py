@@ -67,7 +67,8 @@ class RetentionKeeper:
     def step(self) -> RetentionReport:
         """Look once, mend what is ours to mend, wait for nothing.
 
-        Raises RetriableError or NotFoundError if our broker can't be asked now.
+        A topic of which our broker does not tell the settings is untierable until it does. Raises
+        RetriableError or NotFoundError if our broker can't be asked now.
         """
         policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
         if not policies:
@@ -80,19 +81,30 @@ class RetentionKeeper:
         untierable: dict[UUID, str] = {}
         limited: dict[UUID, str] = {}
         for policy in hosted:
-            found = configs[policy.topic]
-            reason = untierable_reason(found)
-            if reason is not None:
-                untierable[policy.topic_id] = reason
-                if self._words.are_new(policy.topic_id, reason):
-                    logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
-                continue
-            self._words.ended(policy.topic_id)
-            if self._leads_any_partition(view, policy):
+            found = self._tierable(policy, configs[policy.topic])
+            if isinstance(found, str):
+                untierable[policy.topic_id] = found
+            elif self._leads_any_partition(view, policy):
                 values = self._keep(policy, found)
                 if values is not None:
                     limited[policy.topic_id] = values
         return RetentionReport(untierable=untierable, limited=limited)
+
+    def _tierable(
+        self, policy: TopicPolicy, found: TopicConfigs | TieredStorageError
+    ) -> TopicConfigs | str:
+        """The topic's settings; where they forbid tiering, or are not told, the reason instead."""
+        if isinstance(found, TieredStorageError):
+            reason = f"the broker does not tell its settings: {found}"
+        else:
+            forbidden = untierable_reason(found)
+            if forbidden is None:
+                self._words.ended(policy.topic_id)
+                return found
+            reason = forbidden
+        if self._words.are_new(policy.topic_id, reason):
+            logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
+        return reason
 
     def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:
         """Mend one topic; the broker's retention if it was limited, else None."""

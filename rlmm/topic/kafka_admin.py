@@ -38,6 +38,7 @@ from rsm.segment.errors import (
 logger = logging.getLogger(__name__)
 
 _ENDS = "end of the metadata topic"
+_NOT_HEARD_OF = "the metadata topic is not known to all yet"
 # How long the brokers that are known are waited for, before others are looked for.
 _PATIENCE_S = (1.0, 2.0)
 
@@ -64,7 +65,7 @@ class KafkaTopicAdmin:
             self._create(cluster)
             description = self._describe()
         if description is None or not description.partitions:
-            raise RetriableError("the metadata topic is not known to all yet", topic=self._name)
+            raise RetriableError(_NOT_HEARD_OF, topic=self._name)
         check_shape(self._settings, self._shape(description))
         return TopicIdentity(
             cluster_id=cluster.cluster_id or "",
@@ -87,7 +88,7 @@ class KafkaTopicAdmin:
         asked = {TopicPartition(self._name, p): latest for p in partitions}
         futures = self._admin.list_offsets(asked, request_timeout=timeout_s)
         ends = {
-            each.partition: self._ask(future, _ENDS, timeout_s=timeout_s).offset
+            each.partition: self._ask_of_topic(future, _ENDS, timeout_s=timeout_s).offset
             for each, future in futures.items()
         }
         # A leader that can't be reached is no error to librdkafka: it gives no offset for it.
@@ -131,7 +132,7 @@ class KafkaTopicAdmin:
     def _shape(self, description: TopicDescription) -> TopicShape:
         resource = ConfigResource(ResourceType.TOPIC, self._name)
         futures = self._admin.describe_configs([resource], request_timeout=self._timeout_s)
-        configs = self._ask(futures[resource], "configs of the metadata topic")
+        configs = self._ask_of_topic(futures[resource], "configs of the metadata topic")
         return TopicShape(
             partition_count=len(description.partitions),
             replication_factor=min(len(p.replicas) for p in description.partitions),
@@ -170,6 +171,13 @@ class KafkaTopicAdmin:
             settings.partition_count,
             settings.replication_factor,
         )
+
+    def _ask_of_topic(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
+        """Ask about the topic. Only its description tells that it is not there: see `ensure`."""
+        try:
+            return self._ask(future, what, timeout_s=timeout_s)
+        except NotFoundError as not_heard:
+            raise RetriableError(_NOT_HEARD_OF, topic=self._name, asked=what) from not_heard
 
     def _ask(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
         try:

@@ -89,6 +89,18 @@ def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lea
         topic.close()
 
 
+def test_ends_when_the_broker_has_not_heard_of_the_topic_then_is_retriable(
+    kafka: KafkaCluster, topic_settings: TopicSettings
+) -> None:
+    """A broker answers so for a moment after another has created it."""
+    client = {"bootstrap.servers": kafka.bootstrap_servers}
+    topic = KafkaTopic(client, topic_settings, KafkaTimeouts(request_ms=1000))
+
+    with pytest.raises(RetriableError, match="not known to all yet"):
+        topic.end_offsets([0])
+    topic.close()
+
+
 def test_topic_when_nobody_listens_then_is_retriable() -> None:
     """Scenario 33."""
     (port,) = free_ports(1)

@@ -15,6 +15,7 @@ from rlm.broker.list_offsets import PartitionOffsets, fetch_first_offsets_since
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.topic_configs import (
     RETENTION_MS,
+    TopicConfigs,
     alter_topic_configs,
     read_on_replicas,
     read_topic_configs,
@@ -230,10 +231,10 @@ def test_topic_configs_when_set_and_deleted_then_override_and_default(
     view = own_broker.view((topic_name,))
 
     with bootstrap.any_broker() as broker:
-        before = read_topic_configs(broker, (topic_name,))[topic_name]
+        before = read_on_replicas(bootstrap, view, topic_name)[1]
         alter_topic_configs(broker, topic_name, {RETENTION_MS: "-1"})
         wait_until(lambda: read_on_replicas(bootstrap, view, topic_name)[1].retention_ms == -1)
-        during = read_topic_configs(broker, (topic_name,))[topic_name]
+        during = read_on_replicas(bootstrap, view, topic_name)[1]
         alter_topic_configs(broker, topic_name, {RETENTION_MS: None})
         wait_until(lambda: read_on_replicas(bootstrap, view, topic_name)[1].retention_ms != -1)
 
@@ -252,11 +253,16 @@ def test_topic_configs_when_value_is_invalid_then_invalid_config(
         alter_topic_configs(broker, topic_name, {RETENTION_MS: "soon"})
 
 
-def test_topic_configs_when_topic_is_unknown_then_not_found(
+def test_topic_configs_when_one_topic_is_unknown_then_the_others_are_told(
     kafka: KafkaCluster, topic_name: str
 ) -> None:
-    with _bootstrap(kafka).any_broker() as broker, pytest.raises(NotFoundError):
-        read_topic_configs(broker, (topic_name,))
+    kafka.create_topic(topic_name)
+
+    with _bootstrap(kafka).any_broker() as broker:
+        found = read_topic_configs(broker, ("unknown", topic_name))
+
+    assert isinstance(found["unknown"], NotFoundError)
+    assert isinstance(found[topic_name], TopicConfigs)
 
 
 def test_own_broker_when_it_is_restarted_then_answers_again(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rlm.policy.topic_policy import PolicyFlags
 from rlmm.events import PolicyState
+from rsm.segment.errors import RetriableError
 from tests.unit.rlm.tasks.tiering_world import (
     ALTER,
     TIMEOUT_MS,
@@ -76,6 +77,22 @@ def test_step_when_topic_became_compacted_then_every_host_reports_it_untierable(
     report = world.process().keeper(node_id=2).step()
 
     assert report.untierable == {TOPIC_ID: "cleanup.policy=compact,delete, must be delete"}
+
+
+def test_step_when_the_broker_does_not_tell_a_topics_settings_then_that_topic_alone_is_held() -> (
+    None
+):
+    """R9: DescribeConfigs is denied on it, or a broker has not heard of it yet."""
+    world = tiered_world()
+    world.topics.untold = RetriableError("missing rights on the topic", topic=TOPIC)
+    keeper = world.process().keeper()
+
+    denied = keeper.step()
+    world.topics.untold = None
+    granted = keeper.step()
+
+    assert "missing rights on the topic" in denied.untierable[TOPIC_ID]
+    assert granted.untierable == {}
 
 
 def test_step_when_brokers_lag_behind_an_enabling_then_finishes_it_in_a_later_step() -> None:

@@ -27,7 +27,7 @@ from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import ManualClock
 
@@ -90,6 +90,7 @@ class MemoryTopicAdmin(TopicAdmin):
         self.overrides: dict[str, str] = {}
         self.lag_asks = 0
         self.unknown_asks = 0
+        self.untold: TieredStorageError | None = None
         self.span = LogSpan(local_start_offset=0, high_watermark=0, since_offset=0)
         self.stale = dict.fromkeys(node_ids, self.overrides)
         self._asks_left = dict.fromkeys(node_ids, 0)
@@ -110,8 +111,11 @@ class MemoryTopicAdmin(TopicAdmin):
         configs = {node_id: self._configs(node_id) for node_id in self.node_ids}
         return TopicOnReplicas(topic=self._topic(), configs=configs)
 
-    def configs_at(self, node_id: int, topics: Iterable[str]) -> Mapping[str, TopicConfigs]:
-        return {topic: self._configs(node_id) for topic in topics}
+    def configs_at(
+        self, node_id: int, topics: Iterable[str]
+    ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        untold = self.untold
+        return {topic: untold or self._configs(node_id) for topic in topics}
 
     def default_retention(self, node_id: int) -> DefaultRetention:
         return DefaultRetention(retention_ms=WEEK_MS, retention_bytes=-1)
