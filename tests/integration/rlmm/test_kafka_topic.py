@@ -96,7 +96,7 @@ def test_ends_when_the_broker_has_not_heard_of_the_topic_then_is_retriable(
     client = {"bootstrap.servers": kafka.bootstrap_servers}
     topic = KafkaTopic(client, topic_settings, KafkaTimeouts(request_ms=1000))
 
-    with pytest.raises(RetriableError, match="not known to all yet"):
+    with pytest.raises(RetriableError):
         topic.end_offsets([0])
     topic.close()
 
