@@ -38,6 +38,9 @@ class SegmentCopier:
 
     def _describe(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
+        stored_as = self.storage.plan_objects(
+            segment_id, segment.offsets.start_offset, size_bytes=segment.size_bytes
+        )
         return RemoteLogSegmentMetadata(
             segment_id=segment_id,
             offsets=segment.offsets,
@@ -47,6 +50,6 @@ class SegmentCopier:
             state=SegmentState.COPY_SEGMENT_STARTED,
             writer=Writer(broker_id=1, leader_epoch=0, incarnation=uuid4()),
             event_timestamp_ms=0,
-            layout=self.storage.layout_name(),
-            objects=self.storage.plan_objects(segment_id, segment.offsets.start_offset),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
         )

@@ -42,7 +42,7 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
-from rsm.spi import CopyAttempt, IndexType, RemoteStorageManager
+from rsm.spi import CopyAttempt, IndexType, PlannedObjects, RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.transfer import ReadBack, put_verified
 
@@ -52,7 +52,8 @@ _log = logging.getLogger(__name__)
 class SegmentStorageManager(RemoteStorageManager):
     """Segments as objects of one store.
 
-    `layouts` are those that can be read; new segments are written in the first. `read_back` turns
+    `layouts` are those that can be read; new segments are written in the first that can hold them,
+    and one at least can hold all. `read_back` turns
     on the reading back of what was written. Closes the storage with itself.
     """
 
@@ -68,17 +69,17 @@ class SegmentStorageManager(RemoteStorageManager):
         self._storage = storage
         self._keys = keys
         self._layouts = {layout.name: layout for layout in layouts}
-        self._write_layout = layouts[0]
         self._read_back = read_back
         self._objects = ObjectReader(storage, decoded_bytes=decoded_cache_bytes)
 
-    def layout_name(self) -> str:
-        return self._write_layout.name
-
     def plan_objects(
-        self, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[StoredObject, ...]:
-        return self._write_layout.plan(self._keys, segment_id, base_offset)
+        self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        layout = next(
+            each for each in self._layouts.values() if size_bytes or each.holds_empty_logs
+        )
+        objects = layout.plan(self._keys, segment_id, base_offset)
+        return PlannedObjects(layout=layout.name, objects=objects)
 
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt

@@ -7,6 +7,7 @@ chunk storage's. Offsets and leader epochs are carried, never interpreted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from enum import Enum
 
 from rsm.segment.ids import RemoteLogSegmentId
@@ -37,21 +38,26 @@ class CopyAttempt(ABC):
         """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedObjects:
+    """How a segment is to be stored, as its metadata records it."""
+
+    layout: str
+    objects: tuple[StoredObject, ...]
+
+
 class RemoteStorageManager(ABC):
     """Stores, reads and deletes the objects of log segments. All methods are thread-safe."""
 
     @abstractmethod
-    def layout_name(self) -> str:
-        """The layout that new segments are written in, as their metadata records it."""
-
-    @abstractmethod
     def plan_objects(
-        self, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[StoredObject, ...]:
+        self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
         """Name the objects that `copy_log_segment_data` would write; nothing is written.
 
-        The names are published before the first byte is written, so that a crash leaves nothing
-        that is not recorded.
+        `size_bytes` is the log's length: 0 where compaction took all of a segment, and not every
+        layout can hold that. The names are published before the first byte is written, so that a
+        crash leaves nothing that is not recorded.
         """
 
     @abstractmethod

@@ -245,15 +245,19 @@ def build_segment(
     index_interval_bytes: int = INDEX_INTERVAL_BYTES,
     aborted: Sequence[AbortedTransaction] = (),
 ) -> BuiltSegment:
-    """A segment of `batches`; its base offset is that of the first unless given."""
+    """A segment of `batches`; its base offset is that of the first unless given.
+
+    One without any, of which compaction took all, is as long as one offset.
+    """
     log = b"".join(batches)
     headers = [header for _, header in scan_batches(memoryview(log))]
     base = headers[0].base_offset if base_offset is None else base_offset
     builder = IndexBuilder(base_offset=base, index_interval_bytes=index_interval_bytes)
     for header in headers:
         builder.append(header)
+    end = headers[-1].next_offset if headers else base + 1
     return BuiltSegment(
-        offsets=OffsetRange(start_offset=base, end_offset=headers[-1].next_offset),
+        offsets=OffsetRange(start_offset=base, end_offset=end),
         log=log,
         offset_index=builder.offset_index().to_bytes(),
         time_index=builder.time_index().to_bytes(),

@@ -50,6 +50,9 @@ class StoredTopic:
     def store(self, segment: BuiltSegment, *, max_timestamp_ms: int) -> None:
         """Copy a segment of leader epoch 0 and record it as finished."""
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
+        stored_as = self._storage.plan_objects(
+            segment_id, segment.offsets.start_offset, size_bytes=len(segment.log)
+        )
         planned = RemoteLogSegmentMetadata(
             segment_id=segment_id,
             offsets=segment.offsets,
@@ -59,8 +62,8 @@ class StoredTopic:
             state=SegmentState.COPY_SEGMENT_STARTED,
             writer=self._writer,
             event_timestamp_ms=0,
-            layout=self._storage.layout_name(),
-            objects=self._storage.plan_objects(segment_id, segment.offsets.start_offset),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
         )
         companions = SegmentCompanions(
             offset_index=segment.offset_index,

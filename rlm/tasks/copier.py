@@ -225,17 +225,21 @@ class Copier:
         segment_id = RemoteLogSegmentId(
             topic_id_partition=order.lead.topic_id_partition, id=order.segment_id
         )
+        size_bytes = opened.data.log.length_bytes
+        stored_as = self._storage.plan_objects(
+            segment_id, offsets.start_offset, size_bytes=size_bytes
+        )
         return RemoteLogSegmentMetadata(
             segment_id=segment_id,
             offsets=offsets,
             max_timestamp_ms=opened.max_timestamp_ms,
-            segment_size_bytes=opened.data.log.length_bytes,
+            segment_size_bytes=size_bytes,
             segment_leader_epochs=order.lineage.within(offsets),
             state=SegmentState.COPY_SEGMENT_STARTED,
             writer=order.lead.writer,
             event_timestamp_ms=self._clock.wall_ms(),
-            layout=self._storage.layout_name(),
-            objects=self._storage.plan_objects(segment_id, offsets.start_offset),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
             has_transaction_index=opened.data.companions.transaction_index is not None,
         )
 

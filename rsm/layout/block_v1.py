@@ -54,6 +54,10 @@ class BlockV1Layout(SegmentLayout):
     def name(self) -> str:
         return NAME
 
+    @property
+    def holds_empty_logs(self) -> bool:
+        return False  # an offloaded ledger has entries
+
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[LedgerKey, ...]:

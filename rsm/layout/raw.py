@@ -35,6 +35,10 @@ class RawLayout(SegmentLayout):
     def name(self) -> str:
         return NAME
 
+    @property
+    def holds_empty_logs(self) -> bool:
+        return True
+
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[ObjectKey, ...]:

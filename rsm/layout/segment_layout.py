@@ -76,6 +76,11 @@ class SegmentLayout(ABC):
     def name(self) -> str:
         """What segment metadata records of segments in this layout."""
 
+    @property
+    @abstractmethod
+    def holds_empty_logs(self) -> bool:
+        """Whether a segment without any batch can be stored so."""
+
     @abstractmethod
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int

@@ -63,20 +63,23 @@ def segment_data(
     return LogSegmentData(offsets=OFFSETS, log=source, companions=companions)
 
 
-def planned(manager: RemoteStorageManager, number: int = 1) -> RemoteLogSegmentMetadata:
+def planned(
+    manager: RemoteStorageManager, number: int = 1, *, size_bytes: int = len(LOG)
+) -> RemoteLogSegmentMetadata:
     """The metadata of a copy that is about to start."""
     segment_id = RemoteLogSegmentId(topic_id_partition=PARTITION, id=UUID(int=number))
+    stored_as = manager.plan_objects(segment_id, OFFSETS.start_offset, size_bytes=size_bytes)
     return RemoteLogSegmentMetadata(
         segment_id=segment_id,
         offsets=OFFSETS,
         max_timestamp_ms=1_700_000_000_000,
-        segment_size_bytes=len(LOG),
+        segment_size_bytes=size_bytes,
         segment_leader_epochs=Lineage.of((0, 1000), (2, 1100)),
         state=SegmentState.COPY_SEGMENT_STARTED,
         writer=Writer(broker_id=1, leader_epoch=2, incarnation=UUID(int=9)),
         event_timestamp_ms=1_700_000_000_001,
-        layout=manager.layout_name(),
-        objects=manager.plan_objects(segment_id, OFFSETS.start_offset),
+        layout=stored_as.layout,
+        objects=stored_as.objects,
         has_transaction_index=True,
     )
 

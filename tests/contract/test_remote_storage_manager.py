@@ -21,6 +21,7 @@ from rsm.segment.errors import (
     RetriableError,
     UnsupportedError,
 )
+from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType, RemoteStorageManager
@@ -102,6 +103,24 @@ def test_plan_when_asked_then_names_follow_the_grammar_and_nothing_is_written(
         f"{topic}/00000000000000001000-AAAAAAAAAAAAAAAAAAAAAQ.meta",
     ]
     assert blocks == [ledger, f"{ledger}-index", f"{ledger}-companion"]
+    assert stored_keys(storage) == []
+
+
+def test_copy_when_the_log_is_empty_then_stored_in_a_layout_that_holds_it(
+    storage: ChunkStorage,
+) -> None:
+    """Compaction took all batches of a segment of a formerly compacted topic."""
+    manager = open_manager(storage, BlockV1Layout(), RawLayout())
+    metadata = planned(manager, size_bytes=0)
+    empty = segment_data(BytesSource(content=b""))
+
+    objects = manager.copy_log_segment_data(metadata, empty, CountedAttempt())
+
+    stored = finished(metadata, objects)
+    assert stored.layout == "raw"
+    assert manager.fetch_log_segment(stored, WHOLE) == b""
+    assert manager.fetch_index(stored, IndexType.OFFSET) == empty.companions.offset_index
+    manager.delete_log_segment_data(stored)
     assert stored_keys(storage) == []
 
 

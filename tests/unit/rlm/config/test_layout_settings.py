@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -11,8 +12,13 @@ from rlm.config.storage import StorageConfig
 from rlm.config.values import Layout
 from rlm.outside import storage_manager
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage
 
+SEGMENT_ID = RemoteLogSegmentId(
+    topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
+    id=UUID(int=1),
+)
 DIRECTORY = {"storage.filesystem.root": "/store"}
 S3 = {"storage.backend": "s3", "storage.s3.bucket.name": "segments"}
 
@@ -35,7 +41,8 @@ def test_layout_when_it_is_chosen_then_new_segments_are_written_in_it(
 
     manager = storage_manager(config, MemoryChunkStorage(wall_ms=lambda: 0))
 
-    assert manager.layout_name() == expected
+    assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=1).layout == expected
+    assert manager.plan_objects(SEGMENT_ID, 0, size_bytes=0).layout == "raw"
 
 
 def test_layout_when_nothing_is_said_then_blocks_have_pulsars_length(tmp_path: Path) -> None:

@@ -162,6 +162,9 @@ class RemoteWorld:
         segment_id = RemoteLogSegmentId(topic_id_partition=TIP, id=self._id())
         offsets = replace(segment.offsets, end_offset=end_offset)
         headers = [header for _, header in scan_batches(memoryview(segment.log))]
+        stored_as = self.storage.plan_objects(
+            segment_id, offsets.start_offset, size_bytes=len(segment.log)
+        )
         return RemoteLogSegmentMetadata(
             segment_id=segment_id,
             offsets=offsets,
@@ -171,8 +174,8 @@ class RemoteWorld:
             state=SegmentState.COPY_SEGMENT_STARTED,
             writer=WRITER,
             event_timestamp_ms=self.clock.wall_ms(),
-            layout=self.storage.layout_name(),
-            objects=self.storage.plan_objects(segment_id, offsets.start_offset),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
         )
 
     def _id(self) -> UUID:

@@ -63,6 +63,21 @@ def test_chunks_of_a_rolled_segment_then_the_file_each_time(
     assert opened.data.offsets == SEGMENTS[0].offsets
 
 
+def test_open_when_compaction_took_all_batches_then_empty_and_as_long_as_ever(
+    directory: Path, source: LogDirSource
+) -> None:
+    """A formerly compacted topic has such files."""
+    for suffix in ("log", "index", "timeindex"):
+        segment_file(directory, 100, suffix).write_bytes(b"")
+    emptied = source.local_log(ORDERS).rolled[1]
+
+    with source.open_segment(ORDERS, emptied, EPOCH_ZERO, LSO) as opened:
+        content = content_of(opened.data.log)
+        opened.verify_unchanged()
+
+    assert (content, opened.data.offsets) == (b"", SEGMENTS[1].offsets)
+
+
 def test_chunks_then_views_of_one_small_buffer(source: LogDirSource, segment: LocalSegment) -> None:
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         views = list(opened.data.log.chunks())

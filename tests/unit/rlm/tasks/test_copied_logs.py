@@ -31,24 +31,25 @@ def test_copy_when_segment_sizes_change_then_all_are_stored_and_read() -> None:
 
 
 def test_copy_when_the_log_was_compacted_once_then_its_gaps_are_accepted() -> None:
-    """A formerly compacted topic: batches are missing, at ends too, and some are empty."""
+    """A formerly compacted topic: batches or all of a file are gone, or without records."""
     world = World(policy=None)
-    world.segments(4)
+    world.segments(5)
     leader = world.leader()
-    first, second, third = leader.files[:3]
+    first, second, third, fourth = leader.files[:4]
     del first.batches[1]
     del second.batches[0]
     header = batch_header(third.batches[0])
     third.batches[0] = build_batch(
         [], base_offset=header.base_offset, last_offset=header.last_offset, leader_epoch=0
     )
+    fourth.batches.clear()
     world.start()
     world.set_policy(KEEP_REMOTE)
 
     world.settle()
 
-    assert world.stored() == [(0, 10), (10, 20), (20, 30), (30, 40)]
-    assert leader.log_start_offset == 30
+    assert world.stored() == [(0, 10), (10, 20), (20, 30), (30, 40), (40, 50)]
+    assert leader.log_start_offset == 40
     assert world.state().gaps == ()
     assert violations(world) + leftovers(world) == []
 
