@@ -7,17 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
 from rlmm.topic.shape import CONFIG_PREFIX, TopicSettings
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog, assert_readable
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaCluster, admin_client, set_topic_configs
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
@@ -142,7 +136,9 @@ def test_run_when_metadata_topic_is_mended_then_gets_ready_by_itself(host: Broke
 
     with host.started("-m", "rlm", "run", "--config", str(host.config_path)):
         reason = _wait_unready(host)
-        _set_topic_config(host, "cleanup.policy", "compact")
+        topic = host.config.metadata.topic_name
+        admin = admin_client(host.cluster.bootstrap_servers)  # named: its requests end with it
+        set_topic_configs(admin, topic, {"cleanup.policy": "compact"})
         host.wait_ready()
 
     assert "cleanup.policy" in reason
@@ -171,15 +167,6 @@ def _create_metadata_topic(host: BrokerHost, **configs: str) -> None:
         partitions=settings.partition_count,
         config={**settings.topic_configs(), **configs},
     )
-
-
-def _set_topic_config(host: BrokerHost, name: str, value: str) -> None:
-    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(
-        ResourceType.TOPIC, host.config.metadata.topic_name, incremental_configs=[entry]
-    )
-    admin = admin_client(host.cluster.bootstrap_servers)  # named: its requests end with it
-    admin.incremental_alter_configs([resource])[resource].result(30.0)
 
 
 def _topics(cluster: KafkaCluster) -> set[str]:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
-    AlterConfigOpType,
-    ConfigEntry,
     ConfigResource,
     ResourceType,
 )
 
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.tiered_log import TieredLog
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaCluster, admin_client, set_topic_configs
 from tests.services.waiting import wait_until
 
 _DEADLINE_S = 60.0
-
-
-def _set_retention_ms(kafka: KafkaCluster, topic: str, value: str) -> None:
-    entry = ConfigEntry("retention.ms", value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin = admin_client(kafka.bootstrap_servers)
-    admin.incremental_alter_configs([resource])[resource].result(10.0)
 
 
 def _retention_ms(kafka: KafkaCluster, topic: str) -> str | None:
@@ -49,7 +40,8 @@ def test_manager_when_store_is_away_then_keeps_watch_and_catches_up(
         )
         wait_until(lambda: host.readiness()[0] == 503, _DEADLINE_S, "not ready without its store")
 
-        _set_retention_ms(kafka, topic, "1000000000")
+        admin = admin_client(kafka.bootstrap_servers)
+        set_topic_configs(admin, topic, {"retention.ms": "1000000000"})
 
         wait_until(
             lambda: _retention_ms(kafka, topic) == "-1", _DEADLINE_S, "retention is put back"

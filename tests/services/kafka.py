@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import ElectionType, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
@@ -244,6 +250,16 @@ class KafkaCluster(Service):
         for broker in self.brokers:
             if broker.is_running:
                 _wait_for_leaders(broker, name, partitions)
+
+
+def set_topic_configs(admin: AdminClient, topic: str, configs: Mapping[str, str]) -> None:
+    """Set these of a topic's settings. KafkaException if they are refused."""
+    changes = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in configs.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+    admin.incremental_alter_configs([resource])[resource].result(30.0)
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:

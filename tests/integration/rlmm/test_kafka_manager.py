@@ -5,12 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
@@ -28,7 +22,7 @@ from tests.contract.metadata_manager_contract import MetadataManagerContract, Op
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, segment_metadata, step
-from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.kafka import KafkaCluster, admin_client, set_topic_configs
 from tests.services.waiting import wait_until
 
 FOLLOWER = FollowerSettings(poll_timeout_ms=100, check_interval_ms=500, retry_backoff_max_ms=500)
@@ -168,8 +162,9 @@ def test_topic_when_its_shape_is_bent_under_a_manager_then_nothing_is_written_un
     manager = open_manager()
     manager.publish(step(segment_metadata(1), FINISHED))
     before = manager.metrics().positions
+    admin = admin_client(kafka.bootstrap_servers)
 
-    set_config(kafka, topic_settings.name, "cleanup.policy", "compact,delete")
+    set_topic_configs(admin, topic_settings.name, {"cleanup.policy": "compact,delete"})
 
     wait_until(lambda: not manager.readiness().ready, 30.0, "the end of readiness")
     readiness = manager.readiness()
@@ -178,16 +173,9 @@ def test_topic_when_its_shape_is_bent_under_a_manager_then_nothing_is_written_un
     with pytest.raises(RetriableError, match=r"not ready.*cleanup\.policy"):
         manager.publish(step(segment_metadata(2), FINISHED))
     assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
-    set_config(kafka, topic_settings.name, "cleanup.policy", "compact")
+    set_topic_configs(admin, topic_settings.name, {"cleanup.policy": "compact"})
     assert manager.wait_ready(30_000).ready
     assert manager.metrics().positions == before
-
-
-def set_config(kafka: KafkaCluster, topic: str, name: str, value: str) -> None:
-    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin = admin_client(kafka.bootstrap_servers)
-    admin.incremental_alter_configs([resource])[resource].result(30.0)
 
 
 def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     AclOperation,
     AclPermissionType,
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
     ConfigResource,
     ResourcePatternType,
     ResourceType,
@@ -30,7 +28,7 @@ from rlm.wire.error_codes import ErrorCode
 from tests.integration.rlm.gateway.running_gateway import running_gateway
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.rlm.gateway.wire_client import WireClient
-from tests.services.kafka import admin_client
+from tests.services.kafka import admin_client, set_topic_configs
 from tests.services.waiting import wait_until
 
 _TOPIC = 2  # ConfigResource.Type
@@ -45,13 +43,6 @@ def address(twin_topics: TwinTopics) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def admin(address: str) -> AdminClient:
     return admin_client(address)
-
-
-def _set(admin: AdminClient, topic: str, name: str, value: str) -> None:
-    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    for changed in admin.incremental_alter_configs([resource]).values():
-        changed.result(30.0)
 
 
 def _get(admin: AdminClient, topic: str, name: str) -> str | None:
@@ -69,7 +60,7 @@ def test_retention_when_it_is_set_for_a_tiered_topic_then_is_refused_and_stays_o
     topic = twin_topics["plain"].tiered.topic
 
     with pytest.raises(KafkaException, match="POLICY_VIOLATION"):
-        _set(admin, topic, name, "1000")
+        set_topic_configs(admin, topic, {name: "1000"})
 
     assert _get(admin, topic, name) == "-1"
 
@@ -79,8 +70,8 @@ def test_settings_when_they_do_not_endanger_what_is_not_stored_then_pass(
 ) -> None:
     twin = twin_topics["plain"]
 
-    _set(admin, twin.whole.topic, "retention.bytes", "1000000000")
-    _set(admin, twin.tiered.topic, "max.message.bytes", "1000000")
+    set_topic_configs(admin, twin.whole.topic, {"retention.bytes": "1000000000"})
+    set_topic_configs(admin, twin.tiered.topic, {"max.message.bytes": "1000000"})
 
     assert _get(admin, twin.whole.topic, "retention.bytes") == "1000000000"
     assert _get(admin, twin.tiered.topic, "max.message.bytes") == "1000000"
@@ -104,7 +95,7 @@ def test_replacement_when_it_resets_a_tiered_topics_retention_then_nothing_of_it
 ) -> None:
     """R9: the older API."""
     tiered = twin_topics["plain"].tiered.topic
-    _set(admin, tiered, "max.message.bytes", "1000001")
+    set_topic_configs(admin, tiered, {"max.message.bytes": "1000001"})
 
     assert _replace(address, (tiered,)) == [ErrorCode.POLICY_VIOLATION]
 
@@ -136,6 +127,6 @@ def test_retention_when_the_client_may_not_set_it_then_it_does_not_learn_what_is
         wait_until(lambda: _replace(address, topics[1:]) == [ErrorCode.TOPIC_AUTHORIZATION_FAILED])
         replaced = _replace(address, topics)
         with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
-            _set(admin, twin.tiered.topic, "retention.ms", "1000")
+            set_topic_configs(admin, twin.tiered.topic, {"retention.ms": "1000"})
 
     assert replaced == [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2

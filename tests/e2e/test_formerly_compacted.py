@@ -1,0 +1,42 @@
+"""A topic that Kafka's cleaner has been at, before it was made one that deletes."""
+
+from __future__ import annotations
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.plain_consumer import read_all
+from tests.e2e.tiered_log import TieredLog
+from tests.services.kafka import admin_client, set_topic_configs
+from tests.services.ports import free_ports
+from tests.services.waiting import wait_until
+
+_SEGMENTS = 4
+
+
+def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_before(
+    host: BrokerHost, log: TieredLog
+) -> None:
+    """Scenarios 56 and 65: whole files without a batch, also in a layout that can't hold them."""
+    (port,) = free_ports(1)
+    host.set(**{"gateway.listener": f"127.0.0.1:{port}", "rsm.config.layout": "block_v1"})
+    admin = admin_client(host.cluster.bootstrap_servers)
+    log.produce(_SEGMENTS)  # all of one key: the newest below the active segment remains
+    compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+    set_topic_configs(admin, log.topic, compacted)
+    emptied = [0] * (_SEGMENTS - 1)
+    wait_until(lambda: _sizes(log)[:-2] == emptied, 60.0, lambda: f"emptied files: {_sizes(log)}")
+    set_topic_configs(admin, log.topic, {"cleanup.policy": "delete"})
+    before = read_all(host.cluster.bootstrap_servers, log.topic)
+
+    with host.metadata() as metadata, host.running():
+        host.wait_ready()
+        log.set_policy(metadata)
+        log.wait_tiered(metadata)
+        through_gateway = read_all(f"127.0.0.1:{port}", log.topic)
+        layouts = {each.segment_size_bytes > 0: each.layout for each in log.finished(metadata)}
+
+    assert through_gateway == before
+    assert layouts == {True: "block_v1", False: "raw"}
+
+
+def _sizes(log: TieredLog) -> list[int]:
+    return [len(each.content) for each in log.files()]
