@@ -361,6 +361,31 @@ def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
     assert world.state().lineage == Lineage.of((0, 0), (1, 30))
 
 
+def test_lineage_when_what_contradicts_it_is_deleted_then_things_go_on() -> None:
+    """R5: the way out that docs/operations.md names; what is stored stays readable."""
+    world, process = stored_world()
+    world.settle()
+    world.elect(1)
+    world.segments(2)
+    world.settle()
+    stored, replica = world.stored(), world.leader()
+    replica.epochs = [EpochEntry(epoch=0, start_offset=40)]
+    world.elect(1)
+    world.segments(3)
+    world.settle()
+
+    newest = replica.checkpoint.entries[-1].start_offset
+    replica.move_start(newest)
+    world.settle()
+
+    held = process.reports[0].trim_held
+    assert held is not None
+    assert held.reason == "newest_rolled_segment"
+    assert world.stored() == [*stored, (50, 60), (60, 70), (70, 80)]
+    assert world.state().lineage == Lineage.of((0, 0), (1, 30), (2, 50))
+    assert violations(world) == []
+
+
 def test_log_when_it_ends_below_what_is_stored_then_diverged_and_untouched() -> None:
     """R5: alarm, no trim, no deletion, until somebody decides."""
     world, process = stored_world()
