@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.policy.view import PartitionView
 from rlmm.events import GapReason, RecordedGap
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.ranges import OffsetRange, missing
 
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
@@ -24,20 +24,6 @@ def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     return with_gaps(
         view.state.gaps, lost, reason=GapReason.EXTERNAL_START, now_ms=view.moment.wall_ms
     )
-
-
-def missing(held: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
-    """The parts of a range that none of the `held` ones holds; those ascend."""
-    found = []
-    position = within.start_offset
-    for offsets in held:
-        until_offset = min(offsets.start_offset, within.end_offset)
-        if until_offset > position:
-            found.append(OffsetRange(start_offset=position, end_offset=until_offset))
-        position = max(position, offsets.end_offset)
-    if position < within.end_offset:
-        found.append(OffsetRange(start_offset=position, end_offset=within.end_offset))
-    return tuple(found)
 
 
 def with_gaps(

@@ -11,13 +11,13 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.policy.gaps import missing, with_gaps
+from rlm.policy.gaps import with_gaps
 from rlm.policy.trim_gate import segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import GapReason, OutagePolicy, PausableTask, RecordedGap
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.ranges import OffsetRange, missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -37,6 +38,20 @@ class OffsetRange:
 
     def __str__(self) -> str:
         return f"[{self.start_offset}, {self.end_offset})"
+
+
+def missing(held: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
+    """The parts of a range that none of the `held` ones holds; those ascend."""
+    found = []
+    position = within.start_offset
+    for offsets in held:
+        until_offset = min(offsets.start_offset, within.end_offset)
+        if until_offset > position:
+            found.append(OffsetRange(start_offset=position, end_offset=until_offset))
+        position = max(position, offsets.end_offset)
+    if position < within.end_offset:
+        found.append(OffsetRange(start_offset=position, end_offset=within.end_offset))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

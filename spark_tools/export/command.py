@@ -8,8 +8,7 @@ import sys
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.command_line import given_options, run_job, shared_arguments
 from spark_tools.connection import Connection
-from spark_tools.data_source import register
-from spark_tools.export.job import Export
+from spark_tools.export.job import COLUMNS_OF_PATHS, Export
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 
@@ -24,15 +23,16 @@ def main() -> None:
 def export(arguments: argparse.Namespace) -> int:
     """Export as the command line says and print what was; the exit code."""
     options = {**given_options(arguments), "subscribe": arguments.topics}
-    options.setdefault("timeoutMs", str(arguments.timeout * 1000))
+    if "timeoutms" not in map(str.lower, options):
+        options["timeoutMs"] = str(arguments.timeout * 1000)
     connection = Connection.of(options)
     _require_exportable(ReadOptions.of(options))  # told before Spark starts
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
-        register(spark)
         for done in Export(spark, options, arguments.output.rstrip("/")).run():
             offsets = f"[{done.start_offset}, {done.end_offset})"
             sys.stdout.write(f"{done.topic}-{done.partition} {offsets} {done.records_count}\n")
+            sys.stdout.flush()
     return 0
 
 
@@ -52,6 +52,13 @@ def _require_exportable(options: ReadOptions) -> None:
             option="mode",
             found=options.mode.value,
             expected=Mode.FAILFAST.value,
+        )
+    if not set(options.columns) - set(COLUMNS_OF_PATHS):
+        raise InvalidConfigError(
+            "these columns are in the files' paths alone",
+            option="columns",
+            found=",".join(options.columns),
+            expected="one more",
         )
     for name, bound_ms in (
         ("startingTimestamp", options.from_ms),

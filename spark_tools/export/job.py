@@ -1,22 +1,35 @@
-"""The export job: a range of a partition at a time, files first, then its line of the manifest.
-
-Killed in between, the range is done again into the same path, which replaces what is there; so
-what the manifest says is exported once, and files that no line names are not looked at.
-"""
+"""The export job: what is stored and was not exported before, a range of a partition at a time."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
+from rsm.segment.errors import NotFoundError
 from spark_tools.connection import Connection
-from spark_tools.export.ranges import MANIFEST_DDL, ExportedRange, PlannedRange, remaining
-from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import plan_pieces
+from spark_tools.export.manifest import Manifest
+from spark_tools.export.ranges import (
+    ExportedRange,
+    PlannedRange,
+    lost,
+    remaining,
+    require_same_rows,
+)
+from spark_tools.hadoop_files import HadoopFiles
+from spark_tools.reading.options import EARLIEST_OFFSET, OffsetBounds, ReadOptions
+from spark_tools.reading.plan import Piece
+from spark_tools.reading.planner import Planner, open_planner
+from spark_tools.rows.schema import spark_ddl
+from spark_tools.segment_partition import SegmentPartition, partition_rows
+
+COLUMNS_OF_PATHS = ("topic", "partition")
+"""Directories are named by them, so that who reads them has them from there."""
 
 
 class Export:
@@ -24,44 +37,85 @@ class Export:
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], output: str) -> None:
         self._spark = spark
-        self._options = dict(options)
+        self._connection = Connection.of(options)
+        self._options = ReadOptions.of(options)
         self._output = output
+        self._manifest = Manifest(HadoopFiles(spark, output))
 
-    def run(self) -> list[ExportedRange]:
-        """What was exported now; empty if all that is stored was exported before."""
-        pieces = plan_pieces(Connection.of(self._options), ReadOptions.of(self._options))
-        return [self._export(planned) for planned in remaining(pieces, self.manifest())]
+    def run(self) -> Iterator[ExportedRange]:
+        """Export; each range as soon as it counts.
 
-    def manifest(self) -> list[ExportedRange]:
-        """What was exported so far."""
-        try:
-            rows = self._spark.read.schema(MANIFEST_DDL).json(self._manifest_path).collect()
-        except AnalysisException:
-            return []  # nothing was
-        return [ExportedRange(**row.asDict()) for row in rows]
+        Raises InvalidConfigError for other columns or another isolation than before; FencedError
+        where another export does the same; NotFoundError, in the end, where records have expired
+        that were not exported.
+        """
+        done = self._manifest.lines()
+        require_same_rows(done, self._options)
+        self._manifest.complete(done, datetime.now(UTC))
+        expired: list[NotFoundError] = []
+        with open_planner(self._connection, self._options) as planner:
+            for planned in remaining(planner.pieces(self._options), done):
+                error = self._expired(planner, planned, done)
+                if error is None:
+                    yield self._export(planner, planned)
+                else:
+                    expired.append(error)
+        if expired:
+            raise expired[0]
 
-    @property
-    def _manifest_path(self) -> str:
-        return f"{self._output}/manifest"
+    def _expired(
+        self, planner: Planner, planned: PlannedRange, done: Sequence[ExportedRange]
+    ) -> NotFoundError | None:
+        """Why a partition is not exported further until its user says from where."""
+        tip = planned.topic_id_partition
+        if self._options.starting.of(tip.topic, tip.partition) != EARLIEST_OFFSET:
+            return None
+        gaps = (gap.offsets for gap in planner.partition(tip).state.gaps)
+        offsets = lost(planned, done, gaps)
+        if offsets is None:
+            return None
+        return NotFoundError(
+            "records expired before they were exported; startingOffsets goes on behind them",
+            partition=f"{tip.topic}:{tip.partition}",
+            offsets=offsets,
+            startingOffsets=f'{{"{tip.topic}":{{"{tip.partition}":{offsets.end_offset}}}}}',
+        )
 
-    def _export(self, planned: PlannedRange) -> ExportedRange:
-        tip, path = planned.topic_id_partition, f"{self._output}/{planned.path}"
-        bounds = {
-            "startingOffsets": planned.offsets.start_offset,
-            "endingOffsets": planned.offsets.end_offset,
-        }
-        options = {
-            **{key: value for key, value in self._options.items() if key != "subscribe"},
-            "assign": json.dumps({tip.topic: [tip.partition]}),
-            **{
-                name: json.dumps({tip.topic: {str(tip.partition): offset}})
-                for name, offset in bounds.items()
-            },
-        }
-        rows = self._spark.read.format("rlm").options(**options).load()
-        # Columns that the path has already would stand twice.
-        rows.drop("topic", "partition").write.mode("overwrite").parquet(path)
-        exported = planned.exported(self._spark.read.parquet(path).count())
-        line = self._spark.createDataFrame([asdict(exported)], MANIFEST_DDL)
-        line.coalesce(1).write.mode("append").json(self._manifest_path)
+    def _export(self, planner: Planner, planned: PlannedRange) -> ExportedRange:
+        attempt = self._manifest.new_attempt(datetime.now(UTC))
+        path = f"{self._output}/{self._manifest.directory(attempt)}"
+        rows = self._rows(planner.pieces(_within(self._options, planned)))
+        rows.drop(*COLUMNS_OF_PATHS).write.parquet(path)
+        records_count = self._spark.read.parquet(path).count()
+        exported = planned.exported(self._options, records_count, attempt)
+        self._manifest.add(exported)
         return exported
+
+    def _rows(self, pieces: Sequence[Piece]) -> DataFrame:
+        """What the data source would read of these pieces, each by a task of its own."""
+        packed = [(pickle.dumps(SegmentPartition(piece)),) for piece in pieces]
+        each = self._spark.sparkContext.parallelize(packed, max(1, len(packed)))
+        frame = self._spark.createDataFrame(each, "piece binary")
+        read = partial(_read, connection=self._connection, options=self._options)
+        return frame.mapInArrow(read, spark_ddl(self._options.columns))
+
+
+def _read(
+    batches: Iterator[pa.RecordBatch], *, connection: Connection, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for packed in batch.column("piece").to_pylist():
+            partition = pickle.loads(packed)  # noqa: S301 - of our own driver
+            yield from partition_rows(partition, connection, options)
+
+
+def _within(options: ReadOptions, planned: PlannedRange) -> ReadOptions:
+    """The options of one range: its leases are taken when it is read."""
+    tip, offsets = planned.topic_id_partition, planned.offsets
+    named = (tip.topic, tip.partition)
+    return replace(
+        options,
+        partitions={tip.topic: frozenset({tip.partition})},
+        starting=OffsetBounds(default=EARLIEST_OFFSET, named={named: offsets.start_offset}),
+        ending=OffsetBounds(default=EARLIEST_OFFSET, named={named: offsets.end_offset}),
+    )

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
+from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import TopicIdPartition, id_to_text
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.ranges import OffsetRange, missing
+from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedRange:
-    """A line of the manifest: offsets of a partition that are in files whole."""
+    """A line of the manifest: offsets of a partition that are in files whole.
+
+    `path` is where the files are, `attempt` where they were written before they counted; `columns`
+    are comma-separated in alphabetical order.
+    """
 
     topic: str
     topic_id: str
@@ -20,18 +27,35 @@ class ExportedRange:
     start_offset: int
     end_offset: int
     records_count: int
+    columns: str
+    isolation: str
     path: str
+    attempt: str
 
+    @property
+    def offsets(self) -> OffsetRange:
+        return OffsetRange(start_offset=self.start_offset, end_offset=self.end_offset)
 
-MANIFEST_DDL = (
-    "topic string, topic_id string, partition int, start_offset bigint, end_offset bigint, "
-    "records_count bigint, path string"
-)
+    def to_line(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def of_line(cls, text: str) -> ExportedRange:
+        """Read it. CorruptError."""
+        try:
+            found = cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise CorruptError("not a line of a manifest", line=text[:200]) from error
+        types = {field.name: type(getattr(found, field.name)).__name__ for field in fields(cls)}
+        if any(types[field.name] != field.type for field in fields(cls)):
+            raise CorruptError("not a line of a manifest", line=text[:200])
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRange:
-    """Offsets to be exported. The path is that of its start: done again, it replaces itself."""
+    """Offsets to be exported."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -43,7 +67,7 @@ class PlannedRange:
         topic = f"topic={tip.topic}/topic_id={id_to_text(tip.topic_id)}"
         return f"data/{topic}/partition={tip.partition}/from={self.offsets.start_offset:020d}"
 
-    def exported(self, records_count: int) -> ExportedRange:
+    def exported(self, options: ReadOptions, records_count: int, attempt: str) -> ExportedRange:
         """Once its files are whole."""
         tip = self.topic_id_partition
         return ExportedRange(
@@ -53,26 +77,75 @@ class PlannedRange:
             start_offset=self.offsets.start_offset,
             end_offset=self.offsets.end_offset,
             records_count=records_count,
+            columns=_columns(options),
+            isolation=options.isolation.value,
             path=self.path,
+            attempt=attempt,
         )
 
 
-def remaining(pieces: Iterable[Piece], done: Sequence[ExportedRange]) -> list[PlannedRange]:
-    """One range per partition: what is planned, less what is below the end of what was exported."""
-    bounds: dict[TopicIdPartition, list[int]] = {}
+def require_same_rows(done: Iterable[ExportedRange], options: ReadOptions) -> None:
+    """InvalidConfigError if what was exported has other columns, or other records in it."""
+    given = {"columns": _columns(options), "isolation": options.isolation.value}
+    for each in done:
+        for option, value in given.items():
+            if (before := getattr(each, option)) != value:
+                raise InvalidConfigError(
+                    "what was exported there is of another kind: export to another directory",
+                    option=option,
+                    found=value,
+                    expected=before,
+                )
+
+
+def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[PlannedRange]:
+    """Per partition what is planned, less what was exported; ascending."""
+    planned: dict[TopicIdPartition, list[OffsetRange]] = {}
     for piece in pieces:
-        tip = piece.topic_id_partition
-        known = bounds.setdefault(tip, [piece.offsets.start_offset, piece.offsets.end_offset])
-        known[1] = max(known[1], piece.offsets.end_offset)
-    planned = []
-    for tip, (first_offset, end_offset) in sorted(bounds.items()):
-        start_offset = max([first_offset, *_ends(tip, done)])
-        if start_offset < end_offset:
-            offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
-            planned.append(PlannedRange(topic_id_partition=tip, offsets=offsets))
-    return planned
+        planned.setdefault(piece.topic_id_partition, []).append(piece.offsets)
+    exported = _by_partition(done)
+    return [
+        PlannedRange(topic_id_partition=tip, offsets=left)
+        for tip, offsets in sorted(planned.items())
+        for left in missing(exported.get(_key(tip), ()), _hull(offsets))
+        if any(each.overlaps(left) for each in offsets)
+    ]
 
 
-def _ends(tip: TopicIdPartition, done: Iterable[ExportedRange]) -> list[int]:
-    own = (id_to_text(tip.topic_id), tip.partition)
-    return [each.end_offset for each in done if (each.topic_id, each.partition) == own]
+def lost(
+    planned: PlannedRange, done: Iterable[ExportedRange], gaps: Iterable[OffsetRange]
+) -> OffsetRange | None:
+    """What expired between what was exported and what is to be; None if nothing did.
+
+    `gaps` are recorded ones: what lay there is in no store.
+    """
+    exported = _by_partition(done).get(_key(planned.topic_id_partition), ())
+    start_offset = planned.offsets.start_offset
+    ends = [each.end_offset for each in exported if each.end_offset <= start_offset]
+    if not ends:
+        return None
+    between = OffsetRange(start_offset=max(ends), end_offset=start_offset)
+    return next(iter(missing(gaps, between)), None)
+
+
+def _columns(options: ReadOptions) -> str:
+    return ",".join(sorted(options.columns))
+
+
+def _hull(offsets: Sequence[OffsetRange]) -> OffsetRange:
+    return OffsetRange(
+        start_offset=min(each.start_offset for each in offsets),
+        end_offset=max(each.end_offset for each in offsets),
+    )
+
+
+def _by_partition(done: Iterable[ExportedRange]) -> dict[tuple[str, int], list[OffsetRange]]:
+    """What was exported of each partition, ascending."""
+    found: dict[tuple[str, int], list[OffsetRange]] = {}
+    for each in done:
+        found.setdefault((each.topic_id, each.partition), []).append(each.offsets)
+    return {key: sorted(offsets) for key, offsets in found.items()}
+
+
+def _key(tip: TopicIdPartition) -> tuple[str, int]:
+    return id_to_text(tip.topic_id), tip.partition

@@ -119,10 +119,15 @@ def wanted_offsets(
     options: ReadOptions,
     local: OffsetRange | None = None,
 ) -> OffsetRange:
-    """The offsets asked for, within those that there are. NotFoundError for one below or above."""
+    """The offsets asked for, within those that there are. NotFoundError for one below or above.
+
+    They begin with the log, also where nothing is stored of its beginning.
+    """
     tip = partition.topic_id_partition
     every = [*(each.offsets for each in ranges), *([] if local is None else [local])]
-    first = min((each.start_offset for each in every), default=0)
+    first = partition.state.first_readable_offset
+    if first is None:
+        first = min((each.start_offset for each in every), default=0)
     stored_end = max((each.offsets.end_offset for each in ranges), default=first)
     end = max((each.end_offset for each in every), default=first)
     start_offset = options.starting.of(tip.topic, tip.partition)

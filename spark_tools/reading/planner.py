@@ -80,6 +80,10 @@ class Planner:
         added = (tip for tip in found if (tip.topic, tip.partition) not in known)
         self.partitions = (*self.partitions, *added)
 
+    def partition(self, tip: TopicIdPartition) -> StoredPartition:
+        """What is stored of one, as far as the metadata was read."""
+        return self._metadata.partition(tip)
+
     def stored(self) -> list[StoredPartition]:
         """What is stored of each partition now. RetriableError if that can't be known in time."""
         self._metadata.catch_up(self.partitions)

@@ -40,12 +40,15 @@ def latest_offsets(stored: Iterable[StoredPartition], start: StreamOffsets) -> S
     for each in stored:
         tip, ranges = each.topic_id_partition, readable_ranges(each)
         begun = start.get(tip.topic, {}).get(str(tip.partition))
+        first = each.state.first_readable_offset
         if begun is None:
             if not ranges:
                 continue
-            begun = min(stored.offsets.start_offset for stored in ranges)
+            begun = (
+                min(stored.offsets.start_offset for stored in ranges) if first is None else first
+            )
         gaps = [gap.offsets for gap in each.state.gaps]
-        begun = max(begun, each.state.first_readable_offset or 0)
+        begun = max(begun, first or 0)
         _put(found, each, covered_end(ranges, begun, gaps=gaps))
     return found
 

@@ -11,7 +11,10 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from rsm.segment.errors import InvalidConfigError
 from spark_tools.export.command import command_parser, export
+from spark_tools.export.manifest import Manifest
+from spark_tools.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 
 
@@ -37,6 +40,37 @@ def test_export_when_run_again_and_further_then_each_record_once(
         row["offset"] for row in stored.select("offset").collect()
     )
     assert exported.select("topic", "partition").distinct().collect() == [("every", 0)]
+
+
+@pytest.mark.usefixtures("spark")
+def test_export_when_another_kind_of_rows_is_asked_for_then_refused(
+    twins: TwinTopics, tmp_path: Path
+) -> None:
+    run(twins, tmp_path, '--option=endingOffsets={"every":{"0":17}}')
+
+    with pytest.raises(InvalidConfigError, match="another directory"):
+        run(twins, tmp_path, "--option", "columns=offset,value")
+
+
+def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_them_there(
+    spark: SparkSession, twins: TwinTopics, tmp_path: Path
+) -> None:
+    """And what one that was killed earlier has written counts as nothing."""
+    files = HadoopFiles(spark, str(tmp_path))
+    run(twins, tmp_path, '--option=endingOffsets={"every":{"0":17}}')
+    (line,) = Manifest(files).lines()
+    for name in files.names(line.path):
+        files.move(f"{line.path}/{name}", f"_attempts/{line.attempt}/{name}")
+    files.write("_attempts/20200101T000000-other/part-0.parquet", "cut off")
+
+    run(twins, tmp_path)
+
+    offsets = [row["offset"] for row in spark.read.parquet(str(tmp_path / "data")).collect()]
+    assert (
+        len(offsets) == len(set(offsets)) == sum(e.records_count for e in Manifest(files).lines())
+    )
+    assert min(offsets) == 0
+    assert files.names("_attempts") == []
 
 
 def test_export_when_executors_are_processes_of_their_own_then_the_same(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.gaps import gaps_to_record, missing, with_gaps
+from rlm.policy.gaps import gaps_to_record, with_gaps
 from rlm.policy.plan import plan
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.ranges import OffsetRange, missing
 from tests.metadata_builder import NEWEST_EPOCH
 from tests.unit.rlm.policy.views import NOW_MS, Given, local, stored_up_to
 

@@ -2,13 +2,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rsm.segment.coverage import StoredRange
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.export.ranges import remaining
+from spark_tools.export.ranges import (
+    ExportedRange,
+    PlannedRange,
+    lost,
+    remaining,
+    require_same_rows,
+)
+from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import SegmentPiece
 from tests.metadata_builder import FINISHED, ORDERS, segment_metadata
 
+OPTIONS = ReadOptions.of({"subscribe": ORDERS.topic})
 OTHER = replace(ORDERS, partition=1)
 
 
@@ -25,20 +36,84 @@ def test_remaining_when_nothing_was_exported_then_one_range_per_partition() -> N
     assert found == [(ORDERS, "[5, 30)"), (OTHER, "[0, 7)")]
 
 
-def test_remaining_when_exported_before_then_from_there_on() -> None:
-    (first,) = remaining([piece(0, 10)], [])
-    done = [first.exported(10)]
-
-    (second,) = remaining([piece(0, 10), piece(10, 25)], done)
-
-    assert str(second.offsets) == "[10, 25)"
-    assert second.path != first.path
-    assert remaining([piece(0, 10), piece(10, 25)], [*done, second.exported(15)]) == []
+def done(*ranges: tuple[int, int], options: ReadOptions = OPTIONS) -> list[ExportedRange]:
+    return [planned(*each).exported(options, 1, "attempt") for each in ranges]
 
 
-def test_path_when_a_range_is_done_again_further_then_it_replaces_itself() -> None:
-    """Killed before its line was in the manifest, an export leaves nothing that counts twice."""
-    (first,) = remaining([piece(0, 10)], [])
-    (again,) = remaining([piece(0, 10), piece(10, 25)], [])
+def planned(start: int, end: int) -> PlannedRange:
+    offsets = OffsetRange(start_offset=start, end_offset=end)
+    return PlannedRange(topic_id_partition=ORDERS, offsets=offsets)
 
-    assert again.path == first.path
+
+def left(pieces: list[SegmentPiece], exported: list[ExportedRange]) -> list[str]:
+    return [str(each.offsets) for each in remaining(pieces, exported)]
+
+
+@pytest.mark.parametrize(
+    ("exported", "expected"),
+    [
+        ([(0, 10)], ["[10, 30)"]),
+        ([(0, 10), (10, 30)], []),
+        ([(20, 30)], ["[0, 20)"]),
+        ([(5, 8), (20, 25)], ["[0, 5)", "[8, 20)", "[25, 30)"]),
+    ],
+)
+def test_remaining_when_exported_before_then_what_was_not(
+    exported: list[tuple[int, int]], expected: list[str]
+) -> None:
+    """Also where what was not lies below what was: a segment may be told of late."""
+    assert left([piece(0, 10), piece(10, 30)], done(*exported)) == expected
+
+
+def test_remaining_when_nothing_is_stored_of_what_is_left_then_it_is_no_range() -> None:
+    """A recorded gap between what was exported and what is stored."""
+    assert left([piece(0, 10), piece(20, 30)], done((0, 10), (20, 30))) == []
+
+
+def test_remaining_when_another_topic_of_the_name_was_exported_then_all_of_this_one() -> None:
+    other = [replace(each, topic_id="AAAAAAAAAAAAAAAAAAAAAA") for each in done((0, 30))]
+
+    assert left([piece(0, 30)], other) == ["[0, 30)"]
+
+
+@pytest.mark.parametrize(
+    ("exported", "gaps", "expected"),
+    [
+        ([], [], None),
+        ([(0, 300)], [], None),
+        ([(0, 200)], [], "[200, 300)"),
+        ([(0, 100), (100, 200)], [], "[200, 300)"),
+        ([(0, 200)], [(200, 300)], None),
+        ([(0, 200)], [(200, 250)], "[250, 300)"),
+        ([(0, 200), (400, 500)], [], "[200, 300)"),
+        ([(400, 500)], [], None),
+    ],
+)
+def test_lost_when_the_log_begins_above_what_was_exported_then_what_expired(
+    exported: list[tuple[int, int]], gaps: list[tuple[int, int]], expected: str | None
+) -> None:
+    known = [OffsetRange(start_offset=start, end_offset=end) for start, end in gaps]
+
+    found = lost(planned(300, 400), done(*exported), known)
+
+    assert (None if found is None else str(found)) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("columns", "offset,value"), ("isolation", "read_committed")]
+)
+def test_rows_when_of_another_kind_than_before_then_refused(option: str, value: str) -> None:
+    """Older rows would read as null, or be of other records."""
+    other = ReadOptions.of({"subscribe": ORDERS.topic, option: value})
+
+    with pytest.raises(InvalidConfigError, match=f"another directory.*option={option}"):
+        require_same_rows(done((0, 10)), other)
+
+
+def test_rows_when_columns_are_the_same_in_another_order_then_taken() -> None:
+    one, other = (
+        ReadOptions.of({"subscribe": ORDERS.topic, "columns": columns})
+        for columns in ("offset,value", "value,offset")
+    )
+
+    require_same_rows(done((0, 10), options=one), other)

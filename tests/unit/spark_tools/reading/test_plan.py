@@ -72,6 +72,22 @@ def test_plan_when_the_log_start_lies_in_a_segment_then_nothing_below_is_read() 
     assert offsets_of(plan(partition, options())) == [(12, 25)]
 
 
+def test_plan_when_nothing_is_stored_where_the_log_begins_then_that_is_a_hole() -> None:
+    """A reader of the gateway gets an error there, too."""
+    partition = stored(segment(1, 10, 25), log_start=5)
+
+    with pytest.raises(NotFoundError, match=r"nothing is stored.*\[5, 10\)"):
+        plan(partition, options())
+
+    hole, _ = plan(partition, options(mode="permissive"))
+    assert isinstance(hole, Hole)
+    assert offsets_of(plan(partition, options(**bounds(10, 25)))) == [(10, 25)]
+
+
+def test_plan_when_the_log_begins_above_all_that_is_stored_then_nothing_is_read() -> None:
+    assert plan(stored(segment(1, 0, 10), log_start=17), options()) == []
+
+
 def test_plan_when_a_segment_is_of_another_lineage_then_only_what_agrees_is_read() -> None:
     lineage = Lineage.of((0, 0), (2, 20))
     partition = stored(

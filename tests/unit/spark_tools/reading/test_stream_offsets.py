@@ -66,6 +66,12 @@ def test_initial_when_nothing_is_stored_yet_then_begins_with_what_comes_first() 
     }
 
 
+def test_latest_when_a_new_partition_lacks_its_beginning_then_waits_for_it() -> None:
+    partition = stored((1_000, 2_000), log_start=500)
+
+    assert latest_offsets([partition], {}) == {"orders": {"0": 500}}
+
+
 def test_initial_when_an_offset_is_named_then_is_kept_though_nothing_is_stored() -> None:
     named = ReadOptions.of({"subscribe": "orders", "startingOffsets": '{"orders":{"0":0}}'})
 

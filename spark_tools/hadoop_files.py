@@ -1,0 +1,107 @@
+"""Files of whatever file system Spark writes to, for the driver alone.
+
+Source: Hadoop's FileSystem, to which Spark has no public way that needs no executor.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_REPLACING = True
+_RECURSIVE = True
+
+
+class Files(ABC):
+    """Files and directories below one directory, by paths relative to it. One thread's."""
+
+    @abstractmethod
+    def names(self, directory: str) -> list[str]:
+        """The names of what is in it, ascending; none if there is no such directory."""
+
+    @abstractmethod
+    def texts(self, directory: str) -> list[str]:
+        """The contents of all files in it and below, in no order; none if it is not there."""
+
+    @abstractmethod
+    def read(self, path: str) -> str:
+        """All of a file; empty if there is no such file."""
+
+    @abstractmethod
+    def write(self, path: str, text: str) -> None:
+        """Make the file, or replace what is in it."""
+
+    @abstractmethod
+    def move(self, path: str, target: str) -> bool:
+        """Move a file; False, and nothing is changed, if `target` is there or `path` is not.
+
+        As atomic as a rename of the file system, and as exclusive.
+        """
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or a directory."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all that is in it; none is as good."""
+
+
+class HadoopFiles(Files):
+    """Of any file system that Spark knows."""
+
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        self._spark = spark
+        self._directory = directory.rstrip("/")
+        jvm = spark.sparkContext._jvm  # noqa: SLF001 - as above
+        assert jvm is not None, "a session that runs has one"
+        self._path_type = jvm.org.apache.hadoop.fs.Path
+        configuration = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - as above
+        self._files = self._path("").getFileSystem(configuration)
+
+    def names(self, directory: str) -> list[str]:
+        path = self._path(directory)
+        if not self._files.exists(path):
+            return []
+        return sorted(str(each.getPath().getName()) for each in self._files.listStatus(path))
+
+    def texts(self, directory: str) -> list[str]:
+        if not self.exists(directory):
+            return []
+        path = f"{self._directory}/{directory}"
+        rows = self._spark.read.text(path, wholetext=True, recursiveFileLookup=True).collect()
+        return [row["value"] for row in rows]
+
+    def read(self, path: str) -> str:
+        if not self.exists(path):
+            return ""
+        stream = self._files.open(self._path(path))
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def write(self, path: str, text: str) -> None:
+        stream = self._files.create(self._path(path), _REPLACING)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def move(self, path: str, target: str) -> bool:
+        if self.exists(target) or not self.exists(path):
+            return False
+        destination = self._path(target)
+        self._files.mkdirs(destination.getParent())
+        return bool(self._files.rename(self._path(path), destination))
+
+    def exists(self, path: str) -> bool:
+        return bool(self._files.exists(self._path(path)))
+
+    def remove(self, path: str) -> None:
+        self._files.delete(self._path(path), _RECURSIVE)
+
+    def _path(self, path: str) -> Any:  # noqa: ANN401 - a class of Java's
+        return self._path_type(f"{self._directory}/{path}" if path else self._directory)
