@@ -105,33 +105,36 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
         case RemotePartitionDeleteMetadata():
             return fold_partition_delete(state, step)
         case ReadLeaseTaken():
-            state.put_newer_record(record.key, None)
+            state.put_unread_record(record.key, None)
             return fold_read_lease(state, step, record)
         case SegmentDeadLettered():
             return fold_dead_lettered(state, step)
         case TopicPolicyChanged():
-            state.put_newer_record(record.key, None)
+            state.put_unread_record(record.key, None)
             state.put_policy(step.policy.topic_id.bytes, step, record.offset)
             return None
         case TopicPaused():
-            state.put_newer_record(record.key, None)
+            state.put_unread_record(record.key, None)
             state.put_pause(step.topic_id.bytes, step)
             return None
         case ProcessRegistered():
-            state.put_newer_record(record.key, None)
+            state.put_unread_record(record.key, None)
             registration = Registration(process=step, heartbeat_ms=record.append_time_ms)
             state.put_registration(step.process_id.bytes, registration)
             return None
         case Tombstone():
-            state.put_newer_record(record.key, None)
+            state.put_unread_record(record.key, None)
             return _fold_tombstone(state, step.key, record.offset)
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
-    """Remember a record that can't be folded, if newer rules can; `needs_fold_version` 0: none."""
+    """Remember a record that can't be folded; `needs_fold_version` 0: by newer rules neither.
+
+    A tombstone, of whatever it is, leaves nothing that could be read.
+    """
     position = MetadataPosition(partition=record.partition, offset=record.offset)
-    newer = NewerRecord(needs_fold_version=needs_fold_version, position=position)
-    state.put_newer_record(record.key, newer if needs_fold_version else None)
+    unread = NewerRecord(needs_fold_version=needs_fold_version, position=position)
+    state.put_unread_record(record.key, None if record.value is None else unread)
 
 
 def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | None:

@@ -55,8 +55,8 @@ class FoldState(Protocol):
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
         """A claim, trim, log start, request, lease or gaps stand at `offset`; None: no longer."""
 
-    def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
-        """A record with this key needs newer rules; None: none does."""
+    def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
+        """The record with this key can't be folded here; None: it can, or there is none."""
 
     def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
         """A topic id's policy is now this, by the record at `offset`; None: removed."""

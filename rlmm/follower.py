@@ -163,6 +163,7 @@ class Follower:
             failures_count=self._counts["failures"],
             positions={partition: p.offset for partition, p in positions.items()},
             lag_events_count=self._progress.behind_count(self._known_ends),
+            missing_events_count=self._progress.behind_count(dict(self._followed.missing_ends)),
             catching_up_count=self._followed.catching_up_count,
         )
 

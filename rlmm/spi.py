@@ -67,7 +67,7 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewerRecord:
-    """A record that says it needs newer rules of folding than this process has."""
+    """A record that needs newer rules of folding than this process has; 0: no rules read it."""
 
     needs_fold_version: int
     position: MetadataPosition

@@ -108,9 +108,14 @@ class MetadataSnapshot:
         return self.partition_state(partition).leases_held(self._manager.broker_time_ms())
 
     def unread_records(self) -> Mapping[str, int]:
-        """How many records say what is not known here, by reason; empty if all were read."""
-        metrics = self._manager.metrics()
-        unread = {**metrics.skipped_events_count, "newer_version": metrics.newer_records_count}
+        """How many records say what is not known here, by reason; empty if all were read.
+
+        Whoever read them: the process whose cache this began with, or this one.
+        """
+        unread = {
+            "newer_version": self._cache.newer_records_count(),
+            "unreadable": self._cache.unreadable_records_count(),
+        }
         return {reason: count for reason, count in unread.items() if count}
 
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
@@ -193,7 +198,7 @@ def open_snapshot(
     )
     try:
         snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
-        readiness = _wait_while_reading(manager, timeout_ms)
+        readiness = wait_while_reading(manager, timeout_ms)
         if not readiness.ready:
             raise InvalidConfigError(
                 "the metadata topic can't be read in time",
@@ -206,15 +211,18 @@ def open_snapshot(
         manager.close()
 
 
-def _wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:
-    """Until ready, or until nothing has come for so long."""
-    before = 0
+def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:
+    """Until ready, or until so long nothing has come that is waited for.
+
+    What is written meanwhile is not.
+    """
+    missing = None
     while True:
         readiness = manager.wait_ready(timeout_ms)
-        now = sum(manager.metrics().positions.values())
-        if readiness.ready or now == before:
+        now = manager.metrics().missing_events_count
+        if readiness.ready or not now or (missing is not None and now >= missing):
             return readiness
-        before = now
+        missing = now
 
 
 def _one_for_each(partition_count: int) -> list[TopicIdPartition]:

@@ -17,6 +17,7 @@
 | cluster | `pause` + topic id | MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
+| cluster | `unreadable` + key of a record that newer rules can't read either | NewerRecord |
 
 A segment stands where it begins, so that a lookup and a listing find it whole with one seek; of one
 of which no record was accepted that is offset 0. Unfinished are all in another state than
@@ -45,6 +46,7 @@ POLICY_OFFSET_PREFIX = b"read"
 PAUSE_PREFIX = b"pause"
 PROCESS_PREFIX = b"process"
 NEWER_PREFIX = b"newer"
+UNREADABLE_PREFIX = b"unreadable"
 DELETION_SUFFIX = b"d"
 MAX_OFFSET = (1 << 63) - 1
 

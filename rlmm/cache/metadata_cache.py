@@ -20,6 +20,7 @@ from rlmm.cache.keys import (
     POSITION_END,
     POSITION_PREFIX,
     PROCESS_PREFIX,
+    UNREADABLE_PREFIX,
     after,
     deletion_key,
     newer_prefix,
@@ -175,9 +176,15 @@ class MetadataCache:
 
     def newer_records_count(self) -> int:
         """How many records need newer rules."""
+        return self._count(NEWER_PREFIX)
+
+    def unreadable_records_count(self) -> int:
+        """How many records of the topic say nothing, here or by newer rules."""
+        return self._count(UNREADABLE_PREFIX)
+
+    def _count(self, prefix: bytes) -> int:
         with self._store.read(Table.CLUSTER) as reader:
-            rows = reader.ascending(Table.CLUSTER, NEWER_PREFIX, after(NEWER_PREFIX))
-            return sum(1 for _ in rows)
+            return sum(1 for _ in reader.ascending(Table.CLUSTER, prefix, after(prefix)))
 
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int

@@ -16,6 +16,7 @@ from rlmm.cache.keys import (
     POLICY_OFFSET_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
+    UNREADABLE_PREFIX,
     EpochBases,
     deletion_key,
     newer_prefix,
@@ -97,10 +98,12 @@ class Overlay:
         value = values.deletion_to_bytes(deletion)
         self._others[Table.PARTITIONS, deletion_key(subject)] = value
 
-    def put_newer_record(self, key: bytes, record: NewerRecord | None) -> None:
-        row = newer_prefix(record_scope(key)) + key
+    def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
         value = None if record is None else values.newer_record_to_bytes(record)
-        self._others[Table.CLUSTER, row] = value
+        is_newer = record is not None and record.needs_fold_version > 0
+        newer_row = newer_prefix(record_scope(key)) + key
+        self._others[Table.CLUSTER, newer_row] = value if is_newer else None
+        self._others[Table.CLUSTER, UNREADABLE_PREFIX + key] = None if is_newer else value
 
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
         row = record_key_prefix(key.subject, key.kind) + key.event_id

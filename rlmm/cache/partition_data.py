@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from rlmm.cache.keys import NEWER_PREFIX, after, position_key
+from rlmm.cache.keys import NEWER_PREFIX, UNREADABLE_PREFIX, after, position_key
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
 from rlmm.cache.values import newer_record_from_bytes
 from rlmm.partitioner import subject_partition
@@ -33,10 +33,10 @@ def drop_partitions(
                 if subject_partition(subject, partition_count) in metadata_partitions:
                     batch.delete_range(table, subject, after(subject))
     with store.read(Table.CLUSTER) as reader:
-        rows = reader.ascending(Table.CLUSTER, NEWER_PREFIX, after(NEWER_PREFIX))
-        for key, value in rows:
-            if newer_record_from_bytes(value).position.partition in metadata_partitions:
-                batch.delete(Table.CLUSTER, key)
+        for prefix in (NEWER_PREFIX, UNREADABLE_PREFIX):
+            for key, value in reader.ascending(Table.CLUSTER, prefix, after(prefix)):
+                if newer_record_from_bytes(value).position.partition in metadata_partitions:
+                    batch.delete(Table.CLUSTER, key)
     for partition in metadata_partitions:
         batch.delete(Table.CHECKPOINT, position_key(partition))
     store.write(batch)

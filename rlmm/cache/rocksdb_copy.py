@@ -14,7 +14,7 @@ from pathlib import Path
 from rocksdict import AccessType, Options, Rdict
 
 from rlmm.cache.ordered_store import OrderedStore, Table
-from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 
 _ROWS_AT_ONCE = 10_000
 # Without a checkpoint a cache counts as empty: half a copy is never taken for one.
@@ -36,29 +36,40 @@ def copy_cache(source: Path, target: OrderedStore, scratch: Path) -> None:
     require_cache(source)
     with _secondary(source, scratch) as database:
         for table in _ORDER:
-            _copy_table(database.get_column_family(table.value), target, table)
+            with _errors():
+                _copy_table(database.get_column_family(table.value), target, table)
 
 
 @contextmanager
 def _secondary(source: Path, scratch: Path) -> Iterator[Rdict]:
-    found = set(Rdict.list_cf(str(source), Options(raw_mode=True)))
+    with _errors():
+        found = set(Rdict.list_cf(str(source), Options(raw_mode=True)))
     missing = {table.value for table in Table} - found
     if missing:
         raise InvalidConfigError("not a metadata cache of this version", missing=min(missing))
     families = {name: Options(raw_mode=True) for name in found}
-    try:
+    with _errors():
         database = Rdict(
             str(source),
             Options(raw_mode=True),
             column_families=families,
             access_type=AccessType.secondary(str(scratch)),
         )
-    except Exception as error:
-        raise RetriableError("the metadata cache can't be read", reason=error) from error
     try:
         yield database
     finally:
         database.close()
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """RocksDB's errors, which have no class of their own, as ours."""
+    try:
+        yield
+    except TieredStorageError:
+        raise
+    except Exception as error:
+        raise RetriableError("the metadata cache can't be read", reason=error) from error
 
 
 def _copy_table(family: Rdict, target: OrderedStore, table: Table) -> None:

@@ -85,6 +85,41 @@ def test_newer_record_when_removed_or_replaced_then_concerns_nothing(
     assert folded(log).newer_record(ORDERS) is None
 
 
+def test_unreadable_record_when_read_then_is_counted_and_holds_nothing() -> None:
+    """R22: a cache tells its next reader that it was not folded from all of the topic."""
+    log = log_of(registration(1))
+    log.append(0, policy_key(ORDERS.topic_id), b"garbage")
+    log.append(0, b"\x7f", b"garbage, too")
+
+    cache = folded(log)
+
+    assert (cache.unreadable_records_count(), cache.newer_records_count()) == (2, 0)
+    assert cache.newer_record(ORDERS) is None
+
+
+def test_unreadable_record_when_of_an_unknown_kind_and_removed_then_is_not_counted() -> None:
+    log = log_of()
+    log.append(0, b"\x7f", b"garbage")
+    log.append(0, b"\x7f", None)
+
+    assert folded(log).unreadable_records_count() == 0
+
+
+@pytest.mark.parametrize("ending", [None, encode(policy()).value, NEWER])
+def test_unreadable_record_when_removed_or_replaced_then_is_not_counted(
+    ending: bytes | None,
+) -> None:
+    """So that it counts as long as the topic holds it, whatever was compacted."""
+    log = log_of()
+    log.append(0, policy_key(ORDERS.topic_id), b"garbage")
+    log.append(0, policy_key(ORDERS.topic_id), ending)
+
+    cache = folded(log)
+
+    assert cache.unreadable_records_count() == 0
+    assert cache.newer_records_count() == (ending is NEWER)
+
+
 def test_newer_record_when_read_then_the_rest_is_still_folded() -> None:
     """R14, scenario 102: skipped and counted; what is known is served."""
     log = log_of(claim())

@@ -11,7 +11,7 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.ordered_store import OrderedStore, Table
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.cache.rocksdb_copy import copy_cache
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _END = b"\xff" * 8
 
@@ -54,6 +54,17 @@ def test_copy_when_the_cache_is_closed_then_the_same(tmp_path: Path) -> None:
     with closing(RocksDbStore(tmp_path / "copy")) as target:
         copy_cache(tmp_path / "cache", target, tmp_path / "scratch")
         assert [len(rows(target, table)) for table in Table] == [1] * len(Table)
+
+
+@pytest.mark.parametrize("damaged", ["CURRENT", "MANIFEST-*"])
+def test_copy_when_the_cache_is_damaged_then_an_error_of_ours(tmp_path: Path, damaged: str) -> None:
+    with closing(RocksDbStore(tmp_path / "cache")) as store:
+        put(store, 1)
+    for path in (tmp_path / "cache").glob(damaged):
+        path.write_bytes(b"damaged")
+
+    with pytest.raises(TieredStorageError, match="metadata cache"):
+        copy_cache(tmp_path / "cache", MemoryStore(), tmp_path / "scratch")
 
 
 def test_copy_when_it_is_no_cache_then_told(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""How long the metadata topic is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import pytest
+
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.metrics import MetadataMetrics
+from rlmm.spi import NotReady, Readiness
+from spark_tools.snapshot import wait_while_reading
+
+
+class ReadingManager:
+    """Has so many events left at the end of each time that is waited; ready where None is left.
+
+    What is written meanwhile arrives all the time.
+    """
+
+    def __init__(self, missing: Sequence[int | None]) -> None:
+        self.waits = 0
+        self._missing: Iterator[int | None] = iter(missing)
+        self._now: int | None = 0
+
+    def wait_ready(self, _timeout_ms: int) -> Readiness:
+        self.waits += 1
+        self._now = next(self._missing)
+        ready = self._now is None
+        return Readiness(ready=ready, reason="", kind=None if ready else NotReady.CATCHING_UP)
+
+    def metrics(self) -> MetadataMetrics:
+        return MetadataMetrics(ready=False, missing_events_count=self._now or 0)
+
+
+@pytest.mark.parametrize(
+    ("missing", "ready"),
+    [
+        ([None], True),
+        ([9, 5, 1, None], True),
+        ([9, 9], False),
+        ([9, 5, 5], False),
+        ([0], False),
+    ],
+)
+def test_wait_when_what_is_waited_for_comes_then_goes_on_else_ends(
+    missing: list[int | None], *, ready: bool
+) -> None:
+    """Also where one partition has no leader, and others are written to."""
+    manager = ReadingManager(missing)
+
+    found = wait_while_reading(cast("TopicBasedRemoteLogMetadataManager", manager), 10)
+
+    assert (found.ready, manager.waits) == (ready, len(missing))
