@@ -58,7 +58,7 @@ def _resolve(
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, PartitionName.parse(name))
-        found = tuple(_found(session, partitions))
+        found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
         if not dry_run:
             for each in found:
                 _accept(session.metadata, each, move_log_start=move_log_start)
@@ -78,7 +78,9 @@ class _Found(NamedTuple):
     leader_epoch: int
 
 
-def _found(session: Session, partitions: tuple[TopicIdPartition, ...]) -> Iterator[_Found]:
+def _found(
+    session: Session, partitions: tuple[TopicIdPartition, ...], *, with_accepted_start: bool
+) -> Iterator[_Found]:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((partitions[0].topic,))
     with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
@@ -92,6 +94,7 @@ def _found(session: Session, partitions: tuple[TopicIdPartition, ...]) -> Iterat
             session.metadata.partition_state(tip),
             tuple(record.metadata for record in records),
             answers.succeeded[tip].log_start_offset,
+            with_accepted_start=with_accepted_start,
         )
         if lost.any_left:
             yield _Found(tip, lost, epochs[tip])

@@ -98,11 +98,18 @@ class Losses:
 
 
 def losses(
-    state: PartitionState, segments: Sequence[RemoteLogSegmentMetadata], local_start_offset: int
+    state: PartitionState,
+    segments: Sequence[RemoteLogSegmentMetadata],
+    local_start_offset: int,
+    *,
+    with_accepted_start: bool = False,
 ) -> Losses:
-    """By the metadata, its lineage included, and by where the leader says that its log begins."""
+    """By the metadata, its lineage included, and by where the leader says that its log begins.
+
+    `with_accepted_start`: also a start that was accepted, as long as the log does not begin there.
+    """
     moved_from = moved_by_others(state, local_start_offset)
-    if local_start_offset <= state.accepted_start_offset:
+    if not with_accepted_start and local_start_offset <= state.accepted_start_offset:
         moved_from = None
     return Losses(
         cut_off=cut_off(state.lineage, stored_ranges(state.lineage, segments), segments, state),

@@ -121,3 +121,13 @@ def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
     assert found.moved_from_offset == 100
     seen = replace(state, accepted_loss_epoch=1, accepted_start_offset=150)
     assert not losses(seen, segments, 150).any_left
+
+
+def test_losses_when_a_start_was_accepted_then_the_log_may_still_be_let_begin_there() -> None:
+    """`rlm topic resolve --move-log-start` after one without; not a second time."""
+    state = PartitionState(log_starts=log_starts(0), accepted_start_offset=150)
+    moved = replace(state, log_starts=log_starts(150))
+
+    assert losses(state, (), 150).moved_from_offset is None
+    assert losses(state, (), 150, with_accepted_start=True).moved_from_offset == 0
+    assert not losses(moved, (), 150, with_accepted_start=True).any_left
