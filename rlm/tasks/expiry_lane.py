@@ -21,7 +21,8 @@ from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
 from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
-from rsm.segment.errors import FencedError, TieredStorageError
+from rlmm.spi import SegmentRecord
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
@@ -86,9 +87,7 @@ class ExpiryLanes:
                 self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
                 self._require_unchanged(basis)
-                if never_finished(record):  # what its writer wrote after the deletion
-                    self._storage.delete_log_segment_data(record.metadata)
-                self._metadata.retire(record.metadata.segment_id)
+                self._forget(record)
         except FencedError as error:
             _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
         except TieredStorageError as error:
@@ -98,6 +97,19 @@ class ExpiryLanes:
             self._words.ended(tip)
         finally:
             del self._policies[tip]
+
+    def _forget(self, record: SegmentRecord) -> None:
+        """Remove a segment's records; not yet if the store does not let its objects go."""
+        segment_id = record.metadata.segment_id
+        if never_finished(record):  # what its writer wrote after the deletion
+            try:
+                self._storage.delete_log_segment_data(record.metadata)
+            except RetriableError as error:
+                if self._words.are_new((segment_id.topic_id_partition, "forget"), error.message):
+                    extra = {"segment_id": segment_id, "error": error}
+                    _log.warning("leftovers of a copy can't be deleted", extra=extra)
+                return
+        self._metadata.retire(segment_id)
 
     def _require_unchanged(self, basis: _Basis) -> None:
         """FencedError if the lead is lost, or something else is wanted by now."""

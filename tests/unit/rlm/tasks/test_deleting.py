@@ -20,6 +20,7 @@ from tests.twins.process import Process, ProcessSettings
 from tests.twins.world import KEEP_REMOTE, World
 
 MINUTE_MS = 60_000
+WEEK_MS = 7 * 24 * 60 * MINUTE_MS
 TEN_MINUTES = replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS)
 REFUSED = RetriableError("no right to delete")
 MOST_FAILING = 2
@@ -187,3 +188,23 @@ def test_segments_when_cut_off_and_past_the_retention_then_go_with_the_rest() ->
     world.settle()
 
     assert world.stored() == []
+
+
+def test_forget_when_the_store_keeps_leftovers_of_one_copy_then_the_others_are_forgotten() -> None:
+    """Scenario 106: what a copy left is deleted a second time, and tried until it is gone."""
+    world = World(policy=KEEP_REMOTE)
+    process = world.start()
+    for _ in range(2):
+        process.effects.fail("write .meta", RetriableError("store refuses"))
+    world.segments(1)
+    world.settle()
+    gone = [each.metadata for each in world.records(SegmentState.DELETE_SEGMENT_FINISHED)]
+    first, second = (each.segment_id for each in gone)
+    process.effects.refuse("delete .log", gone[0].objects[0].key, REFUSED)
+
+    world.clock.advance(WEEK_MS)
+    world.cycle()
+    left = [each.metadata.segment_id for each in world.records()]
+
+    assert first in left
+    assert second not in left
