@@ -6,7 +6,9 @@ The order of effects of one batch, here and nowhere else:
     -> a pause, if most letters wait (waiting.py) -> checkpoint
 
 Each batch is read twice: by the driver, the keys alone, and by the executors, who do the rest and
-hand back counts. Killed anywhere, the batch is done again, which does no harm (carrying_out.py).
+hand back counts; where a key comes more than once, they first look which of its records are letters
+in order (misplaced.py). Killed anywhere, the batch is done again, which does no harm
+(carrying_out.py).
 Memory of the driver: the metadata, the keys of one batch's letters, and of their objects the names
 that are not of our form.
 """
@@ -14,7 +16,7 @@ that are not of our form.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,9 +34,10 @@ from spark_tools.repair.carrying_out import (
     rehearse,
 )
 from spark_tools.repair.judging import ASKED_COLUMNS, rule
+from spark_tools.repair.misplaced import PLACES_DDL, find_misplaced
 from spark_tools.repair.orphan_judging import OrphanTerms
 from spark_tools.repair.outcomes import OutcomeTopics
-from spark_tools.repair.rulings import Rulings
+from spark_tools.repair.rulings import LetterPlace, Rulings
 from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
@@ -166,7 +169,14 @@ class RepairJob:
             return None
         cut_off_ms = SystemClock().wall_ms() - self._settings.orphan_grace_ms
         orphans = OrphanTerms(keys=self._terms.store.keys, cut_off_ms=cut_off_ms)
-        return rule(asked.to_batches(), self._metadata, orphans)
+        return rule(
+            asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, letters)
+        )
+
+    def _find_misplaced(self, letters: DataFrame, keys: Collection[bytes]) -> set[LetterPlace]:
+        find = partial(find_misplaced, keys=frozenset(keys))
+        found = letters.select(*LETTER_COLUMNS).mapInArrow(find, PLACES_DDL).toArrow()
+        return set(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def _count(self, outcomes: DataFrame) -> Counter[str]:
         found: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -40,24 +40,27 @@ ASKED_COLUMNS = (
 )
 """What the driver needs of the letters, as SQL over the columns of Spark's Kafka source."""
 
+FindMisplaced = Callable[[Collection[bytes]], Collection[LetterPlace]]
+"""Where letters are that have one of these keys and can't be read, or are not of that segment."""
+
 
 def rule(
-    letters: Iterable[pa.RecordBatch], metadata: MetadataSnapshot, orphans: OrphanTerms
+    letters: Iterable[pa.RecordBatch],
+    metadata: MetadataSnapshot,
+    orphans: OrphanTerms,
+    find_misplaced: FindMisplaced,
 ) -> Rulings:
-    """On letters with ASKED_COLUMNS. Of a subject's letters the last has the say.
+    """On letters with ASKED_COLUMNS. Of a subject's letters the last that is in order has the say.
 
-    RetriableError if the metadata can't be read to its end in time. Memory and work: the keys.
+    `find_misplaced` is asked of keys that came more than once. RetriableError if the metadata can't
+    be read to its end in time. Memory and work: the keys, and letters about orphans.
     """
-    latest: dict[bytes, LetterPlace] = {}
-    judged: dict[LetterPlace, Judgement] = {}
-    about_orphans: dict[bytes, OrphanLetter] = {}
-    for place, subject, orphan in _received(letters):
-        before = latest.setdefault(subject, place)
-        if before != place:
-            judged[min(before, place)] = _SUPERSEDED
-            latest[subject] = max(before, place)
-        if orphan is not None and latest[subject] == place:
-            about_orphans[subject] = orphan
+    latest, orphan_letters, judged = _last_of_each(_received(letters), find_misplaced)
+    about_orphans = {
+        subject: orphan_letters[place]
+        for subject, place in latest.items()
+        if place in orphan_letters
+    }
     segments = [subject for subject in latest if subject not in about_orphans]
     known = {each: _partition(each) for each in {s[:PARTITION_SUBJECT_BYTES] for s in segments}}
     named = map(orphans.partition_of, about_orphans.values())
@@ -81,6 +84,32 @@ def rule(
         listed=_named_oddly(metadata, states, orphans.keys),
         judged=judged,
     )
+
+
+def _last_of_each(
+    received: Iterable[tuple[LetterPlace, bytes, OrphanLetter | None]],
+    find_misplaced: FindMisplaced,
+) -> tuple[dict[bytes, LetterPlace], dict[LetterPlace, OrphanLetter], dict[LetterPlace, Judgement]]:
+    """By each subject its last letter; all letters about orphans; those that others supersede."""
+    latest: dict[bytes, LetterPlace] = {}
+    repeated: dict[bytes, list[LetterPlace]] = {}
+    about_orphans: dict[LetterPlace, OrphanLetter] = {}
+    for place, subject, orphan in received:
+        first = latest.setdefault(subject, place)
+        if first != place:
+            repeated.setdefault(subject, [first]).append(place)
+        if orphan is not None:
+            about_orphans[place] = orphan
+    # Letters about orphans were read to know their subjects.
+    keys = [subject for subject in repeated if not subject.startswith(KEY_PREFIX)]
+    misplaced = frozenset(find_misplaced(keys)) if keys else frozenset()
+    superseded: dict[LetterPlace, Judgement] = {}
+    for subject, places in repeated.items():
+        in_order = sorted(place for place in places if place not in misplaced)
+        if in_order:
+            latest[subject] = in_order.pop()
+            superseded |= dict.fromkeys(in_order, _SUPERSEDED)
+    return latest, about_orphans, superseded
 
 
 def _named_oddly(

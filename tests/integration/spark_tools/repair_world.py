@@ -109,11 +109,12 @@ class RepairWorld:
             last_attempt_ms=2,
         )
 
-    def send(self, *letters: DeadLetter | bytes) -> None:
+    def send(self, *letters: DeadLetter | bytes, key: bytes | None = None) -> None:
+        """`key` is that of records that are no letters."""
         producer = Producer({"bootstrap.servers": self.servers})
         for each in letters:
             if isinstance(each, bytes):
-                producer.produce(self.letters, value=each)
+                producer.produce(self.letters, key=key, value=each)
             else:
                 record = encode(each)
                 producer.produce(self.letters, key=record.key, value=record.value)

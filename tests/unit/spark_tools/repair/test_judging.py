@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -85,7 +85,9 @@ def letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
 
 
 def ruled(
-    metadata: MetadataSnapshot, rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+    metadata: MetadataSnapshot,
+    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]],
+    misplaced: Collection[LetterPlace] = (),
 ) -> Rulings:
     """On letters whose keys and, where the driver is to read them, values are these."""
     records = [
@@ -94,7 +96,7 @@ def ruled(
     ]
     batch = pa.RecordBatch.from_pylist(records)
     orphans = OrphanTerms(keys=KEYS, cut_off_ms=2_000)
-    return rule([batch], metadata, orphans)
+    return rule([batch], metadata, orphans, lambda _keys: misplaced)
 
 
 def subject(segment: RemoteLogSegmentMetadata) -> bytes:
@@ -194,3 +196,32 @@ def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
         (0, 5): Verdict.SUPERSEDED,
         (0, 9): Verdict.DELETE,
     }
+
+
+@pytest.mark.parametrize("misplaced", [[(0, 9)], [(0, 9), (0, 5)], [(0, 5), (0, 7), (0, 9)]])
+def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
+    metadata: MetadataSnapshot, misplaced: list[LetterPlace]
+) -> None:
+    """Scenario 79: what can't be read, or is another segment's, says nothing of this one."""
+    places: list[LetterPlace] = [(0, 7), (0, 5), (0, 9)]
+
+    found = ruled(metadata, dict.fromkeys(places, (subject(DYING), None)), misplaced)
+
+    in_order = sorted(set(places) - set(misplaced))
+    assert set(found.judged) == set(in_order[:-1])
+    verdicts = [found.judgement(place, letter(DYING)).verdict for place in in_order[-1:]]
+    assert verdicts == [Verdict.DELETE] * len(in_order[-1:])
+
+
+def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
+    metadata: MetadataSnapshot,
+) -> None:
+    def never(keys: Collection[bytes]) -> Collection[LetterPlace]:
+        raise AssertionError(keys)
+
+    rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]
+    batch = pa.RecordBatch.from_pylist(rows)
+
+    found = rule([batch], metadata, OrphanTerms(keys=KEYS, cut_off_ms=2_000), never)
+
+    assert found.judgement((0, 1), letter(DYING)).verdict is Verdict.DELETE

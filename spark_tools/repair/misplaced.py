@@ -1,0 +1,37 @@
+"""Finds records that are not what their keys say: only letters in order supersede others.
+
+Runs on executors, for keys that several records of a batch have. Must not know Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+import pyarrow as pa
+
+from rlmm.dead_letter import DeadLetter
+from rlmm.record_keys import segment_subject
+from spark_tools.repair.letters import read_letter
+
+PLACES = pa.schema([pa.field("partition", pa.int32()), pa.field("offset", pa.int64())])
+PLACES_DDL = "partition int, offset long"
+
+
+def find_misplaced(
+    batches: Iterable[pa.RecordBatch], keys: Collection[bytes]
+) -> Iterator[pa.RecordBatch]:
+    """From letters to PLACES: those with one of `keys`, of segments, that are no letters of it."""
+    names = ("partition", "offset", "key", "value")
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in names]
+        found = [
+            {"partition": partition, "offset": offset}
+            for partition, offset, key, value in zip(*columns, strict=True)
+            if key in keys and not _is_about(key, value)
+        ]
+        yield pa.RecordBatch.from_pylist(found, schema=PLACES)
+
+
+def _is_about(key: bytes, value: bytes) -> bool:
+    letter = read_letter(value)
+    return isinstance(letter, DeadLetter) and segment_subject(letter.metadata.segment_id) == key

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rlmm.dead_letter import DeadLetter, encode
+from rlmm.record_keys import segment_subject
+from spark_tools.repair.misplaced import PLACES, find_misplaced
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+
+def letter(number: int) -> DeadLetter:
+    return DeadLetter(
+        metadata=segment_metadata(number, state=DELETE_STARTED),
+        reason="refused",
+        attempts=5,
+        first_attempt_ms=1,
+        last_attempt_ms=2,
+    )
+
+
+def subject(number: int) -> bytes:
+    return segment_subject(letter(number).metadata.segment_id)
+
+
+def test_find_when_a_record_is_not_what_its_key_says_then_its_place() -> None:
+    """Scenario 79: and of other keys nothing."""
+    records = [
+        (subject(1), encode(letter(1)).value),
+        (subject(1), b"\xff no letter"),
+        (subject(1), encode(letter(2)).value),
+        (subject(2), b"\xff no letter"),
+        (None, encode(letter(1)).value),
+    ]
+    rows = [
+        {"partition": 3, "offset": offset, "key": key, "value": value}
+        for offset, (key, value) in enumerate(records)
+    ]
+    batches = [pa.RecordBatch.from_pylist(rows), pa.RecordBatch.from_pylist(rows[:1])]
+
+    found = list(find_misplaced(batches, {subject(1)}))
+
+    assert all(each.schema.equals(PLACES) for each in found)
+    places = [(row["partition"], row["offset"]) for each in found for row in each.to_pylist()]
+    assert places == [(3, 1), (3, 2)]
