@@ -17,7 +17,7 @@ from rsm.segment.errors import (
     TieredStorageError,
 )
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 from spark_tools.quarantine import quarantined_name
 
 _READ_BYTES = 8 << 20
@@ -56,7 +56,7 @@ def _prepared(storage: ChunkStorage, letter: OrphanLetter, keys: ObjectKeys) -> 
         if (found.length_bytes, found.last_modified_ms) != seen:
             return Removal(refusal="it is not the object that was seen")
         if letter.treatment is OrphanTreatment.QUARANTINE:
-            _copy(storage, letter, quarantined_name(keys, letter.object_key))
+            _copy(storage, found, quarantined_name(keys, letter.object_key))
     except NotFoundError:
         return REMOVED
     except TieredStorageError as error:
@@ -64,15 +64,15 @@ def _prepared(storage: ChunkStorage, letter: OrphanLetter, keys: ObjectKeys) -> 
     return None
 
 
-def _copy(storage: ChunkStorage, letter: OrphanLetter, target: str) -> None:
-    source = _StoredSource(
-        storage=storage, name=letter.object_key, length_bytes=letter.length_bytes
-    )
+def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
+    """With its attributes: a ledger's object is none without."""
+    source = _StoredSource(storage=storage, name=found.name, length_bytes=found.length_bytes)
     try:
-        storage.create_with_content(target, source)
+        storage.create_with_content(target, source, attributes=found.attributes)
     except AlreadyExistsError as error:
         # By an earlier attempt, which was whole: chunks are, or are not there.
-        if storage.info(target).length_bytes != letter.length_bytes:
+        there = storage.info(target)
+        if (there.length_bytes, there.attributes) != (found.length_bytes, found.attributes):
             raise RetriableError("another object is in quarantine", name=target) from error
 
 

@@ -82,6 +82,30 @@ def test_remove_when_to_be_quarantined_then_moved_and_again_does_no_harm(
     assert names(storage) == ["cold/b", "cold/quarantine/a"]
 
 
+def test_remove_when_quarantined_then_it_keeps_its_attributes(storage: MemoryChunkStorage) -> None:
+    """Without them a ledger's objects could not be read when they are copied back."""
+    attributes = {"offload-format": "1"}
+    storage.create_with_content("cold/c", BytesSource(content=b"dead"), attributes=attributes)
+
+    remove_orphans(storage, [letter("cold/c", treatment="quarantine")], KEYS)
+
+    assert names(storage) == ["cold/a", "cold/b", "cold/quarantine/c"]
+    assert storage.info("cold/quarantine/c").attributes == attributes
+
+
+def test_remove_when_the_copy_in_quarantine_is_another_then_the_object_stays(
+    storage: MemoryChunkStorage,
+) -> None:
+    attributes = {"offload-format": "1"}
+    storage.create_with_content("cold/c", BytesSource(content=b"dead"), attributes=attributes)
+    storage.create_with_content("cold/quarantine/c", BytesSource(content=b"dead"))
+
+    (removal,) = remove_orphans(storage, [letter("cold/c", treatment="quarantine")], KEYS)
+
+    assert "another object is in quarantine" in removal.failure
+    assert "cold/c" in names(storage)
+
+
 class Refusing(ChunkStorageWrapper):
     """Deletes nothing, and does not answer about one name."""
 
