@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _BY_KEY = -1
 """librdkafka's word for a partition that the key decides on."""
@@ -26,13 +26,19 @@ class OutgoingRecord:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
+def require_producer(client: Mapping[str, str]) -> None:
+    """InvalidConfigError if librdkafka makes no producer of this; no broker is asked."""
+    _producer(client)
+
+
 def write_records(
     client: Mapping[str, str], records: Iterable[OutgoingRecord], *, timeout_ms: int
 ) -> None:
     """Returns when all in-sync replicas have all of them. `client` is librdkafka's configuration.
 
     Records are sent while others are still being made. RetriableError if it is not known in time
-    that all are there, or if one is refused: some may have been written.
+    that all are there, or if one is refused: some may have been written. InvalidConfigError as
+    `require_producer`.
     """
     failures: list[KafkaError] = []
 
@@ -40,16 +46,7 @@ def write_records(
         if error is not None:
             failures.append(error)
 
-    producer = Producer(
-        {
-            "linger.ms": "20",
-            **client,
-            "acks": "all",
-            "enable.idempotence": True,
-            "delivery.report.only.error": True,
-        },
-        logger=logging.getLogger("librdkafka.producer"),
-    )
+    producer = _producer(client)
     for each in records:
         while True:
             try:
@@ -73,3 +70,20 @@ def write_records(
     if left or failures:
         reason = failures[0].str() if failures else "no answer in time"
         raise RetriableError("records could not be written", left=left, reason=reason)
+
+
+def _producer(client: Mapping[str, str]) -> Producer:
+    config = {
+        "linger.ms": "20",
+        **client,
+        "acks": "all",
+        "enable.idempotence": True,
+        "delivery.report.only.error": True,
+    }
+    try:
+        return Producer(config, logger=logging.getLogger("librdkafka.producer"))
+    except KafkaException as exception:
+        raise InvalidConfigError(
+            "the Kafka producer can't be made as it is configured",
+            reason=exception.args[0].str(),
+        ) from exception

@@ -17,6 +17,7 @@ from spark_tools.command_line import (
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_connector, require_reachable
 from spark_tools.kafka_connector import PREFIX, connector_options
+from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
 from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
@@ -35,6 +36,7 @@ def repair(arguments: argparse.Namespace) -> int:
     connection = Connection.of(options)
     if not arguments.dry_run and arguments.checkpoint is None:
         raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
+    require_producer(connection.client)
     timeout_ms = arguments.timeout * 1000
     letter_topic = connection.letter_topic
     partitions = _letter_partitions(connection, arguments)

@@ -6,7 +6,7 @@ import pytest
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from spark_tools.cluster_topics import find_partitions
-from spark_tools.record_writer import OutgoingRecord, write_records
+from spark_tools.record_writer import OutgoingRecord, require_producer, write_records
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -24,6 +24,21 @@ def test_write_when_nobody_acknowledges_in_time_then_an_error() -> None:
 
     with pytest.raises(RetriableError, match="could not be written"):
         write_records(NOBODY, [record], timeout_ms=10)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("max.in.flight", "10"), ("retries", "0"), ("bogus", "1")]
+)
+def test_write_when_the_producer_is_configured_wrong_then_an_error_of_ours(
+    key: str, value: str
+) -> None:
+    """Some of it only a producer refuses."""
+    client = {**NOBODY, key: value}
+
+    with pytest.raises(InvalidConfigError, match=key):
+        write_records(client, [], timeout_ms=10)
+    with pytest.raises(InvalidConfigError, match=key):
+        require_producer(client)
 
 
 @pytest.mark.parametrize(
