@@ -34,8 +34,8 @@ def repair(arguments: argparse.Namespace) -> int:
     """Run the job as the command line says, print what became of the letters; the exit code."""
     options = given_options(arguments)
     connection = Connection.of(options)
-    if not arguments.dry_run and arguments.checkpoint is None:
-        raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
+    _require_arguments(arguments)
+    parking_topic = _parking_topic(connection, arguments)
     require_producer(connection.client)
     timeout_ms = arguments.timeout * 1000
     letter_topic = connection.letter_topic
@@ -45,7 +45,7 @@ def repair(arguments: argparse.Namespace) -> int:
         return 0
     settings = RepairSettings(
         letter_topic=letter_topic,
-        parking_topic=arguments.parking_topic or f"{letter_topic}.parked",
+        parking_topic=parking_topic,
         checkpoint=arguments.checkpoint or "",
         interval_s=arguments.interval,
         batch_letters_count=arguments.batch,
@@ -78,6 +78,35 @@ def repair(arguments: argparse.Namespace) -> int:
     for outcome, count in sorted(job.outcomes.items()):
         sys.stdout.write(f"{outcome} {count}\n")
     return 0
+
+
+def _require_arguments(arguments: argparse.Namespace) -> None:
+    """InvalidConfigError for what is missing, and for what would be without effect."""
+    if not arguments.dry_run and arguments.checkpoint is None:
+        raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
+    if arguments.dry_run:
+        for option in ("--interval", "--report"):
+            if vars(arguments)[option.removeprefix("--")] is not None:
+                raise InvalidConfigError("without effect with --dry-run", option=option)
+
+
+def _parking_topic(connection: Connection, arguments: argparse.Namespace) -> str:
+    """InvalidConfigError unless letters, parked ones and metadata are topics of their own."""
+    letter_topic, metadata_topic = connection.letter_topic, connection.metadata_topic
+    parking_topic: str = arguments.parking_topic or f"{letter_topic}.parked"
+    if letter_topic == metadata_topic:
+        raise InvalidConfigError(
+            "the dead-letter topic is the metadata topic",
+            option="remote.delete.dead.letter.topic",
+            found=letter_topic,
+        )
+    if parking_topic in (letter_topic, metadata_topic):
+        raise InvalidConfigError(
+            "parked letters need a topic of their own",
+            option="--parking-topic",
+            found=parking_topic,
+        )
+    return parking_topic
 
 
 def _letter_partitions(

@@ -22,3 +22,35 @@ def test_repair_when_the_producer_is_configured_wrong_then_told_before_any_work(
     """Executors would find out in the middle of a batch."""
     with pytest.raises(InvalidConfigError, match=r"max\.in\.flight"):
         asked(tmp_path, "--dry-run", "--option", "client.max.in.flight=10")
+
+
+@pytest.mark.parametrize("more", [("--interval", "1"), ("--report", "somewhere")])
+def test_repair_when_a_dry_run_is_to_do_what_it_does_not_then_refused(
+    tmp_path: Path, more: tuple[str, str]
+) -> None:
+    with pytest.raises(InvalidConfigError, match=f"without effect.*{more[0]}"):
+        asked(tmp_path, "--dry-run", *more)
+
+
+@pytest.mark.parametrize("name", ["letters", "metadata"])
+def test_repair_when_parked_letters_have_no_topic_of_their_own_then_refused(
+    tmp_path: Path, name: str
+) -> None:
+    """Parked among the letters they would come back for ever."""
+    topics = (
+        "remote.delete.dead.letter.topic=letters",
+        "rlmm.config.remote.log.metadata.topic.name=metadata",
+    )
+    words = [word for topic in topics for word in ("--option", topic)]
+
+    with pytest.raises(InvalidConfigError, match="--parking-topic"):
+        asked(tmp_path, "--dry-run", *words, "--parking-topic", name)
+
+
+def test_repair_when_the_letters_topic_is_that_of_the_metadata_then_refused(
+    tmp_path: Path,
+) -> None:
+    topic = "remote.delete.dead.letter.topic=__remote_log_segment_metadata"
+
+    with pytest.raises(InvalidConfigError, match="the dead-letter topic is the metadata topic"):
+        asked(tmp_path, "--dry-run", "--option", topic)
