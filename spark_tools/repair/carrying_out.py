@@ -216,5 +216,5 @@ def _received(part: pa.RecordBatch) -> Iterator[ReceivedLetter]:
     columns = [part.column(name).to_pylist() for name in LETTER_COLUMNS]
     for partition, offset, key, value in zip(*columns, strict=True):
         if value is not None:
-            letter = read_letter(value)
+            letter = read_letter(key, value)
             yield ReceivedLetter(place=(partition, offset), key=key, value=value, letter=letter)

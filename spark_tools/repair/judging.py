@@ -143,7 +143,7 @@ def _received(
             if value is None:
                 yield (partition, offset), key, None
                 continue
-            letter = read_letter(value)
+            letter = read_letter(key, value)
             if isinstance(letter, OrphanLetter):
                 yield (partition, offset), KEY_PREFIX + letter.object_key.encode(), letter
             elif not isinstance(letter, Unread):

@@ -13,6 +13,12 @@ from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError
 
+LETTER_MAX_BYTES = 900_000
+"""Key and value of a record: a larger one is no letter, which has a KiB or so.
+
+With a reason and what Kafka adds it fits into topics and producers by their defaults (1 MB).
+"""
+
 Letter = DeadLetter | OrphanLetter
 
 
@@ -24,8 +30,11 @@ class Unread:
     is_newer: bool
 
 
-def read_letter(value: bytes) -> Letter | Unread:
-    """The letter, or why it can't be read: broken, or of a newer version or kind."""
+def read_letter(key: bytes | None, value: bytes) -> Letter | Unread:
+    """The letter, or why it can't be read: broken, too large, or of a newer version or kind."""
+    size_bytes = len(key or b"") + len(value)
+    if size_bytes > LETTER_MAX_BYTES:
+        return Unread(reason=f"can't be read: {size_bytes} bytes are no letter", is_newer=False)
     try:
         return _decode(value)
     except (CorruptError, UnsupportedError, ValueError) as error:

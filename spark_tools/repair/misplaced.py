@@ -33,5 +33,5 @@ def find_misplaced(
 
 
 def _is_about(key: bytes, value: bytes) -> bool:
-    letter = read_letter(value)
+    letter = read_letter(key, value)
     return isinstance(letter, DeadLetter) and segment_subject(letter.metadata.segment_id) == key

@@ -8,10 +8,19 @@ from uuid import uuid4
 from rlmm.dead_letter import DeadLetter, end_of_deletion
 from rlmm.partitioner import metadata_partition
 from spark_tools.record_writer import OutgoingRecord
-from spark_tools.repair.letters import Letter, Unread, repair_attempts, tried_again, write_letter
+from spark_tools.repair.letters import (
+    LETTER_MAX_BYTES,
+    Letter,
+    Unread,
+    repair_attempts,
+    tried_again,
+    write_letter,
+)
 from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.proof import Judgement, Verdict
 from spark_tools.repair.rulings import LetterPlace
+
+_REASON_MAX_CHARS = 1_000
 
 WAITING = "waiting"
 """The outcome of letters that nothing became of yet."""
@@ -97,7 +106,7 @@ def _failed(
     received: ReceivedLetter, letter: Letter, failure: str, topics: OutcomeTopics, now_ms: int
 ) -> Outcome:
     """Back to the letters with one attempt more, or parked after too many."""
-    again = tried_again(letter, failure, now_ms)
+    again = tried_again(letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
         return _parked(received, "given_up", reason, topics)
@@ -116,14 +125,22 @@ def _back(letter: Letter, topics: OutcomeTopics) -> OutgoingRecord:
 
 
 def _parked(received: ReceivedLetter, name: str, reason: str, topics: OutcomeTopics) -> Outcome:
-    """The record as it was, with the reason and the place it comes from."""
+    """The record as it was, with the reason and the place it comes from.
+
+    One that is too large is cut off, and the reason says so: it is whole where it comes from.
+    """
     partition, offset = received.place
     place = f"{topics.letter_topic}-{partition}@{offset}"
+    key = None if received.key is None else received.key[:LETTER_MAX_BYTES]
+    value = received.value[: LETTER_MAX_BYTES - len(key or b"")]
+    told = reason[:_REASON_MAX_CHARS]
+    if (key, value) != (received.key, received.value):
+        told = f"{told}; cut off here, whole at {place}"
     record = OutgoingRecord(
         topic=topics.parking_topic,
-        key=received.key,
-        value=received.value,
-        headers=(("reason", reason.encode()), ("from", place.encode())),
+        key=key,
+        value=value,
+        headers=(("reason", told.encode()), ("from", place.encode())),
     )
     return Outcome(name=name, letter=_known(received), reason=reason, record=record)
 

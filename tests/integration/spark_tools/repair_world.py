@@ -111,7 +111,7 @@ class RepairWorld:
 
     def send(self, *letters: DeadLetter | bytes, key: bytes | None = None) -> None:
         """`key` is that of records that are no letters."""
-        producer = Producer({"bootstrap.servers": self.servers})
+        producer = Producer({"bootstrap.servers": self.servers, "message.max.bytes": 2_000_000})
         for each in letters:
             if isinstance(each, bytes):
                 producer.produce(self.letters, key=key, value=each)

@@ -98,6 +98,24 @@ def test_repair_when_a_later_record_of_the_key_is_no_letter_then_the_letter_is_d
     assert values == {b"no letter", encode(another).value}
 
 
+def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scenario 79: what can't be written on would stop the job for ever."""
+    with host.metadata():
+        pass
+    large = b"\xff" * 1_048_000
+    world.send(large)
+
+    repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
+
+    assert capsys.readouterr().out == "unreadable 1\n"
+    ((value, headers),) = world.received(world.parked)
+    assert large.startswith(value)
+    assert headers["from"] == f"{world.letters}-0@0".encode()
+    assert b"cut off" in headers["reason"]
+
+
 def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_stopped(
     host: BrokerHost,
     world: RepairWorld,

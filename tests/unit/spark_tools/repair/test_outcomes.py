@@ -1,0 +1,96 @@
+"""What is written about letters that are larger than topics take."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.dead_letter import DeadLetter, decode, encode
+from spark_tools.repair.letters import LETTER_MAX_BYTES, Unread, read_letter
+from spark_tools.repair.orphan_removal import Removal
+from spark_tools.repair.outcomes import (
+    OutcomeTopics,
+    ReceivedLetter,
+    outcome_of,
+    unreadable,
+)
+from spark_tools.repair.proof import Judgement, Verdict
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+_KAFKAS_DEFAULT_BYTES = 1_000_000  # message.max.bytes of librdkafka; brokers take more
+TOPICS = OutcomeTopics(
+    metadata_topic="metadata",
+    metadata_partition_count=7,
+    letter_topic="letters",
+    parking_topic="parked",
+    max_attempts=2,
+)
+
+
+def received(key: bytes | None, value: bytes) -> ReceivedLetter:
+    return ReceivedLetter(place=(3, 17), key=key, value=value, letter=read_letter(key, value))
+
+
+def letter() -> DeadLetter:
+    return DeadLetter(
+        metadata=segment_metadata(1, state=DELETE_STARTED),
+        reason="refused",
+        attempts=5,
+        first_attempt_ms=1,
+        last_attempt_ms=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, bytes(1_048_000)),
+        (b"key", encode(letter()).value + bytes(20_000_000)),
+        (bytes(5_000_000), b"value"),
+    ],
+)
+def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
+    key: bytes | None, value: bytes
+) -> None:
+    """Scenario 79: written whole it would be refused, and the job could never go on."""
+    one = received(key, value)
+    assert isinstance(one.letter, Unread)
+
+    record = unreadable(one, one.letter, TOPICS).record
+
+    assert record is not None
+    headers = dict(record.headers)
+    whole = [*record.headers, ("key", record.key or b""), ("value", record.value)]
+    assert sum(len(each) for _, each in whole) < _KAFKAS_DEFAULT_BYTES
+    assert (key or b"").startswith(record.key or b"")
+    assert value.startswith(record.value)
+    assert headers["from"] == b"letters-3@17"
+    assert headers["reason"].endswith(b" bytes are no letter; cut off here, whole at letters-3@17")
+
+
+def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
+    one = received(None, b"\xff" * LETTER_MAX_BYTES)
+    assert isinstance(one.letter, Unread)
+
+    record = unreadable(one, one.letter, TOPICS).record
+
+    assert record is not None
+    assert (record.key, record.value) == (None, one.value)
+    assert b"cut off" not in dict(record.headers)["reason"]
+
+
+def test_outcome_when_a_reason_is_long_then_what_is_written_has_its_beginning() -> None:
+    """Reasons name objects, whose names are whatever a letter says."""
+    encoded, told = encode(letter()), "refused " * 200_000
+    one = received(encoded.key, encoded.value)
+    refused, proved = (
+        Judgement(verdict=Verdict.REFUSE, reason=told),
+        Judgement(verdict=Verdict.DELETE),
+    )
+
+    parked = outcome_of(one, letter(), refused, None, TOPICS, 9).record
+    back = outcome_of(one, letter(), proved, Removal(failure=told), TOPICS, 9).record
+
+    assert parked is not None
+    assert dict(parked.headers)["reason"] == told[:1_000].encode()
+    assert back is not None
+    assert decode(back.value).reason == told[:1_000]
