@@ -67,6 +67,7 @@ def rule(
     metadata.catch_up({*known.values(), *(each for each in named if each is not None)})
     source = MetadataSource(
         topic_id=metadata.identity.topic_id,
+        partition_count=metadata.identity.partition_count,
         positions=metadata.positions(),
         unread=metadata.unread_records(),
     )

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
 
@@ -42,10 +44,12 @@ class Judgement:
 class MetadataSource:
     """What was read of the metadata: which topic, and the next offset of each of its partitions.
 
-    `unread`: how many records say what is not known here, by reason.
+    `partition_count`: how many it has. `unread`: how many records say what is not known here, by
+    reason.
     """
 
     topic_id: str
+    partition_count: int
     positions: Mapping[int, int]
     unread: Mapping[str, int]
 
@@ -57,13 +61,15 @@ class MetadataSource:
 def judge(
     state: SegmentState | None,
     *,
+    partition: TopicIdPartition,
     delete_started: MetadataPosition | None,
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Judgement:
     """By the state that the metadata has the segment in, None if it knows none.
 
-    `delete_started` and `metadata_topic_id` are the letter's: where its deletion's start stands.
+    `partition` is the segment's; `delete_started` and `metadata_topic_id` are the letter's: where
+    its deletion's start stands.
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:
@@ -71,13 +77,16 @@ def judge(
         case SegmentState.DELETE_SEGMENT_FINISHED:
             return Judgement(verdict=Verdict.SWEEP)
         case None:
-            return _judge_unknown(delete_started, metadata_topic_id, source)
+            return _judge_unknown(partition, delete_started, metadata_topic_id, source)
         case _:
             return Judgement(verdict=Verdict.REFUSE, reason=f"the segment is in {state.name}")
 
 
 def _judge_unknown(
-    delete_started: MetadataPosition | None, metadata_topic_id: str, source: MetadataSource
+    partition: TopicIdPartition,
+    delete_started: MetadataPosition | None,
+    metadata_topic_id: str,
+    source: MetadataSource,
 ) -> Judgement:
     if source.unread:  # a newer version may read it
         reason = f"the segment is unknown, and the metadata can't be read whole: {source.unread}"
@@ -86,6 +95,8 @@ def _judge_unknown(
         reason = "the segment is unknown, and the letter does not say where its deletion stands"
     elif metadata_topic_id != source.topic_id:
         reason = "the segment is unknown, and the metadata topic is another than the letter's"
+    elif delete_started.partition != metadata_partition(partition, source.partition_count):
+        reason = "the segment is unknown, and its deletion can't stand where the letter says"
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:

@@ -59,6 +59,7 @@ class Rulings:
             return Judgement(verdict=Verdict.WAIT, reason=reason)
         judgement = judge(
             self.states[subject],
+            partition=letter.metadata.topic_id_partition,
             delete_started=letter.delete_started,
             metadata_topic_id=letter.metadata_topic_id,
             source=self.source,

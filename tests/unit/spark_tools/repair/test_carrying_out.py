@@ -102,7 +102,7 @@ def rulings(
     """As a driver's whose metadata has these segments."""
     return Rulings(
         keys=ObjectKeys(),
-        source=MetadataSource(topic_id="topic-a", positions={3: 18}, unread={}),
+        source=MetadataSource(topic_id="topic-a", partition_count=1, positions={0: 18}, unread={}),
         states={segment_subject(each.segment_id): state for each, state in states.items()},
         newer=newer or {},
         leases={partition_subject(segment(1).topic_id_partition): leases},
@@ -361,7 +361,7 @@ def test_judgement_when_gone_and_its_names_say_nothing_then_refused() -> None:
     proved = replace(
         letter(1),
         metadata=replace(segment(1), objects=(StoredObject(key="elsewhere/anybodys"),)),
-        delete_started=MetadataPosition(partition=3, offset=17),
+        delete_started=MetadataPosition(partition=0, offset=17),
         metadata_topic_id="topic-a",
     )
 
@@ -412,7 +412,7 @@ def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
     """R22: of the letter's own topic, and read to behind what the letter names."""
     proved = replace(
         letter(1),
-        delete_started=MetadataPosition(partition=3, offset=17),
+        delete_started=MetadataPosition(partition=0, offset=17),
         metadata_topic_id="topic-a",
     )
 

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 
 import pytest
 
+from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.proof import MetadataSource, Verdict, judge
+from tests.metadata_builder import ORDERS
 
-AT_17 = MetadataPosition(partition=3, offset=17)
+PARTITIONS = 5
+OWN = metadata_partition(ORDERS, PARTITIONS)
+AT_17 = MetadataPosition(partition=OWN, offset=17)
 
 
 def judged(
@@ -19,9 +23,18 @@ def judged(
     position: int = 18,
     unread: Mapping[str, int] | None = None,
 ) -> Verdict:
-    source = MetadataSource(topic_id="topic-a", positions={3: position}, unread=unread or {})
+    source = MetadataSource(
+        topic_id="topic-a",
+        partition_count=PARTITIONS,
+        positions=dict.fromkeys(range(PARTITIONS), position),
+        unread=unread or {},
+    )
     return judge(
-        state, delete_started=delete_started, metadata_topic_id=letter_of, source=source
+        state,
+        partition=ORDERS,
+        delete_started=delete_started,
+        metadata_topic_id=letter_of,
+        source=source,
     ).verdict
 
 
@@ -49,7 +62,7 @@ def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion
     assert judged(None, letter_of="topic-b") is Verdict.REFUSE
     assert judged(None, letter_of="") is Verdict.REFUSE
     assert judged(None, delete_started=None) is Verdict.REFUSE
-    elsewhere = MetadataPosition(partition=4, offset=0)
+    elsewhere = MetadataPosition(partition=(OWN + 1) % PARTITIONS, offset=0)
     assert judged(None, delete_started=elsewhere) is Verdict.REFUSE
 
 
