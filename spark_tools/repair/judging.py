@@ -76,13 +76,15 @@ def rule(
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
     leases = {subject: metadata.leases_held(each) for subject, each in known.items()}
     states = metadata.segment_states(segments)
+    listed, counts = _objects_of(metadata, states, orphans.keys)
     return Rulings(
         keys=orphans.keys,
         source=source,
         states=states,
         newer={subject: each.needs_fold_version for subject, each in newer.items() if each},
         leases={subject: each for subject, each in leases.items() if each},
-        listed=_named_oddly(metadata, states, orphans.keys),
+        listed=listed,
+        objects_count=counts,
         judged=judged,
     )
 
@@ -113,14 +115,19 @@ def _last_of_each(
     return latest, about_orphans, superseded
 
 
-def _named_oddly(
+def _objects_of(
     metadata: MetadataSnapshot, states: Mapping[bytes, SegmentState | None], keys: ObjectKeys
-) -> dict[bytes, frozenset[str]]:
-    """What segments whose objects may go name, and `keys` does not tell whose it is."""
+) -> tuple[dict[bytes, frozenset[str]], dict[bytes, int]]:
+    """Of segments whose objects may go what they name and `keys` does not tell whose it is.
+
+    And how many objects each names.
+    """
     prefixes: dict[bytes, str] = {}
     found: dict[bytes, frozenset[str]] = {}
+    counts: dict[bytes, int] = {}
     deleted = (subject for subject, state in states.items() if state in _DELETED)
     for subject, named in metadata.objects_named(deleted):
+        counts[subject] = len(named.names)
         of_partition = subject[:PARTITION_SUBJECT_BYTES]
         if of_partition not in prefixes:
             partition = replace(_partition(subject), topic=named.topic)
@@ -130,7 +137,7 @@ def _named_oddly(
         odd = [name for name in named.names if not name.startswith(own)]
         if unsaid := frozenset(name for name in odd if keys.parse(name) is None):
             found[subject] = unsaid
-    return found
+    return found, counts
 
 
 def _received(

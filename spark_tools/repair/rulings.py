@@ -31,8 +31,9 @@ class Rulings:
     `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
     their subjects the partitions of which a record needs newer rules, with the version of these.
     `leases`: by their subjects the partitions that somebody reads. `listed`: by its subject what
-    the metadata names of a segment that is not named by `keys`, of few or none. `judged`: letters
-    about orphans, and all that have no say. `keys`: how objects are named.
+    the metadata names of a segment that is not named by `keys`, of few or none. `objects_count`: by
+    its subject how many objects the metadata names of a segment that is being deleted or was.
+    `judged`: letters about orphans, and all that have no say. `keys`: how objects are named.
     """
 
     keys: ObjectKeys
@@ -41,6 +42,7 @@ class Rulings:
     newer: Mapping[bytes, int]
     leases: Mapping[bytes, tuple[ReadLease, ...]]
     listed: Mapping[bytes, frozenset[str]]
+    objects_count: Mapping[bytes, int]
     judged: Mapping[LetterPlace, Judgement]
 
     def judgement(self, place: LetterPlace, letter: Letter) -> Judgement:
@@ -68,12 +70,21 @@ class Rulings:
             return judgement
         # That a segment is being deleted proves nothing of what is another's.
         reason = why_not_its_own(letter, self.keys, self.listed.get(subject, ()))
+        reason = reason or self._why_not_all(letter, subject)
         if reason:
             return Judgement(verdict=Verdict.REFUSE, reason=reason)
         lease = self._lease_on(letter, subject)
         if judgement.verdict is Verdict.DELETE and lease is not None:
             return Judgement(verdict=Verdict.WAIT, reason=f"it is read by {lease.holder}")
         return judgement
+
+    def _why_not_all(self, letter: DeadLetter, subject: bytes) -> str:
+        """Why a segment would not be gone without the objects that a letter names, or empty."""
+        named_count = len(set(letter.object_keys))
+        count = self.objects_count.get(subject, 1)  # there is no segment without objects
+        if named_count >= count:
+            return ""
+        return f"the letter names {named_count} objects, the segment has {count} or more"
 
     def _lease_on(self, letter: DeadLetter, subject: bytes) -> ReadLease | None:
         held = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())

@@ -111,6 +111,11 @@ def rulings(
             for each, state in states.items()
             if state is not None
         },
+        objects_count={
+            segment_subject(each.segment_id): len(each.objects)
+            for each, state in states.items()
+            if state is not None
+        },
         judged=judged or {},
     )
 
@@ -334,9 +339,25 @@ def test_carry_out_when_a_letter_names_its_own_objects_then_they_go(
     world.put(own)
     value = encode(replace(letter(1), metadata=own)).value
 
-    (row,) = world.outcomes([value], {segment(1): DELETE_STARTED})
+    (row,) = world.outcomes([value], {own: DELETE_STARTED})
 
     assert (world.names(), row["outcome"]) == (set(), "repaired")
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
+def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept(
+    world: World, state: SegmentState, count: int
+) -> None:
+    """R22: DELETE_SEGMENT_FINISHED says that all of them are gone."""
+    world.put(segment(1))
+    short = replace(segment(1), objects=segment(1).objects[-1:] * 2 * count)
+    value = encode(replace(letter(1), metadata=short)).value
+
+    (row,) = world.outcomes([value], {segment(1): state})
+
+    assert (row["outcome"], len(world.names())) == ("refused", 2)
+    assert row["reason"] == f"the letter names {count} objects, the segment has 2 or more"
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
@@ -356,11 +377,14 @@ def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_li
     assert "may be anybody's: elsewhere/anybodys" in rows[1]["reason"]
 
 
-def test_judgement_when_gone_and_its_names_say_nothing_then_refused() -> None:
+@pytest.mark.parametrize("objects", [(StoredObject(key="elsewhere/anybodys"),), ()])
+def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
+    objects: tuple[StoredObject, ...],
+) -> None:
     """R22: nothing is left that would list them."""
     proved = replace(
         letter(1),
-        metadata=replace(segment(1), objects=(StoredObject(key="elsewhere/anybodys"),)),
+        metadata=replace(segment(1), objects=objects),
         delete_started=MetadataPosition(partition=0, offset=17),
         metadata_topic_id="topic-a",
     )
