@@ -35,7 +35,7 @@ from spark_tools.repair.carrying_out import (
 )
 from spark_tools.repair.judging import ASKED_COLUMNS, rule
 from spark_tools.repair.misplaced import PLACES_DDL, find_misplaced
-from spark_tools.repair.orphan_judging import OrphanTerms
+from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
 from spark_tools.repair.outcomes import OutcomeTopics
 from spark_tools.repair.rulings import LetterPlace, Rulings
 from spark_tools.repair.waiting import pause_after
@@ -167,8 +167,12 @@ class RepairJob:
         asked = letters.selectExpr(*ASKED_COLUMNS).toArrow()
         if not asked.num_rows:
             return None
-        cut_off_ms = SystemClock().wall_ms() - self._settings.orphan_grace_ms
-        orphans = OrphanTerms(keys=self._terms.store.keys, cut_off_ms=cut_off_ms)
+        now_ms = SystemClock().wall_ms()
+        orphans = OrphanTerms(
+            keys=self._terms.store.keys,
+            cut_off_ms=now_ms - self._settings.orphan_grace_ms,
+            seen_since_ms=now_ms - SIGHTING_MAX_AGE_MS,
+        )
         return rule(
             asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, letters)
         )

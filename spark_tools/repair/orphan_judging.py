@@ -1,7 +1,8 @@
 """Judges letters about orphans, by the metadata as read to its end. Pure but for the reading.
 
-What the letter says is checked against what is known now: the object must be old, seen twice, and
-named by no segment; the metadata must be whole, the letter's own, and read at least as far.
+What the letter says is checked against what is known now: the object must be old, seen twice and
+lately, and named by no segment; the metadata must be whole, the letter's own, and read at least as
+far.
 """
 
 from __future__ import annotations
@@ -18,15 +19,22 @@ from spark_tools.quarantine import parse_either
 from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
 from spark_tools.snapshot import MetadataSnapshot
 
+SIGHTING_MAX_AGE_MS = 7 * 86_400_000
+"""Of the segments that stand for an orphan only the audit knows that none is lost or damaged."""
+
 _REMEMBERED_PARTITIONS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanTerms:
-    """How objects are named, and before when they must have been written, by the wall clock."""
+    """How objects are named, and by the wall clock how old and how lately seen they must be.
+
+    `cut_off_ms`: before when they must have been written; `seen_since_ms`: since when seen last.
+    """
 
     keys: ObjectKeys
     cut_off_ms: int
+    seen_since_ms: int
 
     def partition_of(self, letter: OrphanLetter) -> TopicIdPartition | None:
         """Whose object it is, by its name; None if that is not ours."""
@@ -70,6 +78,8 @@ class OrphanJudge:
     def _unproved(self, letter: OrphanLetter, name: ObjectKey | LedgerKey) -> str:
         if not 0 < letter.first_seen_ms < letter.last_seen_ms:
             return "it was not seen twice"
+        if letter.last_seen_ms < self._terms.seen_since_ms:
+            return "it was seen too long ago: audit again"
         return self._source_differs(letter, name.segment_id.topic_id_partition)
 
     def _source_differs(self, letter: OrphanLetter, partition: TopicIdPartition) -> str:

@@ -39,6 +39,7 @@ from tests.metadata_builder import (
 from tests.twins.clock import FakeClock
 
 KEYS = ObjectKeys(prefix="cold")
+ORPHANS = OrphanTerms(keys=KEYS, cut_off_ms=2_000, seen_since_ms=0)
 
 
 def named(segment: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
@@ -95,8 +96,7 @@ def ruled(
         for (partition, offset), (key, value) in rows.items()
     ]
     batch = pa.RecordBatch.from_pylist(records)
-    orphans = OrphanTerms(keys=KEYS, cut_off_ms=2_000)
-    return rule([batch], metadata, orphans, lambda _keys: misplaced)
+    return rule([batch], metadata, ORPHANS, lambda _keys: misplaced)
 
 
 def subject(segment: RemoteLogSegmentMetadata) -> bytes:
@@ -223,6 +223,6 @@ def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]
     batch = pa.RecordBatch.from_pylist(rows)
 
-    found = rule([batch], metadata, OrphanTerms(keys=KEYS, cut_off_ms=2_000), never)
+    found = rule([batch], metadata, ORPHANS, never)
 
     assert found.judgement((0, 1), letter(DYING)).verdict is Verdict.DELETE

@@ -36,7 +36,7 @@ from tests.twins.clock import FakeClock
 
 PARTITIONS = 3
 KEYS = ObjectKeys(prefix="cold")
-TERMS = OrphanTerms(keys=KEYS, cut_off_ms=2_000)
+TERMS = OrphanTerms(keys=KEYS, cut_off_ms=2_000, seen_since_ms=6_000)
 OURS = KEYS.build(ObjectKey(segment_id=segment_id(9), base_offset=7, suffix="log"))
 
 
@@ -102,6 +102,7 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
     read_to = letter.read_to
     wrong = {
         "not seen twice": replace(letter, last_seen_ms=5_000),
+        "too long ago: audit again": replace(letter, last_seen_ms=5_999),
         "topic is another": replace(letter, metadata_topic_id="elsewhere"),
         "ends before": replace(letter, read_to=read_to._replace(offset=read_to.offset + 1)),
         "another metadata partition": replace(
