@@ -35,6 +35,7 @@ from spark_tools.repair.outcomes import (
     Outcome,
     OutcomeTopics,
     ReceivedLetter,
+    expected_outcome,
     outcome_of,
     unreadable,
 )
@@ -124,15 +125,11 @@ def _collecting_little() -> Iterator[None]:
 
 
 def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa.RecordBatch]:
-    """From and to the same, by what would be done; nothing is changed."""
+    """From and to the same, if the store refused nothing; nothing is changed."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
-            letter = each.letter
-            if isinstance(letter, Unread):
-                counts[Verdict.WAIT.value if letter.is_newer else "unreadable"] += 1
-            else:
-                counts[rulings.judgement(each.place, letter).verdict.value] += 1
+            counts[expected_outcome(each.letter, partial(rulings.judgement, each.place))] += 1
     yield _outcomes([(name, count, None, None) for name, count in counts.items()])
 
 

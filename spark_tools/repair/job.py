@@ -22,6 +22,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rsm.system_clock import SystemClock
 from spark_tools.connection import Connection
@@ -93,42 +94,41 @@ class RepairJob:
 
     def run(self) -> None:
         """Returns when all letters that there were are done; never, with an interval."""
-        settings = self._settings
-        letters = (
-            self._spark.readStream.format("kafka")
-            .options(**self._kafka)
-            .option("subscribe", settings.letter_topic)
-            .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", settings.batch_letters_count)
-            # However few partitions the topic has, all cores delete.
-            .option("minPartitions", self._spark.sparkContext.defaultParallelism)
-            .load()
-        )
-        writer = letters.writeStream.option("checkpointLocation", settings.checkpoint)
+        interval_s = self._settings.interval_s
+        writer = self._letters().option("checkpointLocation", self._settings.checkpoint)
         writer = writer.foreachBatch(self._repair_batch)
-        if settings.interval_s is None:
+        if interval_s is None:
             writer = writer.trigger(availableNow=True)
         else:
-            writer = writer.trigger(processingTime=f"{settings.interval_s} seconds")
+            writer = writer.trigger(processingTime=f"{interval_s} seconds")
         self._query = writer.start()
         self._query.awaitTermination()
 
     def rehearse(self) -> None:
-        """Count what would be done with each letter of the topic; nothing is changed."""
+        """Count what would become of each letter of the topic; nothing is changed."""
+        writer = self._letters().foreachBatch(self._rehearse_batch)  # Spark's own checkpoint goes
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    def _letters(self) -> DataStreamWriter:
+        """All of the topic, so many at a time."""
         letters = (
-            self._spark.read.format("kafka")
+            self._spark.readStream.format("kafka")
             .options(**self._kafka)
             .option("subscribe", self._settings.letter_topic)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", self._settings.batch_letters_count)
+            # However few partitions the topic has, all cores delete.
+            .option("minPartitions", self._spark.sparkContext.defaultParallelism)
             .load()
         )
-        letters = letters.where("value is not null").persist()  # no more than was ruled on
-        try:
-            rulings = self._rule(letters)
-            if rulings is not None:
-                act = partial(rehearse, rulings=rulings)
-                self._count(letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
-        finally:
-            letters.unpersist()
+        return letters.writeStream
+
+    def _rehearse_batch(self, batch: DataFrame, _number: int) -> None:
+        letters = batch.where("value is not null")
+        rulings = self._rule(letters)
+        if rulings is not None:
+            act = partial(rehearse, rulings=rulings)
+            self._count(letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
 
     def _repair_batch(self, batch: DataFrame, _number: int) -> None:
         letters = batch.where("value is not null")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -24,6 +25,19 @@ _REASON_MAX_CHARS = 1_000
 
 WAITING = "waiting"
 """The outcome of letters that nothing became of yet."""
+FAILED = "failed"
+_REPAIRED = "repaired"
+_REFUSED = "refused"
+_SUPERSEDED = "superseded"
+_UNREADABLE = "unreadable"
+
+_OF_VERDICT = {
+    Verdict.DELETE: _REPAIRED,
+    Verdict.SWEEP: _REPAIRED,
+    Verdict.REFUSE: _REFUSED,
+    Verdict.WAIT: WAITING,
+    Verdict.SUPERSEDED: _SUPERSEDED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +75,14 @@ def unreadable(received: ReceivedLetter, problem: Unread, topics: OutcomeTopics)
     """Parked as it is, unless a newer version can read it: that finds it where it was."""
     if problem.is_newer:
         return _waiting(received, problem.reason, topics)
-    return _parked(received, "unreadable", problem.reason, topics)
+    return _parked(received, _UNREADABLE, problem.reason, topics)
+
+
+def expected_outcome(letter: Letter | Unread, judge: Callable[[Letter], Judgement]) -> str:
+    """The name of the outcome if the store does as it is told."""
+    if isinstance(letter, Unread):
+        return WAITING if letter.is_newer else _UNREADABLE
+    return _OF_VERDICT[judge(letter).verdict]
 
 
 def outcome_of(
@@ -74,19 +95,19 @@ def outcome_of(
 ) -> Outcome:
     """`removal` is what became of the objects, None if they were to stay."""
     if judgement.verdict is Verdict.SUPERSEDED:
-        return Outcome(name="superseded", letter=letter)
+        return Outcome(name=_SUPERSEDED, letter=letter)
     if judgement.verdict is Verdict.WAIT:
         return _waiting(received, judgement.reason, topics)
     if removal is None:
-        return _parked(received, "refused", judgement.reason, topics)
+        return _parked(received, _REFUSED, judgement.reason, topics)
     if removal.refusal:
-        return _parked(received, "refused", removal.refusal, topics)
+        return _parked(received, _REFUSED, removal.refusal, topics)
     if removal.failure:
         return _failed(received, letter, removal.failure, topics, now_ms)
     record = None
     if judgement.verdict is Verdict.DELETE and isinstance(letter, DeadLetter):
         record = _end_of_deletion(letter, received.value, topics, now_ms)
-    return Outcome(name="repaired", letter=letter, record=record)
+    return Outcome(name=_REPAIRED, letter=letter, record=record)
 
 
 def _end_of_deletion(
@@ -110,7 +131,7 @@ def _failed(
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
         return _parked(received, "given_up", reason, topics)
-    return Outcome(name="failed", letter=letter, reason=failure, record=_back(again, topics))
+    return Outcome(name=FAILED, letter=letter, reason=failure, record=_back(again, topics))
 
 
 def _waiting(received: ReceivedLetter, reason: str, topics: OutcomeTopics) -> Outcome:

@@ -18,7 +18,7 @@ from rsm.segment.metadata import SegmentState
 
 
 class Verdict(Enum):
-    """What is to be done with a letter; the value is its name in reports."""
+    """What is to be done with a letter."""
 
     DELETE = "delete"
     """The objects go, and the end of the deletion is published."""

@@ -46,16 +46,16 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         unknown = world.letter(segment_metadata(77, partition=world.partition))
         world.send(unknown)
         kept = {stored.key for stored in alive.metadata.objects}
+        expected = "refused 2\nrepaired 5\nsuperseded 1\nunreadable 1\n"
 
-        repair(arguments(world, "--dry-run"))
-
-        rehearsed = capsys.readouterr().out
-        assert rehearsed == "delete 5\nrefuse 2\nsuperseded 1\nunreadable 1\n"
+        for batch, rehearsed in (("3", "refused 2\nrepaired 6\nunreadable 1\n"), ("9", expected)):
+            repair(arguments(world, "--dry-run", "--batch", batch))
+            assert capsys.readouterr().out == rehearsed
         assert len(world.names()) == 12
 
         repair(arguments(world, "--checkpoint", str(tmp_path / "first")))
 
-        assert "repaired 5\n" in capsys.readouterr().out
+        assert capsys.readouterr().out == expected
         assert world.names() == kept
         metadata.caught_up(world.partition)
         for each in deleted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -406,7 +407,7 @@ def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world
     assert (row["outcome"], "newer version" in row["reason"]) == ("waiting", True)
     assert (back.topic, back.key, back.value) == ("letters", b"key", value)
     (rehearsed,) = rehearse([received([value])], rulings({}))
-    assert rehearsed.column("outcome").to_pylist() == ["wait"]
+    assert rehearsed.column("outcome").to_pylist() == ["waiting"]
 
 
 def test_carry_out_when_a_letter_waits_then_what_is_not_known_here_stays_in_it(
@@ -478,11 +479,17 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     assert "failed 7 times" in given_up["reason"]
 
 
-def test_rehearse_when_asked_then_says_what_would_be_done_and_changes_nothing() -> None:
-    values = [encode(letter(number)).value for number in (1, 2, 3)] + [b"\xff", None]
-    given = rulings({segment(1): DELETE_STARTED, segment(2): DELETE_STARTED, segment(3): FINISHED})
+def test_rehearse_when_asked_then_counts_outcomes_and_changes_nothing(world: World) -> None:
+    """By the names that they have when they come true."""
+    values = [encode(letter(number)).value for number in (1, 2, 3, 1)] + [b"\xff", None]
+    states: dict[RemoteLogSegmentMetadata, SegmentState | None]
+    states = {segment(1): DELETE_STARTED, segment(2): DELETE_FINISHED, segment(3): FINISHED}
+    world.put(*states)
+    judged = {(0, 0): Judgement(verdict=Verdict.SUPERSEDED)}
 
-    (batch,) = rehearse([received(values)], given)
+    (batch,) = rehearse([received(values)], rulings(states, judged))
 
+    assert len(world.names()) == 6
     found = dict(zip(*(batch.column(n).to_pylist() for n in ("outcome", "letters")), strict=True))
-    assert found == {"delete": 2, "refuse": 1, "unreadable": 1}
+    assert found == {"repaired": 2, "refused": 1, "superseded": 1, "unreadable": 1}
+    assert found == Counter(row["outcome"] for row in world.outcomes(values, states, judged))
