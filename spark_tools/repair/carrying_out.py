@@ -21,16 +21,11 @@ from functools import partial
 
 import pyarrow as pa
 
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter
-from rsm.layout.keys import ObjectKeys
 from rsm.segment.clock import Clock
 from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
-from spark_tools.repair.deletion import delete_segments
 from spark_tools.repair.letters import Letter, Unread, read_letter, subject_of
-from spark_tools.repair.orphan_removal import REMOVED, Removal, remove_orphans
 from spark_tools.repair.outcomes import (
     Outcome,
     OutcomeTopics,
@@ -39,7 +34,8 @@ from spark_tools.repair.outcomes import (
     outcome_of,
     unreadable,
 )
-from spark_tools.repair.proof import Judgement, Verdict
+from spark_tools.repair.proof import Judgement
+from spark_tools.repair.removal import remove
 from spark_tools.repair.rulings import LetterPlace, Rulings
 
 _LETTERS_AT_ONCE = 1000
@@ -173,7 +169,7 @@ def _carry_out_part(
         for each in received
         if not isinstance(each.letter, Unread)
     }
-    removals = _remove(storage, judged, terms.store.keys)
+    removals = remove(storage, judged, terms.store.keys)
     now_ms = clock.wall_ms()
     return [
         unreadable(each, each.letter, terms.topics)
@@ -181,30 +177,6 @@ def _carry_out_part(
         else outcome_of(each, *judged[each.place], removals.get(each.place), terms.topics, now_ms)
         for each in received
     ]
-
-
-def _remove(
-    storage: ChunkStorage,
-    judged: dict[LetterPlace, tuple[Letter, Judgement]],
-    keys: ObjectKeys,
-) -> dict[LetterPlace, Removal]:
-    """What became of those that may be deleted."""
-    segments: dict[LetterPlace, DeadLetter] = {}
-    orphans: dict[LetterPlace, OrphanLetter] = {}
-    for place, (letter, judgement) in judged.items():
-        if judgement.verdict not in (Verdict.DELETE, Verdict.SWEEP):
-            continue
-        if isinstance(letter, OrphanLetter):
-            orphans[place] = letter
-        else:
-            segments[place] = letter
-    failures = delete_segments(storage, [letter.metadata for letter in segments.values()])
-    removed = remove_orphans(storage, list(orphans.values()), keys)
-    found = {
-        place: Removal(failure=failure) if failure else REMOVED
-        for place, failure in zip(segments, failures, strict=True)
-    }
-    return found | dict(zip(orphans, removed, strict=True))
 
 
 def _received(part: pa.RecordBatch) -> Iterator[ReceivedLetter]:

@@ -3,7 +3,7 @@
 The order of effects of one batch, here and nowhere else:
 
     metadata read to its end -> rulings -> objects deleted -> outcomes written
-    -> a pause, if most letters wait (waiting.py) -> checkpoint
+    -> a pause, if most letters go back (waiting.py) -> checkpoint
 
 Each batch is read twice: by the driver, the keys alone, and by the executors, who do the rest and
 hand back counts; where a key comes more than once, they first look which of its records are letters

@@ -25,13 +25,15 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What became of one orphan: both are empty if it is not there any more.
+    """What became of what one letter is about: all are empty if it is not there any more.
 
     `refusal`: it is another object than the one that was seen. `failure`: the store refused.
+    `outage`: why not for any letter's sake.
     """
 
     refusal: str = ""
     failure: str = ""
+    outage: str = ""
 
 
 REMOVED = Removal()

@@ -102,6 +102,8 @@ def outcome_of(
         return _parked(received, _REFUSED, judgement.reason, topics)
     if removal.refusal:
         return _parked(received, _REFUSED, removal.refusal, topics)
+    if removal.outage:
+        return _waiting(received, removal.outage, topics)
     if removal.failure:
         return _failed(received, letter, removal.failure, topics, now_ms)
     record = None

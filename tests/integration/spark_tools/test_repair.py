@@ -156,21 +156,26 @@ def stop_between_batches(query: StreamingQuery) -> None:
     query.stop()
 
 
-def test_repair_when_the_store_refuses_then_back_with_an_attempt_more(
-    host: BrokerHost, world: RepairWorld, s3_server: S3Server, tmp_path: Path
+def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
+    host: BrokerHost,
+    world: RepairWorld,
+    s3_server: S3Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """An outage is no attempt of a letter."""
     with host.metadata() as metadata:
         world.claim(metadata)
         letter = world.store(metadata, DELETE_STARTED)
     world.send(letter)
-    settings = ("--checkpoint", str(tmp_path / "checkpoint"))
+    settings = ("--checkpoint", str(tmp_path / "checkpoint"), "--max-attempts", "1")
     s3_server.stop()
 
     repair(arguments(world, *settings, "--option", "rsm.config.storage.s3.max.attempts=1"))
     s3_server.start()
 
-    values = [decode(value) for value, _ in world.received(world.letters)]
-    assert [(each.attempts, each.repair_attempts) for each in values] == [(5, 0), (6, 1)]
+    assert capsys.readouterr().out == "waiting 1\n"
+    assert [decode(value) for value, _ in world.received(world.letters)] == [letter, letter]
     repair(arguments(world, *settings))
     assert world.names() == set()
 

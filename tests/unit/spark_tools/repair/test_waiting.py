@@ -12,13 +12,14 @@ from tests.twins.clock import FakeClock
     ("outcomes", "pause_ms"),
     [
         ({"waiting": 1}, PAUSE_MS),
-        ({"waiting": 5, "repaired": 3, "failed": 1}, PAUSE_MS),
-        ({"waiting": 5, "repaired": 3, "failed": 2}, 0),
+        ({"failed": 1}, PAUSE_MS),
+        ({"waiting": 3, "repaired": 3, "failed": 2, "given_up": 1}, PAUSE_MS),
+        ({"waiting": 3, "repaired": 3, "failed": 1, "given_up": 1}, 0),
         ({"repaired": 1}, 0),
         ({}, 0),
     ],
 )
-def test_pause_when_most_letters_wait_then_so_long_and_else_not_at_all(
+def test_pause_when_most_letters_go_back_then_so_long_and_else_not_at_all(
     outcomes: dict[str, int], pause_ms: int
 ) -> None:
     clock = FakeClock()

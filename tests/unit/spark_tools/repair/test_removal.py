@@ -1,0 +1,106 @@
+"""Removing from a store that can't be reached at all, or only refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rlmm.dead_letter import DeadLetter, encode
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.spi import MetadataPosition
+from rsm.layout.keys import ObjectKeys
+from rsm.segment.errors import RetriableError
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.wrapper import ChunkStorageWrapper
+from spark_tools.repair.letters import Letter
+from spark_tools.repair.outcomes import OutcomeTopics, ReceivedLetter, outcome_of
+from spark_tools.repair.proof import Judgement, Verdict
+from spark_tools.repair.removal import remove
+from spark_tools.repair.rulings import LetterPlace
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+PROVED = Judgement(verdict=Verdict.DELETE)
+TOPICS = OutcomeTopics(
+    metadata_topic="metadata",
+    metadata_partition_count=7,
+    letter_topic="letters",
+    parking_topic="parked",
+    max_attempts=1,
+)
+SEGMENT = DeadLetter(
+    metadata=segment_metadata(1, state=DELETE_STARTED),
+    reason="refused",
+    attempts=5,
+    first_attempt_ms=1,
+    last_attempt_ms=2,
+)
+ORPHAN = OrphanLetter(
+    object_key="orphan",
+    length_bytes=4,
+    last_modified_ms=1,
+    first_seen_ms=8_000,
+    last_seen_ms=9_000,
+    treatment=OrphanTreatment.DELETE,
+    read_to=MetadataPosition(partition=0, offset=1),
+    metadata_topic_id="t",
+)
+
+
+class Refusing(ChunkStorageWrapper):
+    """Deletes nothing, as S3 says it, and counts how often it is asked whether it is there."""
+
+    def __init__(self, inner: ChunkStorage, *, is_reachable: bool) -> None:
+        super().__init__(inner)
+        self._is_reachable = is_reachable
+        self.asked_count = 0
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        return tuple(DeleteOutcome(name=name, error=RetriableError("refused")) for name in names)
+
+    def check_access(self) -> None:
+        self.asked_count += 1
+        if not self._is_reachable:
+            raise RetriableError("no answer")
+
+
+@pytest.fixture
+def inner() -> MemoryChunkStorage:
+    return MemoryChunkStorage(wall_ms=lambda: 1)
+
+
+def judged(*letters: Letter) -> dict[LetterPlace, tuple[Letter, Judgement]]:
+    return {(0, offset): (letter, PROVED) for offset, letter in enumerate(letters)}
+
+
+@pytest.mark.parametrize(("is_reachable", "outcome"), [(True, "given_up"), (False, "waiting")])
+def test_remove_when_the_store_is_out_of_reach_then_it_is_no_attempt_of_a_letter(
+    inner: MemoryChunkStorage, outcome: str, *, is_reachable: bool
+) -> None:
+    """Else an outage of some batches would park every letter."""
+    storage = Refusing(inner, is_reachable=is_reachable)
+    encoded = encode(SEGMENT)
+    received = ReceivedLetter(place=(0, 0), key=encoded.key, value=encoded.value, letter=SEGMENT)
+
+    removals = remove(storage, judged(SEGMENT, SEGMENT, ORPHAN), ObjectKeys())
+
+    assert storage.asked_count == 1
+    assert not removals[0, 2].failure  # it is not there
+    found = outcome_of(received, SEGMENT, PROVED, removals[0, 0], TOPICS, 9)
+    assert (found.name, "refused" in found.reason) == (outcome, is_reachable)
+    assert found.record is not None
+    assert (found.record.topic, found.record.value) == (
+        "parked" if is_reachable else "letters",
+        encoded.value,
+    )
+
+
+def test_remove_when_all_is_removed_then_nobody_asks_whether_the_store_is_there(
+    inner: MemoryChunkStorage,
+) -> None:
+    storage = Refusing(inner, is_reachable=False)
+
+    removals = remove(storage, judged(ORPHAN), ObjectKeys())
+
+    assert (list(removals), storage.asked_count) == ([(0, 0)], 0)
