@@ -13,7 +13,7 @@ from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import ExportedRange, PlannedRange
 from spark_tools.reading.options import ReadOptions
 from tests.metadata_builder import ORDERS
-from tests.unit.spark_tools.export.local_files import KilledError, LocalFiles
+from tests.unit.spark_tools.local_files import KilledError, LocalFiles
 
 OPTIONS = ReadOptions.of({"subscribe": ORDERS.topic})
 NOW = datetime(2030, 5, 17, tzinfo=UTC)
