@@ -17,7 +17,7 @@ from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import StoreSettings, open_storage
 from rsm.storage.chunk_storage import ChunkStorage
@@ -44,6 +44,10 @@ class StoreConnection:
     settings: StoreSettings
     key_prefix: str
 
+    def __post_init__(self) -> None:
+        """InvalidConfigError for a prefix that can't be one."""
+        ObjectKeys(prefix=self.key_prefix)
+
     def open(self) -> RemoteStorageManager:
         """Raises InvalidConfigError for a store that can't be reached as it is configured."""
         return SegmentStorageManager(
@@ -53,6 +57,22 @@ class StoreConnection:
     def open_chunks(self) -> ChunkStorage:
         """The same store as objects. InvalidConfigError."""
         return open_storage(self.settings)
+
+    @property
+    def listed_prefix(self) -> str:
+        """What the names of all objects begin with."""
+        return f"{self.key_prefix}/" if self.key_prefix else ""
+
+    def require_listing(self) -> None:
+        """InvalidConfigError if the store can't be listed from here now. Writes nothing."""
+        try:
+            storage = self.open_chunks()
+            try:
+                next(iter(storage.list(self.listed_prefix)), None)
+            finally:
+                storage.close()
+        except RetriableError as error:
+            raise InvalidConfigError("the store can't be reached", reason=error) from error
 
     @property
     def keys(self) -> ObjectKeys:

@@ -58,6 +58,7 @@ def audit(arguments: argparse.Namespace) -> int:
         require_cache(arguments.metadata_cache)
     if arguments.page is not None:
         _require_file_may_be(Path(arguments.page))
+    connection.store.require_listing()
     find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
     open_it = partial(
         open_metadata, connection, timeout_ms=timeout_ms, cache=arguments.metadata_cache
@@ -68,7 +69,7 @@ def audit(arguments: argparse.Namespace) -> int:
         try:
             result = job.run()
         except IncompleteError as error:
-            sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())[:2000]}\n")
+            sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
             return _INCOMPLETE
         if arguments.output is not None:
             rows = finding_rows(result.settled.findings).to_pylist()

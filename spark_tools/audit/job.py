@@ -34,7 +34,7 @@ from spark_tools.audit.orphan_letters import Sightings
 from spark_tools.audit.settling import Settled, settle
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
-from spark_tools.spark_errors import SPARK_ERRORS
+from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _RANGES_OF_A_CORE = 4
 
@@ -107,7 +107,9 @@ class Audit:
                 )
                 return AuditResult(settled=settled, seen=seen)
         except SPARK_ERRORS as error:
-            raise IncompleteError("the store did not answer whole", reason=error) from error
+            raise IncompleteError(
+                "the store did not answer whole", reason=cause_of(error)
+            ) from error
         except (InvalidConfigError, RetriableError, CorruptError) as error:
             raise IncompleteError("the metadata was not read whole", reason=error) from error
 

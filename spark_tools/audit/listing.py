@@ -58,14 +58,13 @@ def list_and_compare(
     With `read_bytes` each object that must be there is read and its checksum made of what came.
     """
     storage = store.open_chunks()
-    prefix = f"{store.key_prefix}/" if store.key_prefix else ""
     try:
         for batch in batches:
             for row in batch.to_pylist():
                 batch_of_expected = pa.ipc.open_stream(row["expected"]).read_next_batch()
                 names = KeyRange(after=row["after"], until=row["until"], expected=batch_of_expected)
                 expected = [ExpectedObject(**each) for each in batch_of_expected.to_pylist()]
-                listed = _listed(storage, prefix, names)
+                listed = _listed(storage, store.listed_prefix, names)
                 if read_bytes:
                     wanted = {each.key for each in expected if each.must_exist}
                     listed = _read(storage, listed, wanted)

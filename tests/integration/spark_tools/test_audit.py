@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from rlmm.cache.rocksdb import RocksDbStore
@@ -91,7 +92,7 @@ class DyingSnapshot(MetadataSnapshot):
         raise RetriableError("the cluster is away")
 
 
-def test_audit_when_a_source_does_not_answer_whole_then_exit_3_and_nothing_is_said(
+def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
     spark: SparkSession,
     host: BrokerHost,
     world: RepairWorld,
@@ -113,11 +114,43 @@ def test_audit_when_a_source_does_not_answer_whole_then_exit_3_and_nothing_is_sa
     with pytest.raises(IncompleteError, match="the cluster is away"):
         Audit(spark, connection.store, dying_metadata, settings, SystemClock()).run()
 
-    s3_server.stop()
-    code = run(world, "--option", "rsm.config.storage.s3.max.attempts=1", "--delete", "--yes")
-    s3_server.start()
-    assert code == 3
+    @contextmanager
+    def metadata_of_a_lost_store() -> Iterator[MetadataSnapshot]:
+        with open_snapshot(connection, timeout_ms=30_000) as snapshot:
+            s3_server.stop()
+            yield snapshot
+
+    impatient = ("--option", "rsm.config.storage.s3.max.attempts=1")
+    try:
+        with pytest.raises(IncompleteError, match=r"whole \(reason=") as raised:
+            Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
+        with pytest.raises(InvalidConfigError, match="the store can't be reached"):
+            run(world, *impatient, "--delete", "--yes")
+    finally:
+        s3_server.start()
+    assert "Traceback" not in str(raised.value)
     assert capsys.readouterr().out == ""
+    assert world.received(world.letters) == []
+
+
+def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
+    host: BrokerHost, world: RepairWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scenario 107."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.store(metadata, FINISHED)
+    producer = Producer({"bootstrap.servers": world.servers})
+    topic = world.options["rlmm.config.remote.log.metadata.topic.name"]
+    producer.produce(topic, key=b"nobody's", value=b"nothing")
+    assert producer.flush(30.0) == 0
+
+    code = run(world, "--delete", "--yes")
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (3, "")
+    assert said.err.startswith("rlm-audit: the metadata topic can't be read whole (records=")
+    assert said.err.count("\n") == 1
     assert world.received(world.letters) == []
 
 

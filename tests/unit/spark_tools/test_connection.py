@@ -82,6 +82,7 @@ def test_connection_when_no_letter_topic_is_named_then_the_default_one() -> None
         ({**_S3, "rsm.config.storage.s3.bucket.name": ""}, "rsm.config.storage.s3.bucket.name"),
         ({**_S3, "rsm.config.storage.s3.max.attempts": "0"}, "rsm.config.storage.s3.max.attempts"),
         ({**_S3, "rsm.config.storage.backend": "tape"}, "rsm.config.storage.backend"),
+        ({**_S3, "rsm.config.key.prefix": "tiered/"}, "rsm.config.key.prefix"),
         ({"config": "/nowhere/rlm.properties"}, "/nowhere/rlm.properties"),
     ],
 )
@@ -90,3 +91,33 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
 ) -> None:
     with pytest.raises(InvalidConfigError, match=named):
         Connection.of(options)
+
+
+@pytest.mark.parametrize(
+    ("store", "reason"),
+    [
+        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "root must exist"),
+        (
+            {
+                **_S3,
+                "rsm.config.storage.s3.endpoint.url": "http://127.0.0.1:1",
+                "rsm.config.storage.s3.max.attempts": "1",
+                "rsm.config.storage.s3.region": "us-east-1",
+            },
+            "can't be reached",
+        ),
+    ],
+)
+def test_store_when_it_does_not_answer_then_told_why(store: dict[str, str], reason: str) -> None:
+    connection = Connection.of({"bootstrap.servers": "a:1", **store})
+
+    with pytest.raises(InvalidConfigError, match=reason):
+        connection.store.require_listing()
+
+
+def test_store_when_nothing_is_below_its_prefix_yet_then_it_can_be_listed(tmp_path: Path) -> None:
+    options = {"rsm.config.storage.filesystem.root": str(tmp_path), "rsm.config.key.prefix": "cold"}
+
+    Connection.of({"bootstrap.servers": "a:1", **options}).store.require_listing()
+
+    assert not list(tmp_path.iterdir())

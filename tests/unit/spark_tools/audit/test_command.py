@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,21 @@ from rsm.segment.errors import InvalidConfigError
 from spark_tools.audit.command import audit, command_parser
 
 
+def arguments(root: Path, *more: str) -> Namespace:
+    """Of an audit that can ask nobody anything: there is no cluster."""
+    options = ("bootstrap.servers=127.0.0.1:1", f"rsm.config.storage.filesystem.root={root}")
+    words = [word for option in options for word in ("--option", option)]
+    return command_parser().parse_args([*words, *more])
+
+
 @pytest.mark.parametrize("page", ["away/audit.html", "."])
 def test_audit_when_its_page_can_not_be_written_then_told_before_any_work(
     page: str, tmp_path: Path
 ) -> None:
-    """Nobody is asked anything: there is no cluster."""
-    options = ("bootstrap.servers=127.0.0.1:1", f"rsm.config.storage.filesystem.root={tmp_path}")
-    words = [word for option in options for word in ("--option", option)]
-    arguments = command_parser().parse_args([*words, "--page", str(tmp_path / page)])
-
     with pytest.raises(InvalidConfigError, match="no file can be written there"):
-        audit(arguments)
+        audit(arguments(tmp_path, "--page", str(tmp_path / page)))
+
+
+def test_audit_when_its_store_is_not_there_then_told_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfigError, match="the store's root must exist"):
+        audit(arguments(tmp_path / "away"))

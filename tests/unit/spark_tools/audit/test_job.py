@@ -59,6 +59,21 @@ def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
         audit(error, {}, tmp_path).run()
 
 
+def test_audit_when_an_executor_fails_then_its_error_is_told_and_not_its_stack(
+    tmp_path: Path,
+) -> None:
+    stack = "Job aborted: Traceback (most recent call last):\n  File worker.py\n"
+    error = PySparkException(
+        f"{stack}rsm.segment.errors.RetriableError: no answer (root=/x)\n at y"
+    )
+
+    with pytest.raises(IncompleteError) as raised:
+        audit(error, {}, tmp_path).run()
+
+    said = "the store did not answer whole (reason=no answer (root=/x))"
+    assert str(raised.value) == said
+
+
 def test_audit_when_a_record_can_not_be_read_then_nothing_is_listed(tmp_path: Path) -> None:
     """Scenario 107, R22: metadata that is not whole proves nothing."""
     asked = AssertionError("Spark was asked")
