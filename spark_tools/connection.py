@@ -124,6 +124,7 @@ class Connection:
             for key, value in values.items()
             if key.startswith(_CLIENT_PREFIX)
         }
+        _require_topic_names(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
@@ -132,6 +133,15 @@ class Connection:
             ),
             values=values,
         )
+
+
+def _require_topic_names(values: Mapping[str, str]) -> None:
+    """An empty name is none, and not the default's either."""
+    for key in (_METADATA_TOPIC, _LETTER_TOPIC):
+        if not values.get(key, "default").strip():
+            raise InvalidConfigError(
+                "not a value of this option", option=key, found="", expected="a topic's name"
+            )
 
 
 def _file_values(path: str | None) -> Mapping[str, str]:

@@ -83,6 +83,11 @@ def test_connection_when_no_letter_topic_is_named_then_the_default_one() -> None
         ({**_S3, "rsm.config.storage.s3.max.attempts": "0"}, "rsm.config.storage.s3.max.attempts"),
         ({**_S3, "rsm.config.storage.backend": "tape"}, "rsm.config.storage.backend"),
         ({**_S3, "rsm.config.key.prefix": "tiered/"}, "rsm.config.key.prefix"),
+        ({**_S3, "remote.delete.dead.letter.topic": ""}, "remote.delete.dead.letter.topic"),
+        (
+            {**_S3, "rlmm.config.remote.log.metadata.topic.name": " "},
+            "rlmm.config.remote.log.metadata.topic.name",
+        ),
         ({"config": "/nowhere/rlm.properties"}, "/nowhere/rlm.properties"),
     ],
 )
