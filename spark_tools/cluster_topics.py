@@ -24,6 +24,9 @@ from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
 
+MAX_TIMEOUT_MS = 3_600_000
+"""That of a request, by librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
+
 
 class MissingTopicError(InvalidConfigError):
     """The cluster answers, and has no such topic."""
@@ -69,7 +72,7 @@ def find_local_offsets(
             asked = admin.list_offsets(
                 dict.fromkeys(places, spec),
                 isolation_level=level,
-                request_timeout=timeout_ms / 1000,
+                request_timeout=_request_timeout_s(timeout_ms),
             )
             bounds.append([asked[place].result().offset for place in places])
     except KafkaException as exception:
@@ -101,7 +104,9 @@ def ensure_letter_topic(
     wanted = NewTopic(topic, partition_count, replication_factor, config=config)
     admin = _admin(client)
     try:
-        admin.create_topics([wanted], request_timeout=timeout_ms / 1000)[topic].result()
+        admin.create_topics([wanted], request_timeout=_request_timeout_s(timeout_ms))[
+            topic
+        ].result()
     except KafkaException as exception:
         error: KafkaError = exception.args[0]
         if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -115,7 +120,9 @@ def _describe(
 ) -> dict[str, TopicDescription]:
     """As find_partitions raises."""
     admin = _admin(client)
-    asked = admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_ms / 1000)
+    asked = admin.describe_topics(
+        TopicCollection(list(topics)), request_timeout=_request_timeout_s(timeout_ms)
+    )
     found: dict[str, TopicDescription] = {}
     for topic, future in asked.items():
         try:
@@ -130,6 +137,15 @@ def _describe(
                 reason=error.str(),
             ) from exception
     return found
+
+
+def _request_timeout_s(timeout_ms: int) -> float:
+    """InvalidConfigError for more than the client takes."""
+    if timeout_ms > MAX_TIMEOUT_MS:
+        raise InvalidConfigError(
+            "the cluster can't be given so long to answer", found=timeout_ms, at_most=MAX_TIMEOUT_MS
+        )
+    return timeout_ms / 1000
 
 
 def _admin(client: Mapping[str, str]) -> AdminClient:

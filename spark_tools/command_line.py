@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.connection import CONFIG
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
@@ -32,6 +33,14 @@ def count_or_zero(text: str) -> int:
     return 0 if text == "0" else count_above_zero(text)
 
 
+def _timeout_s(text: str) -> int:
+    """No longer than the Kafka client takes."""
+    seconds, most = count_above_zero(text), MAX_TIMEOUT_MS // 1000
+    if seconds > most:
+        raise argparse.ArgumentTypeError(f"more than {most}: {text!r}")
+    return seconds
+
+
 def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     """A parser with the arguments of all jobs."""
     parser = argparse.ArgumentParser(prog=name, description=description)
@@ -47,7 +56,7 @@ def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=count_above_zero,
+        type=_timeout_s,
         default=_DEFAULT_TIMEOUT_S,
         help="how long the cluster may take to answer (default %(default)s)",
     )

@@ -79,6 +79,7 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         (repair_parser, "--max-attempts", "many"),
         (repair_parser, "--interval", "-5"),
         (repair_parser, "--timeout", "0"),
+        (audit_parser, "--timeout", "3601"),
     ],
 )
 def test_arguments_when_a_count_makes_no_sense_then_told_and_exit_code_2(
