@@ -10,12 +10,13 @@ exit code 0  done
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
-from spark_tools.connection import CONFIG
+from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
@@ -74,6 +75,17 @@ def given_options(arguments: argparse.Namespace) -> dict[str, str]:
     if arguments.config is not None:
         values[CONFIG] = arguments.config
     return values
+
+
+def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()) -> None:
+    """InvalidConfigError for an option that a job does not read: misspelt, the default would hold.
+
+    `passed_on` are what keys begin with that others know.
+    """
+    for name in options:
+        if name not in KEYS and not name.startswith((CLIENT_PREFIX, *passed_on)):
+            (nearest,) = difflib.get_close_matches(name, KEYS, n=1, cutoff=0)
+            raise InvalidConfigError("unknown option", option=name, nearest=nearest)
 
 
 def run_job(name: str, job: Callable[[], int]) -> None:

@@ -21,20 +21,22 @@ from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import StoreSettings, open_storage
 from rsm.storage.chunk_storage import ChunkStorage
-from spark_tools.store_options import store_settings
+from spark_tools import store_options
 
 CONFIG = "config"
 _BOOTSTRAP = "bootstrap.servers"
-_CLIENT_PREFIX = "client."
+CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _KEY_PREFIX = "rsm.config.key.prefix"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
 _DEFAULT_ORPHAN_GRACE_MS = 86_400_000
 _LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
-OPTION_PREFIXES = ("client.", "rlmm.", "rsm.")
+OPTION_PREFIXES = (CLIENT_PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options, besides those with a prefix, that are read here."""
+KEYS = OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _LETTER_TOPIC} | store_options.KEYS
+"""All that are read here but those of the client, which knows its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +122,17 @@ class Connection:
         if not servers:
             raise InvalidConfigError("an option is missing", option=_BOOTSTRAP)
         client = {
-            key.removeprefix(_CLIENT_PREFIX): value
+            key.removeprefix(CLIENT_PREFIX): value
             for key, value in values.items()
-            if key.startswith(_CLIENT_PREFIX)
+            if key.startswith(CLIENT_PREFIX)
         }
         _require_topic_names(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
             store=StoreConnection(
-                settings=store_settings(values), key_prefix=values.get(_KEY_PREFIX, "")
+                settings=store_options.store_settings(values),
+                key_prefix=values.get(_KEY_PREFIX, ""),
             ),
             values=values,
         )

@@ -19,6 +19,20 @@ _GCS = "rsm.config.storage.gcs."
 _HDFS = "rsm.config.storage.hdfs."
 _S3 = "rsm.config.storage.s3."
 
+KEYS = frozenset(
+    {
+        _BACKEND,
+        _ROOT,
+        *(_AZURE + name for name in ("connection.string", "container.name", "timeout.ms")),
+        *(_GCS + name for name in ("bucket.name", "endpoint.url", "timeout.ms")),
+        *(_GCS + name for name in ("credentials.path", "credentials.default", "retry.timeout.ms")),
+        *(_HDFS + name for name in ("namenode.urls", "root", "user", "timeout.ms")),
+        *(_S3 + name for name in ("bucket.name", "endpoint.url", "region", "max.attempts")),
+        *(_S3 + name for name in ("path.style.access.enabled", "api.call.attempt.timeout")),
+    }
+)
+"""All that are read here, of any store."""
+
 # What `rlm run` takes for these, whatever the case.
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})

@@ -6,6 +6,7 @@ It deletes nothing: of orphans it can tell `rlm-repair`, which looks at each aga
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from spark_tools.command_line import (
     count_above_zero,
     count_or_zero,
     given_options,
+    require_known,
     run_job,
     shared_arguments,
 )
@@ -45,7 +47,10 @@ def main() -> None:
 
 def audit(arguments: argparse.Namespace) -> int:
     """Run the audit as the command line says and print what was found; the exit code."""
-    connection = Connection.of(given_options(arguments))
+    _require_that_none_is_idle(arguments)
+    options = given_options(arguments)
+    require_known(options)
+    connection = Connection.of(options)
     grace_ms = arguments.grace_ms
     settings = AuditSettings(
         grace_ms=connection.orphan_grace_ms if grace_ms is None else grace_ms,
@@ -82,6 +87,21 @@ def audit(arguments: argparse.Namespace) -> int:
     if arguments.treatment is not None:
         _treat(result, connection, arguments)
     return 0
+
+
+def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
+    """InvalidConfigError for an argument that says nothing without another."""
+    if arguments.yes and arguments.treatment is None:
+        raise InvalidConfigError("to what?", option="--yes", expected="--delete or --quarantine")
+    if arguments.price is not None and arguments.page is None:
+        raise InvalidConfigError("costs are on the page", option="--price", expected="--page")
+
+
+def _price(text: str) -> float:
+    price = float(text)
+    if not 0 <= price < math.inf:
+        raise argparse.ArgumentTypeError(f"not a price: {text!r}")
+    return price
 
 
 def _require_file_may_be(path: Path) -> None:
@@ -129,7 +149,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", metavar="DIR", help="write the findings there as Parquet")
     parser.add_argument("--page", metavar="FILE", help="write a page of HTML about it all")
     parser.add_argument(
-        "--price", metavar="PRICE", type=float, help="of a GiB a month, for the page's costs"
+        "--price", metavar="PRICE", type=_price, help="of a GiB a month, for the page's costs"
     )
     parser.add_argument(
         "--metadata-cache",

@@ -11,6 +11,7 @@ from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, f
 from spark_tools.command_line import (
     count_above_zero,
     given_options,
+    require_known,
     run_job,
     shared_arguments,
 )
@@ -33,6 +34,7 @@ def main() -> None:
 def repair(arguments: argparse.Namespace) -> int:
     """Run the job as the command line says, print what became of the letters; the exit code."""
     options = given_options(arguments)
+    require_known(options, passed_on=(PREFIX,))
     connection = Connection.of(options)
     _require_arguments(arguments)
     parking_topic = _parking_topic(connection, arguments)

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from spark_tools.audit.command import command_parser as audit_parser
-from spark_tools.command_line import run_job
+from spark_tools.command_line import require_known, run_job
 from spark_tools.repair.command import command_parser as repair_parser
 
 LOST = (
@@ -80,9 +80,13 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         (repair_parser, "--interval", "-5"),
         (repair_parser, "--timeout", "0"),
         (audit_parser, "--timeout", "3601"),
+        (audit_parser, "--price", "nan"),
+        (audit_parser, "--price", "inf"),
+        (audit_parser, "--price", "-0.01"),
+        (audit_parser, "--price", "cheap"),
     ],
 )
-def test_arguments_when_a_count_makes_no_sense_then_told_and_exit_code_2(
+def test_arguments_when_a_number_makes_no_sense_then_told_and_exit_code_2(
     parser: Callable[[], ArgumentParser],
     option: str,
     wrong: str,
@@ -98,3 +102,26 @@ def test_arguments_when_a_count_makes_no_sense_then_told_and_exit_code_2(
 
 def test_arguments_when_no_grace_is_wanted_then_none() -> None:
     assert audit_parser().parse_args(["--grace-ms", "0"]).grace_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "nearest"),
+    [
+        ("remote.orphan.grace", "remote.orphan.grace.ms"),
+        ("rsm.config.key.prefx", "rsm.config.key.prefix"),
+        ("RSM.config.key.prefix", "rsm.config.key.prefix"),
+    ],
+)
+def test_options_when_no_job_reads_one_then_it_and_the_nearest_are_told(
+    option: str, nearest: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        require_known({"bootstrap.servers": "a:1", option: "x"})
+
+    assert raised.value.context == {"option": option, "nearest": nearest}
+
+
+def test_options_when_they_are_the_clients_or_passed_on_then_they_are_not_judged() -> None:
+    options = {"config": "x", "client.sasl.password": "hush", "kafka.sasl.jaas.config": "y"}
+
+    require_known(options, passed_on=("kafka.",))

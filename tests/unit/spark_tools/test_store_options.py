@@ -3,58 +3,59 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rlm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.store_options import store_settings
+from spark_tools.store_options import KEYS, store_settings
 
 _BACKEND = "rsm.config.storage.backend"
 _STORE = "rsm.config.storage."
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"backend": "filesystem", "filesystem.root": "{directory}"},
-        {"backend": "azure", "azure.container.name": "c", "azure.connection.string": "Key=x"},
-        {
-            "backend": "azure",
-            "azure.container.name": "c",
-            "azure.connection.string": "Key=x",
-            "azure.timeout.ms": "7",
-        },
-        {"backend": "gcs", "gcs.bucket.name": "b"},
-        {
-            "backend": "gcs",
-            "gcs.bucket.name": "b",
-            "gcs.endpoint.url": "http://127.0.0.1:1",
-            "gcs.credentials.default": "False",
-            "gcs.timeout.ms": "7",
-            "gcs.retry.timeout.ms": "8",
-        },
-        {"backend": "gcs", "gcs.bucket.name": "b", "gcs.credentials.path": "{directory}/key.json"},
-        {"backend": "hdfs", "hdfs.namenode.urls": "http://a:1", "hdfs.root": "/cold"},
-        {
-            "backend": "hdfs",
-            "hdfs.namenode.urls": "http://a:1/, http://b:2",
-            "hdfs.root": "/cold",
-            "hdfs.user": "tiering",
-            "hdfs.timeout.ms": "7",
-        },
-        {"backend": "s3", "s3.bucket.name": "b"},
-        {
-            "backend": "s3",
-            "s3.bucket.name": "b",
-            "s3.endpoint.url": "http://127.0.0.1:1",
-            "s3.region": "r",
-            "s3.path.style.access.enabled": "yes",
-            "s3.api.call.attempt.timeout": "7",
-            "s3.max.attempts": "8",
-        },
-    ],
-)
+STORES: list[dict[str, str]] = [
+    {"backend": "filesystem", "filesystem.root": "{directory}"},
+    {"backend": "azure", "azure.container.name": "c", "azure.connection.string": "Key=x"},
+    {
+        "backend": "azure",
+        "azure.container.name": "c",
+        "azure.connection.string": "Key=x",
+        "azure.timeout.ms": "7",
+    },
+    {"backend": "gcs", "gcs.bucket.name": "b"},
+    {
+        "backend": "gcs",
+        "gcs.bucket.name": "b",
+        "gcs.endpoint.url": "http://127.0.0.1:1",
+        "gcs.credentials.default": "False",
+        "gcs.timeout.ms": "7",
+        "gcs.retry.timeout.ms": "8",
+    },
+    {"backend": "gcs", "gcs.bucket.name": "b", "gcs.credentials.path": "{directory}/key.json"},
+    {"backend": "hdfs", "hdfs.namenode.urls": "http://a:1", "hdfs.root": "/cold"},
+    {
+        "backend": "hdfs",
+        "hdfs.namenode.urls": "http://a:1/, http://b:2",
+        "hdfs.root": "/cold",
+        "hdfs.user": "tiering",
+        "hdfs.timeout.ms": "7",
+    },
+    {"backend": "s3", "s3.bucket.name": "b"},
+    {
+        "backend": "s3",
+        "s3.bucket.name": "b",
+        "s3.endpoint.url": "http://127.0.0.1:1",
+        "s3.region": "r",
+        "s3.path.style.access.enabled": "yes",
+        "s3.api.call.attempt.timeout": "7",
+        "s3.max.attempts": "8",
+    },
+]
+
+
+@pytest.mark.parametrize("options", STORES)
 def test_store_when_configured_as_for_rlm_run_then_the_same(
     options: dict[str, str], tmp_path: Path
 ) -> None:
@@ -66,6 +67,28 @@ def test_store_when_configured_as_for_rlm_run_then_the_same(
     found = store_settings(values)
 
     assert found == StorageConfig.model_validate(values).store()
+
+
+class Asked(dict[str, str]):
+    """Notes what is asked for."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.names: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.names.add(key)
+        return super().get(key, default)
+
+
+def test_keys_when_each_store_is_configured_then_they_are_all_that_is_read() -> None:
+    read: set[str] = set()
+    for options in STORES:
+        asked = Asked({_STORE + key: value for key, value in options.items()})
+        store_settings(asked)
+        read |= asked.names
+
+    assert read == KEYS
 
 
 @pytest.mark.parametrize(

@@ -29,3 +29,19 @@ def test_audit_when_its_page_can_not_be_written_then_told_before_any_work(
 def test_audit_when_its_store_is_not_there_then_told_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="the store's root must exist"):
         audit(arguments(tmp_path / "away"))
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["--yes"], "--delete or --quarantine"),
+        (["--price", "0.02"], "expected=--page"),
+        (["--option", "remote.orphan.grace=1"], "nearest=remote.orphan.grace.ms"),
+        (["--option", "timeoutMs=1"], "option=timeoutMs"),
+    ],
+)
+def test_audit_when_what_is_given_would_say_nothing_then_told_before_any_work(
+    more: list[str], named: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidConfigError, match=named):
+        audit(arguments(tmp_path, *more))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,23 @@ from spark_tools.export.command import command_parser, export
 def test_export_when_records_would_be_left_out_for_ever_then_told_before_any_work(
     option: str, value: str, tmp_path: Path
 ) -> None:
-    """Nobody is asked anything: there is no cluster."""
+    with pytest.raises(InvalidConfigError, match=f"export.*option={option}"):
+        export(arguments(tmp_path, option, value))
+
+
+def test_export_when_an_option_has_another_case_then_it_wins_over_the_default(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InvalidConfigError, match=r"option=timeoutMs, found=never"):
+        export(arguments(tmp_path, "timeoutms", "never"))
+
+
+def arguments(directory: Path, option: str, value: str) -> Namespace:
+    """Of an export that can ask nobody anything: there is no cluster."""
     options = (
         "bootstrap.servers=127.0.0.1:1",
-        f"rsm.config.storage.filesystem.root={tmp_path}",
+        f"rsm.config.storage.filesystem.root={directory}",
         f"{option}={value}",
     )
     words = [word for each in options for word in ("--option", each)]
-    arguments = command_parser().parse_args([*words, "orders", str(tmp_path / "out")])
-
-    with pytest.raises(InvalidConfigError, match=f"export.*option={option}"):
-        export(arguments)
+    return command_parser().parse_args([*words, "orders", str(directory / "out")])
