@@ -71,19 +71,38 @@ def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
 
 
 def _holes(partition: PartitionRecords, ranges: Sequence[StoredRange]) -> Iterator[Finding]:
-    """Between what is stored and what is on record as lost, from the log start on."""
-    log_start = partition.state.log_start_offset or 0
-    known = [*(stored.offsets for stored in ranges), *(gap.offsets for gap in partition.state.gaps)]
-    reached = None
-    for offsets in sorted(known):
-        if reached is not None and offsets.start_offset > max(reached, log_start):
-            tip = partition.topic_id_partition
-            yield Finding(
-                kind=FindingKind.GAP.value,
-                topic=tip.topic,
-                partition=tip.partition,
-                start_offset=max(reached, log_start),
-                end_offset=offsets.start_offset,
-                detail="nothing is stored of these offsets, and that is not on record",
-            )
-        reached = max(reached or 0, offsets.end_offset)
+    """Between what is stored and what is on record as lost, and where the local log was trimmed.
+
+    Before the first and behind the last of them what was not trimmed is still the broker's. Of a
+    partition that is being deleted nothing need be there.
+    """
+    state = partition.state
+    if state.deletion is not None:
+        return
+    trimmed, begin = state.trimmed_offset or 0, state.first_readable_offset
+    known = sorted(
+        offsets
+        for offsets in (*(s.offsets for s in ranges), *(gap.offsets for gap in state.gaps))
+        if offsets.end_offset > (begin or 0)
+    )
+    if begin is None:  # then what is below the first offset is below the log's start
+        begin = known[0].start_offset if known else trimmed
+    reached = begin
+    for number, offsets in enumerate(known):
+        end_offset = offsets.start_offset if number else min(offsets.start_offset, trimmed)
+        if end_offset > reached:
+            yield _hole(partition.topic_id_partition, reached, end_offset)
+        reached = max(reached, offsets.end_offset)
+    if trimmed > reached:
+        yield _hole(partition.topic_id_partition, reached, trimmed)
+
+
+def _hole(tip: TopicIdPartition, start_offset: int, end_offset: int) -> Finding:
+    return Finding(
+        kind=FindingKind.GAP.value,
+        topic=tip.topic,
+        partition=tip.partition,
+        start_offset=start_offset,
+        end_offset=end_offset,
+        detail="nothing is stored of these offsets, and that is not on record",
+    )

@@ -14,6 +14,7 @@ from spark_tools.audit.segments import PartitionRecords, examine
 from spark_tools.audit.totals import TotalsByTopic
 from tests.metadata_builder import (
     DELETE_STARTED,
+    DELETING,
     FINISHED,
     ORDERS,
     STARTED,
@@ -73,6 +74,57 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
     )
     beyond = PartitionState(lineage=lineage, log_starts=log_starts(15))
     assert [kind for kind, _, _ in found(*segments, state=beyond)] == ["below_log_start"]
+
+
+@pytest.mark.parametrize(
+    ("trimmed", "segments", "gaps"),
+    [
+        (200, [record(1, 100, 200)], [(50, 100)]),
+        (80, [record(1, 100, 200)], [(50, 80)]),  # the broker has the rest
+        (None, [record(1, 100, 200)], []),
+        (50, [record(1, 100, 200)], []),
+        (200, [record(1, 0, 150)], [(150, 200)]),
+        (200, [], [(50, 200)]),
+        (200, [record(1, 0, 70), record(2, 90, 200)], [(70, 90)]),
+    ],
+)
+def test_examine_when_what_was_trimmed_is_not_stored_then_found(
+    trimmed: int | None, segments: list[SegmentRecord], gaps: list[tuple[int, int]]
+) -> None:
+    """Readers get errors there, before the first stored offset and behind the last as well."""
+    state = PartitionState(
+        lineage=Lineage.of((0, 0)), log_starts=log_starts(50), trims=log_starts(trimmed)
+    )
+
+    assert found(*segments, state=state) == [("gap", *gap) for gap in gaps]
+
+
+def test_examine_when_no_log_start_is_known_then_it_is_the_first_offset() -> None:
+    state = PartitionState(lineage=Lineage.of((0, 0)), trims=log_starts(200))
+
+    assert found(record(1, 100, 200), state=state) == []
+
+
+def test_examine_when_clients_have_deleted_what_is_not_stored_then_nothing() -> None:
+    state = PartitionState(
+        lineage=Lineage.of((0, 0)),
+        log_starts=log_starts(0),
+        log_start_requests=log_starts(100),
+        trims=log_starts(200),
+    )
+
+    assert found(record(1, 100, 200), state=state) == []
+
+
+def test_examine_when_the_partition_is_being_deleted_then_nothing_need_be_stored() -> None:
+    state = PartitionState(
+        lineage=Lineage.of((0, 0)),
+        log_starts=log_starts(0),
+        trims=log_starts(200),
+        deletion=DELETING,
+    )
+
+    assert found(record(1, 100, 150), record(2, 170, 200), state=state) == []
 
 
 def test_examine_when_another_lineage_wrote_it_then_found() -> None:
