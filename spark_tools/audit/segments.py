@@ -10,6 +10,7 @@ from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 from spark_tools.audit.findings import Finding, FindingKind, of_segment
 
 
@@ -31,7 +32,7 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
     ]
     ranges = stored_ranges(partition.state.lineage, finished)
     yield from _overlaps(ranges)
-    yield from _holes(partition, ranges)
+    yield from _holes(partition, ranges, cut_off_ms)
     readable = {stored.metadata.segment_id for stored in ranges}
     log_start = partition.state.log_start_offset or 0
     for record in partition.segments:
@@ -44,9 +45,7 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
                 if is_old:
                     detail = f"the log starts at {log_start}"
                     yield of_segment(FindingKind.BELOW_LOG_START, metadata, detail)
-            case SegmentState.COPY_SEGMENT_STARTED if (
-                max(record.changed_ms, record.copy_deadline_ms) < cut_off_ms
-            ):
+            case SegmentState.COPY_SEGMENT_STARTED if _dangles(record, cut_off_ms):
                 detail = "begun, and past its deadline neither finished nor deleted"
                 yield of_segment(FindingKind.DANGLING_COPY, metadata, detail)
             case SegmentState.DELETE_SEGMENT_STARTED if is_old:
@@ -70,31 +69,55 @@ def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
             furthest = stored
 
 
-def _holes(partition: PartitionRecords, ranges: Sequence[StoredRange]) -> Iterator[Finding]:
+def _holes(
+    partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
+) -> Iterator[Finding]:
     """Between what is stored and what is on record as lost, and where the local log was trimmed.
 
     Before the first and behind the last of them what was not trimmed is still the broker's. Of a
-    partition that is being deleted nothing need be there.
+    partition that is being deleted nothing need be there. What was not trimmed yet may be missing
+    before what is copied, or was a moment ago: several are copied at once, and end in no order.
     """
     state = partition.state
     if state.deletion is not None:
         return
     trimmed, begin = state.trimmed_offset or 0, state.first_readable_offset
     known = sorted(
-        offsets
-        for offsets in (*(s.offsets for s in ranges), *(gap.offsets for gap in state.gaps))
+        (offsets, is_fresh)
+        for offsets, is_fresh in _known(partition, ranges, cut_off_ms)
         if offsets.end_offset > (begin or 0)
     )
     if begin is None:  # then what is below the first offset is below the log's start
-        begin = known[0].start_offset if known else trimmed
+        begin = known[0][0].start_offset if known else trimmed
     reached = begin
-    for number, offsets in enumerate(known):
+    for number, (offsets, is_fresh) in enumerate(known):
         end_offset = offsets.start_offset if number else min(offsets.start_offset, trimmed)
-        if end_offset > reached:
+        if end_offset > reached and (end_offset <= trimmed or not is_fresh):
             yield _hole(partition.topic_id_partition, reached, end_offset)
         reached = max(reached, offsets.end_offset)
     if trimmed > reached:
         yield _hole(partition.topic_id_partition, reached, trimmed)
+
+
+def _known(
+    partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
+) -> Iterator[tuple[OffsetRange, bool]]:
+    """What is stored, being copied or on record as lost; whether it is since `cut_off_ms`."""
+    stored = {each.metadata.segment_id: each.offsets for each in ranges}
+    for record in partition.segments:
+        metadata = record.metadata
+        if metadata.segment_id in stored:
+            yield stored[metadata.segment_id], record.changed_ms >= cut_off_ms
+        elif metadata.state is SegmentState.COPY_SEGMENT_STARTED and not _dangles(
+            record, cut_off_ms
+        ):
+            yield metadata.offsets, True
+    for gap in partition.state.gaps:
+        yield gap.offsets, False
+
+
+def _dangles(begun: SegmentRecord, cut_off_ms: int) -> bool:
+    return max(begun.changed_ms, begun.copy_deadline_ms) < cut_off_ms
 
 
 def _hole(tip: TopicIdPartition, start_offset: int, end_offset: int) -> Finding:

@@ -77,9 +77,32 @@ def test_examine_when_there_is_a_hole_then_found_unless_it_is_on_record() -> Non
 
 
 @pytest.mark.parametrize(
+    ("between", "last_changed_ms", "gaps"),
+    [
+        ([record(2, 10, 20, state=STARTED, deadline_ms=CUT_OFF_MS)], 0, []),
+        ([record(2, 10, 20, state=STARTED, deadline_ms=CUT_OFF_MS - 1)], 0, [(10, 20)]),
+        ([record(2, 12, 20, state=STARTED, changed_ms=CUT_OFF_MS)], 0, []),
+        ([record(2, 10, 15, state=STARTED, changed_ms=CUT_OFF_MS)], 0, [(15, 20)]),
+        ([], CUT_OFF_MS, []),
+        ([], CUT_OFF_MS - 1, [(10, 20)]),
+    ],
+)
+def test_examine_when_copies_are_under_way_then_a_hole_is_found_once_it_is_old(
+    between: list[SegmentRecord], last_changed_ms: int, gaps: list[tuple[int, int]]
+) -> None:
+    """Copies begin and end in no order."""
+    last = record(3, 20, 30, changed_ms=last_changed_ms)
+
+    holes = [each for each in found(record(1, 0, 10), *between, last) if each[0] == "gap"]
+
+    assert holes == [("gap", *gap) for gap in gaps]
+
+
+@pytest.mark.parametrize(
     ("trimmed", "segments", "gaps"),
     [
         (200, [record(1, 100, 200)], [(50, 100)]),
+        (200, [record(1, 100, 200, changed_ms=CUT_OFF_MS)], [(50, 100)]),
         (80, [record(1, 100, 200)], [(50, 80)]),  # the broker has the rest
         (None, [record(1, 100, 200)], []),
         (50, [record(1, 100, 200)], []),
