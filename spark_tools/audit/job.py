@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from rsm.segment.clock import Clock
@@ -27,7 +26,13 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import FINDINGS_DDL, Finding
 from spark_tools.audit.key_ranges import expected_rows, key_ranges
-from spark_tools.audit.listing import SIGHTINGS_DDL, list_and_compare, look_again, range_rows
+from spark_tools.audit.listing import (
+    SIGHTINGS_DDL,
+    list_and_compare,
+    look_again,
+    range_rows,
+    suspect_rows,
+)
 from spark_tools.audit.name_order import in_name_order
 from spark_tools.audit.objects import Age
 from spark_tools.audit.orphan_letters import Sightings
@@ -134,9 +139,9 @@ class Audit:
         """The second look: what is there of the objects that are suspected."""
         if not suspicions:
             return {}
-        look = partial(look_again, store=self._store, read_bytes=self._settings.verify_checksums)
-        names = pa.table({"object_key": [each.object_key for each in suspicions]})
-        frame = self._spark.createDataFrame(names)
+        look = partial(look_again, store=self._store)
+        suspects = suspect_rows(suspicions, read_bytes=self._settings.verify_checksums)
+        frame = self._spark.createDataFrame(suspects)
         return {
             row["object_key"]: ChunkInfo(
                 name=row["object_key"],

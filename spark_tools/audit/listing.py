@@ -15,9 +15,9 @@ from crc32c import crc32c
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
-from spark_tools.audit.findings import finding_rows
+from spark_tools.audit.findings import Finding, finding_rows
 from spark_tools.audit.key_ranges import ExpectedObject, KeyRange
-from spark_tools.audit.objects import Age, compare
+from spark_tools.audit.objects import OF_UNKNOWN_OBJECTS, Age, compare
 from spark_tools.connection import StoreConnection
 
 RANGES = pa.schema(
@@ -27,6 +27,7 @@ RANGES = pa.schema(
         pa.field("expected", pa.binary()),  # a stream of Arrow's: Spark need not look into it
     ]
 )
+SUSPECTS = pa.schema([pa.field("object_key", pa.string()), pa.field("read_bytes", pa.bool_())])
 SIGHTINGS = pa.schema(
     [
         pa.field("object_key", pa.string()),
@@ -48,6 +49,18 @@ def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
         for each in ranges
     ]
     return pa.Table.from_pylist(rows, schema=RANGES)
+
+
+def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table:
+    """Objects to be looked at again. With `read_bytes` those are read that must be there."""
+    rows = [
+        {
+            "object_key": each.object_key,
+            "read_bytes": read_bytes and each.kind not in OF_UNKNOWN_OBJECTS,
+        }
+        for each in suspicions
+    ]
+    return pa.Table.from_pylist(rows, schema=SUSPECTS)
 
 
 def list_and_compare(
@@ -82,16 +95,17 @@ def _packed(expected: pa.RecordBatch) -> bytes:
 
 
 def look_again(
-    batches: Iterable[pa.RecordBatch], store: StoreConnection, *, read_bytes: bool
+    batches: Iterable[pa.RecordBatch], store: StoreConnection
 ) -> Iterator[pa.RecordBatch]:
-    """From a column of names to SIGHTINGS; what is not there has no row.
+    """From SUSPECTS to SIGHTINGS; what is not there has no row. RetriableError.
 
-    With `read_bytes` each object is read and its checksum made of what came. RetriableError.
+    What is to be read has the checksum of what came.
     """
     storage = store.open_chunks()
     try:
         for batch in batches:
-            found = [_seen(storage, name, read_bytes) for name in batch.column(0).to_pylist()]
+            suspects = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            found = [_seen(storage, name, read_bytes) for name, read_bytes in suspects]
             rows = [
                 {
                     "object_key": each.name,

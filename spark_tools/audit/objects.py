@@ -16,9 +16,10 @@ from spark_tools.audit.findings import Finding, FindingKind
 from spark_tools.audit.key_ranges import ExpectedObject
 from spark_tools.quarantine import original_name, parse_either
 
-_OF_UNKNOWN_OBJECTS = frozenset(
+OF_UNKNOWN_OBJECTS = frozenset(
     each.value for each in (FindingKind.ORPHAN, FindingKind.QUARANTINED, FindingKind.FOREIGN)
 )
+"""About objects that no segment names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
     """What is left of a suspicion, by a second look at the object and at newer metadata."""
-    if suspicion.kind in _OF_UNKNOWN_OBJECTS:
+    if suspicion.kind in OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
     if known is None or not known.must_exist:

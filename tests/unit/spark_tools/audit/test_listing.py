@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from crc32c import crc32c
 
 from rsm.segment.local_segment import BytesSource
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem import FilesystemChunkStorage
+from spark_tools.audit.findings import Finding
 from spark_tools.audit.key_ranges import ExpectedRow, key_ranges
-from spark_tools.audit.listing import SIGHTINGS, list_and_compare, look_again, range_rows
+from spark_tools.audit.listing import (
+    SIGHTINGS,
+    list_and_compare,
+    look_again,
+    range_rows,
+    suspect_rows,
+)
 from spark_tools.audit.objects import Age
 from spark_tools.connection import StoreConnection
 
@@ -75,17 +81,24 @@ def test_compare_when_listed_in_ranges_then_each_difference_once(
 def test_look_when_asked_again_then_what_is_there_with_what_it_is(
     store: StoreConnection, *, read_bytes: bool
 ) -> None:
-    """Scenario 84: the second sighting."""
-    names = pa.table({"object_key": ["cold/a/right", "cold/c/absent", "cold/c/rotten"]})
+    """Scenario 84: the second sighting. What nobody names is not read: it may be large."""
+    suspicions = [
+        Finding(kind="missing", object_key="cold/a/right"),
+        Finding(kind="missing", object_key="cold/c/absent"),
+        Finding(kind="checksum", object_key="cold/c/rotten"),
+        Finding(kind="foreign", object_key="cold/e/strange"),
+    ]
+    suspects = suspect_rows(suspicions, read_bytes=read_bytes)
 
-    batches = list(look_again(names.to_batches(), store, read_bytes=read_bytes))
+    batches = list(look_again(suspects.to_batches(), store))
 
     found = rows(batches)
     assert all(batch.schema.equals(SIGHTINGS) for batch in batches)
-    assert [each["object_key"] for each in found] == ["cold/a/right", "cold/c/rotten"]
-    assert [each["length_bytes"] for each in found] == [6, 6]
-    if read_bytes:
-        assert [each["crc32c"] for each in found] == [crc32c(CONTENT), crc32c(b"rotten")]
+    there = ["cold/a/right", "cold/c/rotten", "cold/e/strange"]
+    assert [each["object_key"] for each in found] == there
+    assert [each["length_bytes"] for each in found] == [6, 6, 6]
+    read = [crc32c(CONTENT), crc32c(b"rotten")] if read_bytes else [None, None]
+    assert [each["crc32c"] for each in found] == [*read, None]
 
 
 def rows(batches: Any) -> list[dict[str, Any]]:
