@@ -17,7 +17,11 @@ from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
+
+_PROBE = "_can_be_written"
+"""Spark reads no file whose name begins so."""
 
 
 @contextmanager
@@ -68,6 +72,21 @@ def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
         raise InvalidConfigError(
             "executors can't reach a directory of this host", root=store.root, master=master
         )
+
+
+def require_writable(spark: SparkSession, directory: str) -> None:
+    """InvalidConfigError if no file can be made in a directory of any file system of Spark's.
+
+    The directory is made if it is not there. The driver alone looks.
+    """
+    try:
+        files = HadoopFiles(spark, directory)
+        files.write(_PROBE, "")
+        files.remove(_PROBE)
+    except SPARK_ERRORS as error:
+        raise InvalidConfigError(
+            "no file can be written there", found=directory, reason=cause_of(error)
+        ) from error
 
 
 def require_connector(spark: SparkSession) -> None:

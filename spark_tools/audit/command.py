@@ -12,6 +12,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.orphan_letter import OrphanTreatment, encode
@@ -32,7 +33,7 @@ from spark_tools.command_line import (
     shared_arguments,
 )
 from spark_tools.connection import Connection
-from spark_tools.job_session import job_session, require_reachable
+from spark_tools.job_session import job_session, require_reachable, require_writable
 from spark_tools.record_writer import OutgoingRecord, write_records
 
 _NAME = "rlm-audit"
@@ -70,20 +71,23 @@ def audit(arguments: argparse.Namespace) -> int:
     )
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
+        if arguments.output is not None:
+            require_writable(spark, arguments.output)
         job = Audit(spark, connection.store, open_it, settings, SystemClock())
         try:
             result = job.run()
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
             return _INCOMPLETE
+        # What may fail comes last.
+        for kind, count in sorted(Counter(each.kind for each in result.settled.findings).items()):
+            sys.stdout.write(f"{kind} {count}\n")
+        if arguments.page is not None:
+            Path(arguments.page).write_text(_page(result, arguments.price), encoding="utf-8")
         if arguments.output is not None:
             rows = finding_rows(result.settled.findings).to_pylist()
             frame = spark.createDataFrame(rows, FINDINGS_DDL)
             frame.coalesce(1).write.mode("overwrite").parquet(f"{arguments.output}/findings")
-    if arguments.page is not None:
-        Path(arguments.page).write_text(_page(result, arguments.price), encoding="utf-8")
-    for kind, count in sorted(Counter(each.kind for each in result.settled.findings).items()):
-        sys.stdout.write(f"{kind} {count}\n")
     if arguments.treatment is not None:
         _treat(result, connection, arguments)
     return 0
@@ -105,8 +109,13 @@ def _price(text: str) -> float:
 
 
 def _require_file_may_be(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidConfigError("no file can be written there", option="--page", found=path)
+    try:
+        with path.open("ab") if path.exists() else TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InvalidConfigError(
+            "no file can be written there", option="--page", found=path, reason=error.strerror
+        ) from error
 
 
 def _treat(result: AuditResult, connection: Connection, arguments: argparse.Namespace) -> None:

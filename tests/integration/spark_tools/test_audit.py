@@ -79,6 +79,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
     assert world.partition.topic in page.read_text()
     assert str(right.segment_id) not in page.read_text()
     assert {chunk.name for chunk in storage.list(f"{world.partition.topic}/")} == before
+    assert [each.name for each in output.iterdir()] == ["findings"]
     storage.close()
 
 
@@ -152,6 +153,21 @@ def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
     assert said.err.startswith("rlm-audit: the metadata topic can't be read whole (records=")
     assert said.err.count("\n") == 1
     assert world.received(world.letters) == []
+
+
+def test_audit_when_its_findings_can_not_be_written_then_told_before_any_work(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with host.metadata() as metadata:
+        world.claim(metadata)
+    (tmp_path / "file").touch()
+
+    with pytest.raises(
+        InvalidConfigError, match=r"no file can be written there.*is not a directory"
+    ):
+        run(world, "--output", str(tmp_path / "file"))
+
+    assert capsys.readouterr().out == ""
 
 
 def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(

@@ -18,7 +18,7 @@ def arguments(root: Path, *more: str) -> Namespace:
     return command_parser().parse_args([*words, *more])
 
 
-@pytest.mark.parametrize("page", ["away/audit.html", "."])
+@pytest.mark.parametrize("page", ["away/audit.html", ".", "/proc/audit.html"])
 def test_audit_when_its_page_can_not_be_written_then_told_before_any_work(
     page: str, tmp_path: Path
 ) -> None:
