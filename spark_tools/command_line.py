@@ -5,14 +5,18 @@ exit code 0  done
           2  the command line, the configuration or what it names is wrong
           3  nothing was decided, because a source did not answer whole (audit)
         130  ended by Ctrl-C
+        143  ended by SIGTERM
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import logging
+import signal
 import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
@@ -88,10 +92,24 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
             raise InvalidConfigError("unknown option", option=name, nearest=nearest)
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: a job ends by it as by Ctrl-C, and leaves nothing behind."""
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    """Once: what is being cleared away then is not cut off by a second one."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    logging.disable()  # what talks with Spark logs at length that it was interrupted
+    raise Terminated
+
+
 def run_job(name: str, job: Callable[[], int]) -> None:
     """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         sys.exit(job())
+    except Terminated:
+        sys.exit(143)
     except KeyboardInterrupt:
         sys.exit(130)
     except TieredStorageError as error:

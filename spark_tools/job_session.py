@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -29,6 +29,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     """A session of the job's own, or the one that there is; then it is not stopped.
 
     With one of its own Ctrl-C ends the program: KeyboardInterrupt, and nothing is logged from then.
+    What ends the program may have ended Spark, too.
 
     `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
     """
@@ -46,11 +47,13 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
         yield spark
     except KeyboardInterrupt:
         if running is None:
-            spark.sparkContext.setLogLevel("OFF")  # of tasks that are cut off it tells at length
+            with suppress(*SPARK_ERRORS, OSError):
+                spark.sparkContext.setLogLevel("OFF")  # of tasks cut off it tells at length
         raise
     finally:
         if running is None:
-            spark.stop()
+            with suppress(*SPARK_ERRORS, OSError):
+                spark.stop()
 
 
 def _end_quietly(_number: int, _frame: FrameType | None) -> None:

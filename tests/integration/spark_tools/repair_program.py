@@ -1,4 +1,4 @@
-"""`rlm-repair` as a user starts it, in a process of its own with its own Spark."""
+"""A job as a user starts it, in a process of its own with its own Spark."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 
 @contextmanager
 def killed_at_exit(
-    world: RepairWorld, directory: Path, *more: str
+    world: RepairWorld, directory: Path, *more: str, program: str = "rlm-repair"
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The program, until SIGKILL; what it says is in `repair.log` of the directory."""
+    """The program, until SIGKILL; what it says is in `repair.log` of the directory.
+
+    What it has of temporary files is in the directory too.
+    """
     conf = f"--conf spark.ui.enabled=false --conf spark.local.dir={directory}"
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"--master local[2] {conf} pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "TMPDIR": str(directory),
     }
-    program = str(Path(sys.executable).with_name("rlm-repair"))
     with (directory / "repair.log").open("w") as log:
         process = subprocess.Popen(
-            [program, *world.arguments, *more],
+            [str(Path(sys.executable).with_name(program)), *world.arguments, *more],
             env=environment,
             stdout=log,
             stderr=log,

@@ -1,4 +1,4 @@
-"""Ctrl-C in a job as a user starts it, with its own Spark."""
+"""Ctrl-C and SIGTERM in a job as a user starts it, with its own Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_program import killed_at_exit
 from tests.integration.spark_tools.repair_world import RepairWorld
-from tests.metadata_builder import DELETE_STARTED
+from tests.metadata_builder import DELETE_STARTED, FINISHED
 from tests.services.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -33,3 +33,25 @@ def test_repair_when_interrupted_then_exit_code_130_and_no_stack_trace_of_python
 
     assert code == 130
     assert "KeyboardInterrupt" not in (tmp_path / "repair.log").read_text()
+
+
+@pytest.mark.parametrize("with_spark", [False, True])
+def test_audit_when_terminated_then_exit_code_143_and_its_temporary_files_are_gone(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path, *, with_spark: bool
+) -> None:
+    """As Kubernetes does it, and systemd, which ends what the program has started as well."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        world.store(metadata, FINISHED)
+
+    with killed_at_exit(world, tmp_path, program="rlm-audit") as process:
+        wait_until(lambda: any(tmp_path.glob("rlm-audit-*")), deadline_s=120.0)
+        if with_spark:
+            os.killpg(process.pid, signal.SIGTERM)
+        else:
+            process.terminate()
+        code = process.wait(timeout=60.0)
+
+    said = (tmp_path / "repair.log").read_text()
+    assert (code, list(tmp_path.glob("rlm-audit-*"))) == (143, []), said
+    assert "Terminated" not in said

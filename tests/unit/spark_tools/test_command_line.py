@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from errno import ENOSPC
 
 import pytest
@@ -21,6 +23,15 @@ LOST = (
 OURS = (
     "Job aborted: Traceback\nrsm.segment.errors.CorruptError: a chunk is damaged object=a\n  at z"
 )
+
+
+@pytest.fixture(autouse=True)
+def handler_of_sigterm() -> Iterator[None]:
+    """A job sets its own; that of the tests is put back."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+    logging.disable(logging.NOTSET)
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -61,6 +72,25 @@ def test_run_job_when_interrupted_then_nothing_is_said_and_exit_code_130(
         run_job("rlm-repair", raising(KeyboardInterrupt()))
 
     assert (ended.value.code, capsys.readouterr()) == (130, ("", ""))
+
+
+def test_run_job_when_terminated_then_it_ends_as_by_ctrl_c_and_exit_code_143(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cleared_away = []
+
+    def job() -> int:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+            return 0
+        finally:
+            cleared_away.append(True)
+
+    with pytest.raises(SystemExit) as ended:
+        run_job("rlm-audit", job)
+
+    assert (ended.value.code, capsys.readouterr()) == (143, ("", ""))
+    assert cleared_away
 
 
 def test_run_job_when_it_ends_then_its_exit_code() -> None:
