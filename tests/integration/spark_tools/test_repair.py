@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,14 @@ from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.integration.spark_tools.repair_program import killed_at_exit
 from tests.integration.spark_tools.repair_world import RepairWorld
-from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    FINISHED,
+    OWNER,
+    segment_metadata,
+    step,
+)
 from tests.services.kafka import admin_client
 from tests.services.s3 import S3Server
 from tests.services.waiting import wait_until
@@ -177,6 +185,28 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     assert capsys.readouterr().out == "waiting 1\n"
     assert [decode(value) for value, _ in world.received(world.letters)] == [letter, letter]
     repair(arguments(world, *settings))
+    assert world.names() == set()
+
+
+def test_repair_when_parked_letters_are_mended_then_a_new_checkpoint_brings_them_back(
+    host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The way that docs/spark.md tells."""
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        letter = world.store(metadata, FINISHED)
+        world.send(letter)
+        repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
+        assert capsys.readouterr().out == "refused 1\n"
+        segment = replace(letter.metadata, state=FINISHED)
+        event = step(segment, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
+        assert metadata.publish(event).accepted
+
+    repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
+    assert capsys.readouterr().out == ""
+    repair(arguments(world, "--checkpoint", str(tmp_path / "new")))
+
+    assert capsys.readouterr().out == "repaired 1\n"
     assert world.names() == set()
 
 
