@@ -7,7 +7,7 @@ import pytest
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
 from rlmm.events import LocalLogTrimmed, SegmentEvent
-from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
@@ -322,68 +322,6 @@ def test_checkpoint_when_it_begins_above_all_stored_epochs_then_nothing_is_delet
     assert world.object_names() == names
     assert world.stored() == [(0, 10), (10, 20), (20, 30), (30, 40)]
     assert violations(world) + leftovers(world) == []
-
-
-def test_checkpoint_when_first_entry_was_rewritten_then_old_segments_stay_referenced() -> None:
-    """R5: after a trim the first entry is only an upper bound of where its epoch began."""
-    world, _ = stored_world()
-    world.settle()
-    rewritten = world.leader().checkpoint
-
-    world.restart()
-    world.settle()
-
-    assert rewritten == Lineage.of((0, 20))
-    assert world.state().lineage == Lineage.of((0, 0))
-    assert world.stored() == [(0, 10), (10, 20), (20, 30)]
-    assert violations(world) == []
-
-
-def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
-    """R5: another epoch for the same offset stops copies and trims until it is mended."""
-    world, process = stored_world()
-    world.settle()
-    world.elect(1)
-    world.segments(2)
-    world.settle()
-    stored, replica = world.stored(), world.leader()
-    replica.epochs = [EpochEntry(epoch=0, start_offset=40)]
-    world.elect(1)
-    world.segments(3)
-
-    world.settle()
-
-    held = process.reports[0].trim_held
-    assert held is not None
-    assert (held.reason, held.values) == ("lineage_conflict", {"offset": 40})
-    assert replica.log_start_offset == 40
-    assert world.stored() == stored
-    assert world.state().lineage == Lineage.of((0, 0), (1, 30))
-
-
-def test_lineage_when_what_contradicts_it_is_deleted_then_things_go_on() -> None:
-    """R5: the way out that docs/operations.md names; what is stored stays readable."""
-    world, process = stored_world()
-    world.settle()
-    world.elect(1)
-    world.segments(2)
-    world.settle()
-    stored, replica = world.stored(), world.leader()
-    replica.epochs = [EpochEntry(epoch=0, start_offset=40)]
-    world.elect(1)
-    world.segments(3)
-    world.settle()
-
-    newest = replica.checkpoint.entries[-1].start_offset
-    replica.move_start(newest)
-    world.settle()
-
-    held = process.reports[0].trim_held
-    assert held is not None
-    assert held.reason == "newest_rolled_segment"
-    assert world.stored() == [*stored, (50, 60), (60, 70), (70, 80)]
-    assert world.state().lineage == Lineage.of((0, 0), (1, 30), (2, 50))
-    assert violations(world) == []
 
 
 def test_log_when_it_ends_below_what_is_stored_then_diverged_and_untouched() -> None:
