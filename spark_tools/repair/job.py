@@ -177,8 +177,10 @@ class RepairJob:
             asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, letters)
         )
 
-    def _find_misplaced(self, letters: DataFrame, keys: Collection[bytes]) -> set[LetterPlace]:
-        find = partial(find_misplaced, keys=frozenset(keys))
+    def _find_misplaced(
+        self, letters: DataFrame, rulings: Rulings, keys: Collection[bytes]
+    ) -> set[LetterPlace]:
+        find = partial(find_misplaced, rulings=rulings, keys=frozenset(keys))
         found = letters.select(*LETTER_COLUMNS).mapInArrow(find, PLACES_DDL).toArrow()
         return set(zip(*(column.to_pylist() for column in found.columns), strict=True))
 

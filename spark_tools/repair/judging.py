@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -40,8 +40,8 @@ ASKED_COLUMNS = (
 )
 """What the driver needs of the letters, as SQL over the columns of Spark's Kafka source."""
 
-FindMisplaced = Callable[[Collection[bytes]], Collection[LetterPlace]]
-"""Where letters are that have one of these keys and can't be read, or are not of that segment."""
+FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[LetterPlace]]
+"""Where records are that have one of these keys and are no letters of that segment, or refused."""
 
 
 def rule(
@@ -50,12 +50,21 @@ def rule(
     orphans: OrphanTerms,
     find_misplaced: FindMisplaced,
 ) -> Rulings:
-    """On letters with ASKED_COLUMNS. Of a subject's letters the last that is in order has the say.
+    """On letters with ASKED_COLUMNS. Of a subject's letters the last has the say.
 
-    `find_misplaced` is asked of keys that came more than once. RetriableError if the metadata can't
-    be read to its end in time. Memory and work: the keys, and letters about orphans.
+    Of a segment's, the last that is in order: `find_misplaced` is asked where there are several.
+    RetriableError if the metadata can't be read to its end in time. Memory and work: the keys, and
+    letters about orphans.
     """
-    latest, orphan_letters, judged = _last_of_each(_received(letters), find_misplaced)
+    first: dict[bytes, LetterPlace] = {}
+    repeated: dict[bytes, list[LetterPlace]] = {}
+    orphan_letters: dict[LetterPlace, OrphanLetter] = {}
+    for place, subject, orphan in _received(letters):
+        if first.setdefault(subject, place) != place:
+            repeated.setdefault(subject, [first[subject]]).append(place)
+        if orphan is not None:
+            orphan_letters[place] = orphan
+    latest = {subject: max(repeated.get(subject, (place,))) for subject, place in first.items()}
     about_orphans = {
         subject: orphan_letters[place]
         for subject, place in latest.items()
@@ -72,12 +81,12 @@ def rule(
         unread=metadata.unread_records(),
     )
     judge_orphan = OrphanJudge(metadata, source, orphans).judge
-    judged |= {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
+    judged = {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
     leases = {subject: metadata.leases_held(each) for subject, each in known.items()}
     states = metadata.segment_states(segments)
     listed, counts = _objects_of(metadata, states, orphans.keys)
-    return Rulings(
+    rulings = Rulings(
         keys=orphans.keys,
         source=source,
         states=states,
@@ -87,32 +96,20 @@ def rule(
         objects_count=counts,
         judged=judged,
     )
+    keys = [subject for subject in repeated if subject not in about_orphans]
+    misplaced = frozenset(find_misplaced(rulings, keys)) if keys else frozenset()
+    return replace(rulings, judged=judged | _superseded(repeated.values(), misplaced))
 
 
-def _last_of_each(
-    received: Iterable[tuple[LetterPlace, bytes, OrphanLetter | None]],
-    find_misplaced: FindMisplaced,
-) -> tuple[dict[bytes, LetterPlace], dict[LetterPlace, OrphanLetter], dict[LetterPlace, Judgement]]:
-    """By each subject its last letter; all letters about orphans; those that others supersede."""
-    latest: dict[bytes, LetterPlace] = {}
-    repeated: dict[bytes, list[LetterPlace]] = {}
-    about_orphans: dict[LetterPlace, OrphanLetter] = {}
-    for place, subject, orphan in received:
-        first = latest.setdefault(subject, place)
-        if first != place:
-            repeated.setdefault(subject, [first]).append(place)
-        if orphan is not None:
-            about_orphans[place] = orphan
-    # Letters about orphans were read to know their subjects.
-    keys = [subject for subject in repeated if not subject.startswith(KEY_PREFIX)]
-    misplaced = frozenset(find_misplaced(keys)) if keys else frozenset()
-    superseded: dict[LetterPlace, Judgement] = {}
-    for subject, places in repeated.items():
+def _superseded(
+    repeated: Iterable[Sequence[LetterPlace]], misplaced: Collection[LetterPlace]
+) -> dict[LetterPlace, Judgement]:
+    """Of letters about the same those in order but the last: none of the others has a say."""
+    found: dict[LetterPlace, Judgement] = {}
+    for places in repeated:
         in_order = sorted(place for place in places if place not in misplaced)
-        if in_order:
-            latest[subject] = in_order.pop()
-            superseded |= dict.fromkeys(in_order, _SUPERSEDED)
-    return latest, about_orphans, superseded
+        found |= dict.fromkeys(in_order[:-1], _SUPERSEDED)
+    return found
 
 
 def _objects_of(

@@ -1,4 +1,4 @@
-"""Finds records that are not what their keys say: only letters in order supersede others.
+"""Finds records that have no say of what their keys name: only letters in order supersede others.
 
 Runs on executors, for keys that several records of a batch have. Must not know Spark.
 """
@@ -12,26 +12,33 @@ import pyarrow as pa
 from rlmm.dead_letter import DeadLetter
 from rlmm.record_keys import segment_subject
 from spark_tools.repair.letters import read_letter
+from spark_tools.repair.proof import Verdict
+from spark_tools.repair.rulings import LetterPlace, Rulings
 
 PLACES = pa.schema([pa.field("partition", pa.int32()), pa.field("offset", pa.int64())])
 PLACES_DDL = "partition int, offset long"
 
 
 def find_misplaced(
-    batches: Iterable[pa.RecordBatch], keys: Collection[bytes]
+    batches: Iterable[pa.RecordBatch], rulings: Rulings, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """From letters to PLACES: those with one of `keys`, of segments, that are no letters of it."""
+    """From letters to PLACES: of records with one of `keys`, segments', those not in order."""
     names = ("partition", "offset", "key", "value")
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in names]
         found = [
             {"partition": partition, "offset": offset}
             for partition, offset, key, value in zip(*columns, strict=True)
-            if key in keys and not _is_about(key, value)
+            if key in keys and not _is_in_order((partition, offset), key, value, rulings)
         ]
         yield pa.RecordBatch.from_pylist(found, schema=PLACES)
 
 
-def _is_about(key: bytes, value: bytes) -> bool:
+def _is_in_order(place: LetterPlace, key: bytes, value: bytes, rulings: Rulings) -> bool:
+    """A letter of its key's segment, which is not to be parked."""
     letter = read_letter(key, value)
-    return isinstance(letter, DeadLetter) and segment_subject(letter.metadata.segment_id) == key
+    return (
+        isinstance(letter, DeadLetter)
+        and segment_subject(letter.metadata.segment_id) == key
+        and rulings.judgement(place, letter).verdict is not Verdict.REFUSE
+    )

@@ -86,24 +86,25 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         assert world.names() == kept
 
 
-def test_repair_when_a_later_record_of_the_key_is_no_letter_then_the_letter_is_done(
+def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_is_done(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Scenario 79: only a letter in order supersedes another; none is lost."""
     with host.metadata() as metadata:
         world.claim(metadata)
-        first, second, another = (world.store(metadata, DELETE_STARTED) for _ in range(3))
-    world.send(first, first, second)
+        first, second, third, another = (world.store(metadata, DELETE_STARTED) for _ in range(4))
+    short = replace(third, metadata=replace(third.metadata, objects=()))
+    world.send(first, first, second, third, short)
     world.send(b"no letter", key=encode(first).key)
     world.send(encode(another).value, key=encode(second).key)
 
     repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
 
     told = capsys.readouterr().out
-    assert told == "refused 1\nrepaired 2\nsuperseded 1\nunreadable 1\n"
+    assert told == "refused 2\nrepaired 3\nsuperseded 1\nunreadable 1\n"
     assert world.names() == {stored.key for stored in another.metadata.objects}
     values = {value for value, _ in world.received(world.parked)}
-    assert values == {b"no letter", encode(another).value}
+    assert values == {b"no letter", encode(another).value, encode(short).value}
 
 
 def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(

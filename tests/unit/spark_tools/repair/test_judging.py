@@ -96,7 +96,7 @@ def ruled(
         for (partition, offset), (key, value) in rows.items()
     ]
     batch = pa.RecordBatch.from_pylist(records)
-    return rule([batch], metadata, ORPHANS, lambda _keys: misplaced)
+    return rule([batch], metadata, ORPHANS, lambda _rulings, _keys: misplaced)
 
 
 def subject(segment: RemoteLogSegmentMetadata) -> bytes:
@@ -217,7 +217,7 @@ def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
 def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     metadata: MetadataSnapshot,
 ) -> None:
-    def never(keys: Collection[bytes]) -> Collection[LetterPlace]:
+    def never(_rulings: Rulings, keys: Collection[bytes]) -> Collection[LetterPlace]:
         raise AssertionError(keys)
 
     rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]

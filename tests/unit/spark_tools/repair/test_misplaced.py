@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from rlmm.dead_letter import DeadLetter, encode
 from rlmm.record_keys import segment_subject
+from rsm.layout.keys import ObjectKeys
 from spark_tools.repair.misplaced import PLACES, find_misplaced
+from spark_tools.repair.proof import MetadataSource
+from spark_tools.repair.rulings import Rulings
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 
@@ -22,14 +27,31 @@ def subject(number: int) -> bytes:
     return segment_subject(letter(number).metadata.segment_id)
 
 
-def test_find_when_a_record_is_not_what_its_key_says_then_its_place() -> None:
+def rulings() -> Rulings:
+    """As of metadata that has segments 1 and 2 in deletion, with two objects each."""
+    subjects = [subject(number) for number in (1, 2)]
+    return Rulings(
+        keys=ObjectKeys(),
+        source=MetadataSource(topic_id="t", partition_count=1, positions={}, unread={}),
+        states=dict.fromkeys(subjects, DELETE_STARTED),
+        newer={},
+        leases={},
+        listed=dict.fromkeys(subjects, frozenset(letter(1).object_keys)),
+        objects_count=dict.fromkeys(subjects, len(letter(1).object_keys)),
+        judged={},
+    )
+
+
+def test_find_when_a_record_is_no_letter_of_its_key_or_refused_then_its_place() -> None:
     """Scenario 79: and of other keys nothing."""
+    short = replace(letter(1), metadata=replace(letter(1).metadata, objects=()))
     records = [
         (subject(1), encode(letter(1)).value),
         (subject(1), b"\xff no letter"),
         (subject(1), encode(letter(2)).value),
         (subject(2), b"\xff no letter"),
         (None, encode(letter(1)).value),
+        (subject(1), encode(short).value),
     ]
     rows = [
         {"partition": 3, "offset": offset, "key": key, "value": value}
@@ -37,8 +59,8 @@ def test_find_when_a_record_is_not_what_its_key_says_then_its_place() -> None:
     ]
     batches = [pa.RecordBatch.from_pylist(rows), pa.RecordBatch.from_pylist(rows[:1])]
 
-    found = list(find_misplaced(batches, {subject(1)}))
+    found = list(find_misplaced(batches, rulings(), {subject(1)}))
 
     assert all(each.schema.equals(PLACES) for each in found)
     places = [(row["partition"], row["offset"]) for each in found for row in each.to_pylist()]
-    assert places == [(3, 1), (3, 2)]
+    assert places == [(3, 1), (3, 2), (3, 5)]

@@ -70,7 +70,7 @@ class World:
         )
 
     def judged(self, *letters: OrphanLetter) -> list[tuple[Verdict, str]]:
-        found = rule([asked(*letters)], self.snapshot, TERMS, lambda _keys: ())
+        found = rule([asked(*letters)], self.snapshot, TERMS, lambda _rulings, _keys: ())
         judgements = [found.judgement((0, at), letter) for at, letter in enumerate(letters)]
         return [(each.verdict, each.reason) for each in judgements]
 
