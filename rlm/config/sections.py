@@ -171,7 +171,8 @@ class ManagerConfig(Section):
         default=86_400_000,
         validation_alias="remote.orphan.grace.ms",
         description="How long a deleted segment's record is kept after the last moment at which "
-        "a late writer could still add objects.",
+        "a late writer could still add objects. The Spark jobs `rlm-audit` and `rlm-repair` take "
+        "no younger object for an orphan.",
     )
 
 
