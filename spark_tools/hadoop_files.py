@@ -5,48 +5,14 @@ Source: Hadoop's FileSystem, to which Spark has no public way that needs no exec
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from spark_tools.files import Files
+
 _REPLACING = True
 _RECURSIVE = True
-
-
-class Files(ABC):
-    """Files and directories below one directory, by paths relative to it. One thread's."""
-
-    @abstractmethod
-    def names(self, directory: str) -> list[str]:
-        """The names of what is in it, ascending; none if there is no such directory."""
-
-    @abstractmethod
-    def texts(self, directory: str) -> list[str]:
-        """The contents of all files in it and below, in no order; none if it is not there."""
-
-    @abstractmethod
-    def read(self, path: str) -> str:
-        """All of a file; empty if there is no such file."""
-
-    @abstractmethod
-    def write(self, path: str, text: str) -> None:
-        """Make the file, or replace what is in it."""
-
-    @abstractmethod
-    def move(self, path: str, target: str) -> bool:
-        """Move a file; False, and nothing is changed, if `target` is there or `path` is not.
-
-        As atomic as a rename of the file system, and as exclusive.
-        """
-
-    @abstractmethod
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
-
-    @abstractmethod
-    def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it; none is as good."""
 
 
 class HadoopFiles(Files):

@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.command_line import given_options, run_job, shared_arguments
-from spark_tools.connection import Connection
+from spark_tools.command_line import given_options, require_known, run_job, shared_arguments
+from spark_tools.connection import OPTION_PREFIXES, Connection
 from spark_tools.export.job import COLUMNS_OF_PATHS, Export
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
@@ -25,6 +25,8 @@ def export(arguments: argparse.Namespace) -> int:
     options = {**given_options(arguments), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
         options["timeoutMs"] = str(arguments.timeout * 1000)
+    ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
+    require_known(ours)  # the others are the data source's
     connection = Connection.of(options)
     _require_exportable(ReadOptions.of(options))  # told before Spark starts
     with job_session(_NAME, jars=arguments.jars) as spark:
@@ -55,7 +57,7 @@ def _require_exportable(options: ReadOptions) -> None:
         )
     if not set(options.columns) - set(COLUMNS_OF_PATHS):
         raise InvalidConfigError(
-            "these columns are in the files' paths alone",
+            "nothing would be exported: these columns are in the files' paths",
             option="columns",
             found=",".join(options.columns),
             expected="one more",

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from rsm.segment.errors import CorruptError, FencedError
 from spark_tools.export.ranges import ExportedRange
-from spark_tools.hadoop_files import Files
+from spark_tools.files import Files
 
 _LINES = "manifest"
 _ATTEMPTS = "_attempts"

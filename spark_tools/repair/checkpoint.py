@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
-from spark_tools.hadoop_files import Files, HadoopFiles
+from spark_tools.files import Files
+from spark_tools.hadoop_files import HadoopFiles
 
 _ID_FILE = "letter-topic-id"
 

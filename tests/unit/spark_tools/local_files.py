@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from spark_tools.hadoop_files import Files
+from spark_tools.files import Files
 
 
 class KilledError(Exception):

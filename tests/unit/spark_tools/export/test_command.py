@@ -19,6 +19,7 @@ from spark_tools.export.command import command_parser, export
         ("endingTimestamp", "17"),
         ("endingOffsets", "latest"),
         ("endingOffsets", '{"orders":{"0":-1}}'),
+        ("columns", "partition,topic"),
     ],
 )
 def test_export_when_records_would_be_left_out_for_ever_then_told_before_any_work(
@@ -26,6 +27,13 @@ def test_export_when_records_would_be_left_out_for_ever_then_told_before_any_wor
 ) -> None:
     with pytest.raises(InvalidConfigError, match=f"export.*option={option}"):
         export(arguments(tmp_path, option, value))
+
+
+def test_export_when_a_key_is_misspelt_then_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidConfigError, match=r"unknown option.*nearest=rsm\.config\.key\.prefix"
+    ):
+        export(arguments(tmp_path, "rsm.config.key.prefx", "cold"))
 
 
 def test_export_when_an_option_has_another_case_then_it_wins_over_the_default(
