@@ -58,7 +58,7 @@ class FollowerSettings:
     From so many missing events on the cache is told that much is about to be written.
     """
 
-    max_records_per_step: int = 2000
+    max_records_per_step: int = 10_000
     poll_timeout_ms: int = 500
     check_interval_ms: int = 30_000
     retry_backoff_ms: int = 100

@@ -26,7 +26,8 @@ from rsm.segment.epochs import EpochEntry
 from rsm.segment.metadata import SegmentState
 
 _HEADER = Struct(">BBBqqqqqiqII")
-_END_OFFSET, _EPOCH_COUNT = 4, 10  # of its fields
+_PART = Struct(">B2x8xq8x8x8x4x8xI")  # of a header: state, end offset, number of epochs
+_COUNTS = Struct(">55xII")  # of a header: numbers of epochs and of records
 _EPOCH = Struct(">iq")
 _HELD_EPOCH = Struct(">i")  # as an _EPOCH begins
 _RECORD_BYTES = 17
@@ -168,12 +169,13 @@ def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
 
     None if that is nothing, or the segment is not finished.
     """
-    if data[0] != _FINISHED_NUMBER:
+    state, end_offset, epoch_count = _PART.unpack_from(data)
+    if state != _FINISHED_NUMBER:
         return None
-    header = _HEADER.unpack_from(data)
-    end_offset, epoch_count = header[_END_OFFSET], header[_EPOCH_COUNT]
-    for index in range(epoch_count - 1, -1, -1):
-        epoch, start_offset = _EPOCH.unpack_from(data, _HEADER.size + index * _EPOCH.size)
+    position = _HEADER.size + epoch_count * _EPOCH.size
+    while position > _HEADER.size:
+        position -= _EPOCH.size
+        epoch, start_offset = _EPOCH.unpack_from(data, position)
         if epoch == leader_epoch and start_offset < end_offset:
             return start_offset, end_offset
         end_offset = start_offset
@@ -187,7 +189,7 @@ def entry_state(data: bytes) -> SegmentState | None:
 
 def entry_value(data: bytes) -> bytes:
     """The value in an entry's bytes, read without the rest."""
-    *_, epoch_count, record_count = _HEADER.unpack_from(data)
+    epoch_count, record_count = _COUNTS.unpack_from(data)
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
 

@@ -11,7 +11,8 @@ import random
 import sys
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -36,6 +37,8 @@ _POLL_MS = 500
 _WARM_UP = 20_000  # until what a look-up always needs is in memory
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
+_LOOKED_UP_AGAIN, _TIMES_AGAIN = 10_000, 5
+_FIELDS = [each.name for each in fields(RemoteLogSegmentMetadata) if each.init]
 
 Figures = Mapping[str, float]
 
@@ -88,7 +91,10 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
     _until_idle_s()
     for table in Path(directory).glob("*.sst"):  # warm: what is not in memory is the system's
         table.read_bytes()
-    figures = _look_up_at_random(cache.finished_segment, segments, lookups)
+    find = cache.finished_segment
+    figures = _look_up_at_random(find, segments, lookups)
+    figures |= _again(find, segments)
+    figures |= _named("whole", _look_up_at_random(_and_read(find), segments, lookups))
     figures |= {"open_s": opened_s, "resident_mib": _resident_mib()}
     cache.close()
     return figures
@@ -137,7 +143,35 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
     numbers = random.Random(_SEED)
     for _ in range(_WARM_UP):
         _find(find, numbers.randrange(segments))
-    times_us = sorted(_find(find, numbers.randrange(segments)) * 1e6 for _ in range(lookups))
+    return _percentiles([_find(find, numbers.randrange(segments)) * 1e6 for _ in range(lookups)])
+
+
+def _again(find: Callable[..., Any], segments: int) -> dict[str, float]:
+    """Look up what was looked up before: as few segments as a block cache holds."""
+    numbers = [random.Random(_SEED).randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
+    for number in numbers:
+        _find(find, number)
+    times_us = [_find(find, number) * 1e6 for _ in range(_TIMES_AGAIN) for number in numbers]
+    return _named("again", _percentiles(times_us))
+
+
+def _and_read(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Look-ups whose callers read all that is found."""
+
+    def found_and_read(*arguments: object) -> object:
+        found = find(*arguments)
+        for name in _FIELDS:
+            getattr(found, name)
+        return found
+
+    return found_and_read
+
+
+def _named(prefix: str, figures: Mapping[str, float]) -> dict[str, float]:
+    return {f"{prefix}_{name}": figure for name, figure in figures.items()}
+
+
+def _percentiles(times_us: Sequence[float]) -> dict[str, float]:
     cuts = quantiles(times_us, n=100)
     return {"p50_us": cuts[49], "p99_us": cuts[98]}
 

@@ -51,6 +51,8 @@ DELETION_SUFFIX = b"d"
 MAX_OFFSET = (1 << 63) - 1
 
 _OFFSET_START = PARTITION_SUBJECT_BYTES
+OFFSET_KEY_ID = _OFFSET_START + _U64.size
+"""Where the segment's id begins in an `offset_key`."""
 
 
 class EpochBases(NamedTuple):
@@ -74,7 +76,7 @@ def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> b
 
 def offset_key_parts(key: bytes) -> tuple[int, bytes]:
     """Base offset and segment id of an `offset_key`."""
-    return _U64.unpack_from(key, _OFFSET_START)[0], key[_OFFSET_START + _U64.size :]
+    return _U64.unpack_from(key, _OFFSET_START)[0], key[OFFSET_KEY_ID:]
 
 
 def subject_key(subject: bytes, base_offset: bytes) -> bytes:
@@ -84,7 +86,7 @@ def subject_key(subject: bytes, base_offset: bytes) -> bytes:
 
 def offset_key_subject(key: bytes) -> bytes:
     """The segment subject that an `offset_key` tells."""
-    return key[:_OFFSET_START] + key[_OFFSET_START + _U64.size :]
+    return key[:_OFFSET_START] + key[OFFSET_KEY_ID:]
 
 
 def epoch_key(partition: bytes, epoch: int) -> bytes:

@@ -115,19 +115,17 @@ class _ErrorMap:
         return CorruptError("the cache is damaged", reason=text)
 
 
-class _RocksDbReader(StoreReader, AbstractContextManager[StoreReader]):
-    """Reads through iterators: each sees its table as of when it was made."""
+class _RocksDbReader(StoreReader):
+    """Reads through iterators: each sees its table as of when it was made. A context of its own."""
 
     def __init__(self, iterators: dict[Table, RdictIter], errors: _ErrorMap) -> None:
         self._iterators = iterators
         self._errors = errors
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __enter__(self) -> StoreReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._iterators.clear()  # one that is left would hold RocksDB's lock
 
     def get(self, table: Table, key: bytes) -> bytes | None:

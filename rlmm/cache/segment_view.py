@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rlmm.cache.keys import (
     MAX_OFFSET,
+    OFFSET_KEY_ID,
     epoch_key,
     offset_key,
     offset_key_parts,
@@ -60,15 +61,14 @@ class SegmentView:
         """
         if leader_epoch < 0 or offset < 0:
             return None
-        best: tuple[int, int, bytes] | None = None
-        value: bytes | None = None
+        best: tuple[int, int, bytes, bytes] | None = None
         for key, data in self._rows(self._covering(offset), offset + 1):
             part = finished_part(data, leader_epoch)
             if part is not None and part[0] <= offset < part[1]:
-                found = (part[1], part[0], offset_key_parts(key)[1])
-                if best is None or found > best:
-                    best, value = found, entry_value(data)
-        return value
+                # Of those that begin and end alike in the epoch, keys are not in the ids' order.
+                found = (part[1], part[0], key[OFFSET_KEY_ID:], data)
+                best = found if best is None or found > best else best
+        return None if best is None else entry_value(best[3])
 
     def find_transactional(self, leader_epoch: int, offset: int) -> SegmentEntry | None:
         """The first finished segment with a transaction index from `offset` on.

@@ -36,7 +36,7 @@ from rsm.segment.metadata_codec import (
     id_from_bytes,
     lineage_from_messages,
     lineage_to_messages,
-    metadata_from_message,
+    metadata_on_demand,
     writer_from_message,
     writer_to_message,
 )
@@ -217,8 +217,11 @@ def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
 
 
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
-    """The metadata in the value of a segment's record; `known` its partition. CorruptError."""
-    return metadata_from_message(codec.parse_value(value).segment.metadata, known)
+    """The metadata in the value of a segment's record; `known` its partition. CorruptError.
+
+    On demand: folding has found right what stands in the cache.
+    """
+    return metadata_on_demand(codec.parse_value(value).segment.metadata, known)
 
 
 class ObjectsNamed(NamedTuple):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from rsm.segment.epochs import Lineage
@@ -50,6 +53,8 @@ class RemoteLogSegmentMetadata:
     segment, and what is below is then not readable. `objects` are named before the first byte is
     written; the layout that wrote them is named by `layout`. `unknown_fields` are what a newer
     version wrote beside, in protobuf. Immutable; `in_state` gives the next step of its life.
+
+    One that was made `on_demand` is no other, but reads each field when it is first asked for.
     """
 
     segment_id: RemoteLogSegmentId
@@ -65,6 +70,32 @@ class RemoteLogSegmentMetadata:
     has_transaction_index: bool = False
     custom_metadata: bytes = b""
     unknown_fields: bytes = b""
+    _read: Callable[[str], Any] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def on_demand(cls, read: Callable[[str], Any]) -> RemoteLogSegmentMetadata:
+        """One whose fields `read` gives by their names, each once or, by several threads, twice.
+
+        What they say must have been found right before: nothing is checked here. Whoever asks for
+        a field gets what `read` raises.
+        """
+        made = object.__new__(cls)
+        object.__setattr__(made, "_read", read)
+        return made
+
+    if not TYPE_CHECKING:  # where all fields are known
+
+        def __getattr__(self, name: str) -> object:
+            """Called for what is not set: a field that was not asked for yet, or none."""
+            if name not in _FIELDS or self._read is None:
+                raise AttributeError(f"a segment's metadata has no {name!r}")
+            value = self._read(name)
+            object.__setattr__(self, name, value)
+            return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        whole = {name: getattr(self, name) for name in _FIELDS}
+        return partial(type(self), **whole), ()
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
@@ -98,3 +129,6 @@ class RemoteLogSegmentMetadata:
             writer=self.writer if writer is None else writer,
             objects=self.objects if objects is None else objects,
         )
+
+
+_FIELDS = frozenset(each.name for each in fields(RemoteLogSegmentMetadata) if each.init)

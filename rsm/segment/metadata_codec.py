@@ -6,10 +6,11 @@ UnsupportedError, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
+from operator import attrgetter
+from typing import Any, TypeVar
 from uuid import UUID
 
 from rsm.segment.epochs import EpochEntry, Lineage
@@ -119,36 +120,33 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
     return message
 
 
-def metadata_from_message(
-    message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None = None
-) -> RemoteLogSegmentMetadata:
-    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state.
-
-    `known` is the partition, where it was told by its id and number already: it is not read again.
-    """
-    named = message.topic_id_partition
-    partition = known if known and known.topic == named.topic else partition_from_message(named)
-    state = state_from_number(message.state)
+def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
     try:
         return RemoteLogSegmentMetadata(
-            segment_id=RemoteLogSegmentId(
-                topic_id_partition=partition, id=id_from_bytes(message.id)
-            ),
-            offsets=OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset),
-            max_timestamp_ms=message.max_timestamp_ms,
-            segment_size_bytes=message.segment_size_bytes,
-            segment_leader_epochs=lineage_from_messages(message.segment_leader_epochs[:]),
-            state=state,
-            writer=writer_from_message(message.writer),
-            event_timestamp_ms=message.event_timestamp_ms,
-            layout=message.layout,
-            objects=tuple([_object_from_message(o) for o in message.objects[:]]),
-            has_transaction_index=message.has_transaction_index,
-            custom_metadata=message.custom_metadata,
-            unknown_fields=unknown_fields(message),
+            **{name: read(message) for name, read in _METADATA_FIELDS.items()}
         )
     except ValueError as error:
         raise CorruptError("not a segment's metadata", reason=str(error)) from error
+
+
+def metadata_on_demand(
+    message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None = None
+) -> RemoteLogSegmentMetadata:
+    """The same of a message that was found right before; a field is read when it is asked for.
+
+    For who asks for many, and needs little of each. `known` is the partition, where it was told by
+    its id and number already: only its name is compared.
+    """
+    return RemoteLogSegmentMetadata.on_demand(partial(_metadata_field, message, known))
+
+
+def _metadata_field(
+    message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None, name: str
+) -> object:
+    if name == "segment_id" and known and known.topic == message.topic_id_partition.topic:
+        return RemoteLogSegmentId(topic_id_partition=known, id=id_from_bytes(message.id))
+    return _METADATA_FIELDS[name](message)
 
 
 def encoded_objects_bytes(objects: Iterable[StoredObject]) -> int:
@@ -173,3 +171,28 @@ def _object_from_message(message: pb.StoredObject) -> StoredObject:
         length_bytes=message.length_bytes if message.HasField("length_bytes") else None,
         crc32c=message.crc32c if message.HasField("crc32c") else None,
     )
+
+
+_METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
+    "segment_id": lambda message: RemoteLogSegmentId(
+        topic_id_partition=partition_from_message(message.topic_id_partition),
+        id=id_from_bytes(message.id),
+    ),
+    "offsets": lambda message: OffsetRange(
+        start_offset=message.start_offset, end_offset=message.end_offset
+    ),
+    "max_timestamp_ms": attrgetter("max_timestamp_ms"),
+    "segment_size_bytes": attrgetter("segment_size_bytes"),
+    "segment_leader_epochs": lambda message: lineage_from_messages(
+        message.segment_leader_epochs[:]
+    ),
+    "state": lambda message: state_from_number(message.state),
+    "writer": lambda message: writer_from_message(message.writer),
+    "event_timestamp_ms": attrgetter("event_timestamp_ms"),
+    "layout": attrgetter("layout"),
+    "objects": lambda message: tuple([_object_from_message(o) for o in message.objects[:]]),
+    "has_transaction_index": attrgetter("has_transaction_index"),
+    "custom_metadata": attrgetter("custom_metadata"),
+    "unknown_fields": unknown_fields,
+}
+"""How each field of a segment's metadata is read. UnsupportedError, CorruptError, ValueError."""

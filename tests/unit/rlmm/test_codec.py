@@ -41,10 +41,9 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.segment_entry import SegmentEntry
 from rlmm.steps import SegmentStep, Tombstone, read_step
-from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import (
     FINISHED,
@@ -58,63 +57,16 @@ from tests.metadata_builder import (
     step,
     trim,
 )
-
-INT32 = st.integers(0, 2**31 - 1)
-INT64 = st.integers(0, 2**62)
-TEXT = st.text(max_size=20)
-WRITERS = st.builds(Writer, broker_id=INT32, leader_epoch=INT32, incarnation=st.uuids())
-PARTITIONS = st.builds(TopicIdPartition, topic_id=st.uuids(), topic=TEXT, partition=INT32)
-
-
-@st.composite
-def lineages(draw: st.DrawFn, low: int = 0, high: int = 2**40, min_size: int = 0) -> Lineage:
-    count = draw(st.integers(min_size, 4))
-    epochs = sorted(draw(st.sets(INT32, min_size=count, max_size=count)))
-    starts = sorted(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)))
-    pairs = zip(epochs, starts, strict=True)
-    return Lineage(entries=tuple(EpochEntry(epoch=e, start_offset=s) for e, s in pairs))
-
-
-@st.composite
-def segment_metadatas(draw: st.DrawFn) -> RemoteLogSegmentMetadata:
-    start = draw(st.integers(0, 2**40))
-    end = draw(st.integers(start + 1, start + 2**20))
-    return RemoteLogSegmentMetadata(
-        segment_id=RemoteLogSegmentId(topic_id_partition=draw(PARTITIONS), id=draw(st.uuids())),
-        offsets=OffsetRange(start_offset=start, end_offset=end),
-        max_timestamp_ms=draw(INT64),
-        segment_size_bytes=draw(INT64),
-        segment_leader_epochs=draw(lineages(start, end - 1, min_size=1)),
-        state=draw(st.sampled_from(SegmentState)),
-        writer=draw(WRITERS),
-        event_timestamp_ms=draw(INT64),
-        layout=draw(TEXT),
-        objects=tuple(
-            draw(
-                st.lists(
-                    st.builds(
-                        StoredObject,
-                        key=TEXT,
-                        length_bytes=st.none() | INT64,
-                        crc32c=st.none() | st.integers(0, 2**32 - 1),
-                    ),
-                    max_size=3,
-                )
-            )
-        ),
-        has_transaction_index=draw(st.booleans()),
-        custom_metadata=draw(st.binary(max_size=10)),
-    )
-
-
-SEGMENT_EVENTS = st.builds(
-    SegmentEvent,
-    event_id=st.uuids(),
-    metadata=segment_metadatas(),
-    expected_state=st.none() | st.sampled_from(SegmentState),
-    copy_timeout_ms=INT64,
-    copy_deadline_ms=INT64,
+from tests.unit.rlmm.strategies import (
+    INT32,
+    INT64,
+    PARTITIONS,
+    SEGMENT_EVENTS,
+    TEXT,
+    WRITERS,
+    lineages,
 )
+
 POLICIES = st.builds(
     TopicPolicy,
     topic=TEXT,
