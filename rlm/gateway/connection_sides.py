@@ -13,10 +13,10 @@ from collections.abc import Callable
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.relay import Relay
+from rlm.gateway.send_buffers import keep_little_under_way
 
 RECEIVE_BYTES = 256 * 1024
 HIGH_WATER_BYTES = 512 * 1024
-_LOCAL_SEND_BYTES = 256 * 1024
 
 
 class _Side(asyncio.BufferedProtocol):
@@ -59,7 +59,9 @@ class ClientSide(_Side):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.Transport)
-        _keep_little_under_way(transport)
+        connected: socket.socket | None = transport.get_extra_info("socket")
+        if connected is not None:
+            keep_little_under_way(connected)
         self.relay = self._accepted(transport)
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -78,19 +80,6 @@ class ClientSide(_Side):
         super().connection_lost(exc)
         if self.relay is not None:
             self.relay.close(CloseReason.CLIENT_LEFT)
-
-
-def _keep_little_under_way(transport: asyncio.Transport) -> None:
-    """Within one host there is no distance to fill, and what waits leaves the processor's caches.
-
-    Elsewhere the system finds out how much has to be under way.
-    """
-    connected: socket.socket | None = transport.get_extra_info("socket")
-    if connected is None or connected.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    far, near = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-    if far and near and far[0] == near[0]:  # one that has left already has no name
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LOCAL_SEND_BYTES)
 
 
 class BrokerSide(_Side):

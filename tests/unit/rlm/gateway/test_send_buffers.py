@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rlm.gateway.send_buffers import keep_little_under_way, take_answers_whole
+
+
+@contextmanager
+def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A gateway's socket and its client's, on one host."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+    ):
+        accepted, _ = listener.accept()
+        with accepted:
+            yield accepted, client
+
+
+def send_bytes(client: socket.socket) -> int:
+    return client.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+
+def test_send_buffer_when_answers_come_from_the_store_then_holds_more_than_for_a_relay() -> None:
+    with connected() as (client, _):
+        keep_little_under_way(client)
+        for_relay_bytes = send_bytes(client)
+        take_answers_whole(client)
+
+        assert 0 < for_relay_bytes <= send_bytes(client)
+
+
+def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
+    with connected() as (client, far):
+        client.shutdown(socket.SHUT_RDWR)
+        far.close()
+
+        keep_little_under_way(client)
+        take_answers_whole(client)
+
+
+def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_systems() -> None:
+    client, far = socket.socketpair()
+    with client, far:
+        before_bytes = send_bytes(client)
+
+        take_answers_whole(client)
+
+        assert send_bytes(client) == before_bytes
