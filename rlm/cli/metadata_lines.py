@@ -193,7 +193,7 @@ def _named(value: object) -> Mapping[str, object]:
     return {
         "".join(part.capitalize() for part in field.name.split("_")): getattr(value, field.name)
         for field in fields(value)
-        if field.name not in {"unknown_fields", "_hash"}
+        if field.init and field.name != "unknown_fields"
     }
 
 
