@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rlm.gateway.actions import ToBroker
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.fetch_ahead import PAUSE_COUNT
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_plan import (
     FIRST_VERSION_WITH_TOPIC_IDS,
@@ -53,9 +54,16 @@ _LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
 class ClientRequests:
     """`stream` takes the client's bytes; it raises what the session ends the connection for."""
 
-    def __init__(self, parts: SessionParts, state: SessionState) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        state: SessionState,
+        answered_ahead: Callable[[GatheredFetch], None],
+    ) -> None:
+        """`answered_ahead` is called for a Fetch that the broker has answered already."""
         self._parts = parts
         self._state = state
+        self._answered_ahead = answered_ahead
         self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
 
     def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
@@ -143,6 +151,8 @@ class ClientRequests:
         if goes_on_with_session(request):
             self._refuse_session(header, version)
             return
+        if self._is_asked_ahead(header, version, request):
+            return
         plan = plan_fetch(
             request,
             version,
@@ -166,6 +176,32 @@ class ClientRequests:
             self._expect(exchange)
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
+
+    def _is_asked_ahead(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
+        """Whether the broker was asked that already; what else it was asked ahead is moot."""
+        state = self._state
+        ahead, state.ahead = state.ahead, None
+        if ahead is None:
+            return False
+        is_alone = all(each is ahead for each in state.pending)
+        now_ms = self._parts.clock.monotonic_ms()
+        if not is_alone or not ahead.is_what(header, version, request, now_ms=now_ms):
+            state.ahead_pause_count = PAUSE_COUNT
+            return False
+        fetch = GatheredFetch(
+            correlation_id=header.correlation_id,
+            version=version,
+            exchange=ahead.exchange,
+            header_tags=ahead.header_tags,
+        )
+        state.is_gathering = True
+        self.stream.stopped = True
+        if ahead.is_answered:
+            state.pending.append(fetch)
+            self._answered_ahead(fetch)
+        else:
+            ahead.adopted = fetch
+        return True
 
     def _expect(self, exchange: FetchExchange) -> None:
         """While the broker works, so do we."""

@@ -10,6 +10,7 @@ below the broker's log or above it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
@@ -22,12 +23,12 @@ from rlm.gateway.fetch_merge import (
     rows_of,
     size_of,
 )
-from rlm.gateway.fetch_plan import FetchKey, FetchPlan
+from rlm.gateway.fetch_plan import FetchKey, FetchPlan, topic_key
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds, LogEnds, LogEndsQuestion, ends_at_follower
 from rlm.gateway.remote_outcome import GapBelow, RemoteOutcome
 from rlm.remote_read.remote_slice import RemoteSlice
-from rlm.wire.api.fetch import FetchResponse, PartitionData
+from rlm.wire.api.fetch import FetchRequest, FetchResponse, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
@@ -58,6 +59,31 @@ class FetchExchange:
         self._left: list[FetchKey] = []
         self._ends: dict[TopicIdPartition, LogEnds] = {}
         self._reads: dict[FetchKey, RemoteRead] = {}
+
+    @property
+    def client_id(self) -> str:
+        """What the client calls itself."""
+        return self._client_id
+
+    @property
+    def is_all_left(self) -> bool:
+        """Whether the broker has answered, and has nothing of what was asked."""
+        return 0 < len(self._left) == len(self._rows)
+
+    def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
+        """What the client asks for next if it reads on; None unless the store gave all of this."""
+        given = dict(zip(self._reads, outcomes, strict=True))
+        asked = self._plan.asked
+        topics = []
+        for topic in asked.topics:
+            partitions = []
+            for each in topic.partitions:
+                found = given.get((topic_key(topic, self._version), each.partition))
+                if not isinstance(found, RemoteSlice) or not found.buffers:
+                    return None
+                partitions.append(replace(each, fetch_offset=found.next_offset))
+            topics.append(replace(topic, partitions=tuple(partitions)))
+        return replace(asked, topics=tuple(topics))
 
     def foreseen_question(self, now_ms: int) -> LogEndsQuestion | None:
         """What to ask before the Fetch is sent."""

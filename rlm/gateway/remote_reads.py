@@ -38,6 +38,7 @@ from rsm.segment.ids import TopicIdPartition
 _log = logging.getLogger(__name__)
 
 _STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+_EXPECTED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +97,18 @@ class RemoteReads:
         self._loop = asyncio.get_running_loop()
         self._underway: dict[TopicIdPartition, _Underway] = {}
         self._expected: _Expected | None = None
+        self._expiry: asyncio.TimerHandle | None = None
 
     def expect(self, expected: ExpectRead) -> None:
-        """Make ready what is in memory of a read that is likely to be wanted next, if any is."""
+        """Make ready what is in memory of a read that is likely to be wanted next, if any is.
+
+        It is kept for a moment only: of a client that stops reading no memory is held.
+        """
         self._drop_expected()
         if expected.reads:
             self._expected = self._made_ready(expected)
+        if self._expected is not None:
+            self._expiry = self._loop.call_later(_EXPECTED_S, self._drop_expected)
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""
@@ -113,6 +120,7 @@ class RemoteReads:
             self._drop_expected()
             return None
         ready, self._expected = self._expected or self._made_ready(asked), None
+        self._stop_expiry()
         slices = ready.slices if ready is not None else []
         turn.end(sum(each.size_bytes for each in slices))
         if ready is None:
@@ -152,7 +160,13 @@ class RemoteReads:
         tasks = [each.task for each in self._underway.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _stop_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+
     def _drop_expected(self) -> None:
+        self._stop_expiry()
         if self._expected is not None:
             self._expected.release()
             self._expected = None

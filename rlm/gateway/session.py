@@ -43,8 +43,8 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self._state = SessionState(parts.limits, ClientLogin(parts.logins))
-        self._requests = ClientRequests(parts, self._state)
         self._answers = BrokerAnswers(parts, self._state)
+        self._requests = ClientRequests(parts, self._state, self._answers.answered_ahead)
         self._limit_count = parts.limits.pipelined_count
 
     @property

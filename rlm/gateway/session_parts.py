@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rlm.gateway.actions import Action, AnswerToClient
 from rlm.gateway.context import GatewayContext
+from rlm.gateway.fetch_ahead import FetchAhead
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds
@@ -37,14 +38,17 @@ class SessionState:
     """What the broker owes, and what is to be done.
 
     `is_gathering`: a Fetch is under way of which the broker lacks a part. `is_working`: an answer
-    of the broker waits for work outside of the session.
+    of the broker waits for work outside of the session. `ahead`: what the client may ask next;
+    for `ahead_pause_count` fetches nothing is asked ahead.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
         self.login = login
-        self.pending: deque[Pending] = deque()
+        self.pending: deque[Pending | FetchAhead] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
+        self.ahead: FetchAhead | None = None
+        self.ahead_pause_count = 0
         self.is_gathering = False
         self.is_working = False
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlm.gateway.tier_facts import TierFacts
+from rlm.remote_read.remote_slice import RemoteSlice
+from rlm.remote_read.segment_parts import SegmentPart
 from rlm.wire.api.fetch import (
     FETCH,
     FetchableTopicResponse,
@@ -23,6 +25,8 @@ from rlm.wire.api.list_offsets import (
 from rlm.wire.api.metadata import METADATA, MetadataResponse, MetadataResponseTopic
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_response
+from rsm.cache.chunk_lease import ChunkLease
+from rsm.segment.ids import RemoteLogSegmentId
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 
 TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
@@ -107,3 +111,20 @@ def asked_for_remote(offset: int = 50) -> SessionWorld:
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0))))
     assert len(world.reads) == 1
     return world
+
+
+def slice_of(base_offset: int, next_offset: int) -> RemoteSlice:
+    """Stored batches that say which they are; none of them if they end where they begin."""
+    records = f"{base_offset}-{next_offset}".encode()
+    return RemoteSlice(
+        segment_id=RemoteLogSegmentId(topic_id_partition=TIERED, id=UUID(int=1)),
+        base_offset=base_offset,
+        next_offset=next_offset,
+        buffers=(memoryview(records),) if base_offset < next_offset else (),
+        aborted_transactions=(),
+        lease=ChunkLease[SegmentPart]((), (), released=_nothing, abandoned=_nothing),
+    )
+
+
+def _nothing(_keys: object) -> None:
+    """No memory is accounted for."""

@@ -1,0 +1,210 @@
+"""The Fetch that a reader of stored data sends next, asked of the broker before it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rlm.gateway.fetch_ahead import MAX_AGE_MS, PAUSE_COUNT
+from rlm.gateway.remote_outcome import Reading, RemoteOutcome
+from rlm.wire.api.fetch import FETCH, FetchRequest, PartitionData
+from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frames import read_request, read_response
+from tests.unit.rlm.gateway.fetch_messages import (
+    ALL_ENDS,
+    TRIMMED,
+    answer_of,
+    answered,
+    bytes_of,
+    fetch_of,
+    ids_of,
+    local_row,
+    out_of_range_row,
+    slice_of,
+)
+from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, response
+
+_AHEAD_ID = -1
+
+
+def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
+    """A world whose client was given the offsets from 50 on by the store, as first answer."""
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, version, fetch_of(version, 50)))
+    lacks = response(FETCH, version, answer_of(version, out_of_range_row(0)))
+    world.broker_sends(ALL_ENDS + lacks + (b"" if version >= 13 else ids_of()))
+    world.at_broker()
+    world.store_answers(slice_of(50, next_offset))
+    assert bytes_of(answered(world, version)[0]) == f"50-{next_offset}".encode()
+    return world
+
+
+def broker_lacks(world: SessionWorld, correlation_id: int = _AHEAD_ID, count: int = 1) -> None:
+    rows = [out_of_range_row(partition) for partition in range(count)]
+    world.broker_sends(response(FETCH, 16, answer_of(16, *rows), correlation_id))
+
+
+def client_asks(world: SessionWorld, asked: FetchRequest | None = None) -> list[bytes]:
+    """What the broker is asked because of it."""
+    world.at_broker()
+    world.client_sends(request(FETCH, 16, asked or fetch_of(16, 60), 2))
+    return world.at_broker()
+
+
+def test_reader_when_it_was_given_stored_data_then_the_broker_is_asked_for_what_follows() -> None:
+    """As that client, so that the broker authorizes, counts and throttles it as such."""
+    world = reading_on()
+
+    (frame,) = world.at_broker()
+
+    header, asked = read_request(FETCH, 16, frame)
+    assert (header.client_id, header.correlation_id) == ("client", _AHEAD_ID)
+    assert asked.topics == fetch_of(16, 60).topics
+    assert [each.reads[0].offset for each in world.expected] == [60]
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_reader_when_it_reads_on_then_the_broker_is_not_asked_again(is_answered: bool) -> None:
+    world = reading_on()
+    if is_answered:
+        broker_lacks(world)
+
+    assert client_asks(world) == []
+
+    if not is_answered:
+        broker_lacks(world)
+    assert world.reads[-1].reads[0].offset == 60
+    world.store_answers(slice_of(60, 70))
+    (frame,) = world.at_client()
+    header, answer = read_response(FETCH, 16, frame)
+    assert header.correlation_id == 2
+    assert bytes_of(answer.responses[0].partitions[0]) == b"60-70"
+    (ahead,) = world.at_broker()
+    assert read_request(FETCH, 16, ahead)[1].topics == fetch_of(16, 70).topics
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda _asked: fetch_of(16, 61),
+        lambda asked: replace(asked, isolation_level=1),
+        lambda asked: replace(asked, max_bytes=5),
+    ],
+    ids=["another offset", "another isolation", "fewer bytes"],
+)
+def test_reader_when_it_asks_for_something_else_then_that_is_asked(
+    changed: Callable[[FetchRequest], FetchRequest], is_answered: bool
+) -> None:
+    world = reading_on()
+    asked = changed(fetch_of(16, 60))
+    if is_answered:
+        broker_lacks(world)
+
+    (sent,) = client_asks(world, asked)
+
+    assert read_request(FETCH, 16, sent)[1].topics == asked.topics
+    if not is_answered:
+        broker_lacks(world)
+    assert len(world.reads) == 1
+    broker_lacks(world, 2)
+    assert world.reads[-1].reads[0].offset == asked.topics[0].partitions[0].fetch_offset
+    assert world.closed is None
+
+
+def test_reader_when_another_client_id_asks_then_it_is_asked_as_that_one() -> None:
+    world = reading_on()
+    broker_lacks(world)
+    world.at_broker()
+
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2, client_id="other"))
+
+    (sent,) = world.at_broker()
+    assert read_request(FETCH, 16, sent)[0].client_id == "other"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        replace(out_of_range_row(0), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        replace(out_of_range_row(0), error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        local_row(0),
+    ],
+    ids=["not allowed", "has moved", "is there"],
+)
+def test_reader_when_the_broker_says_something_else_then_it_is_asked_again(
+    row: PartitionData,
+) -> None:
+    """What holds of a request that has not come yet may be another when it comes."""
+    world = reading_on()
+    world.broker_sends(response(FETCH, 16, answer_of(16, row), _AHEAD_ID))
+
+    assert len(client_asks(world)) == 1
+    assert world.at_client() == []
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_reader_when_it_takes_its_time_then_the_broker_is_asked_again(is_answered: bool) -> None:
+    """It may have been forbidden to read meanwhile."""
+    world = reading_on()
+    if is_answered:
+        broker_lacks(world)
+    world.clock.now_ms += MAX_AGE_MS + 1
+
+    assert len(client_asks(world)) == 1
+
+
+def test_reader_when_it_asks_something_between_then_answers_stay_in_order() -> None:
+    world = reading_on()
+    world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), 2))
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 3))
+
+    _, _, again = world.at_broker()
+
+    assert read_request(FETCH, 16, again)[0].correlation_id == 3
+    broker_lacks(world)
+    world.broker_sends(response(METADATA, 12, MetadataResponse(), 2))
+    broker_lacks(world, 3)
+    world.store_answers(slice_of(60, 70))
+    assert [int.from_bytes(frame[:4], "big") for frame in world.at_client()] == [2, 3]
+
+
+def test_reader_when_its_version_has_names_then_nothing_is_asked_ahead() -> None:
+    """Behind each it is asked what the names stand for."""
+    assert reading_on(12).at_broker() == []
+
+
+def test_reader_when_what_follows_is_the_brokers_then_nothing_is_asked_ahead() -> None:
+    """Which waits for new records, and holds up all else that the client asks meanwhile."""
+    assert reading_on(next_offset=100).at_broker() == []
+
+
+def test_reader_when_it_was_asked_for_in_vain_then_not_for_a_while() -> None:
+    world = reading_on()
+    client_asks(world, fetch_of(16, 70))
+    broker_lacks(world)
+    asked_counts = []
+    for number in range(2, PAUSE_COUNT + 3):
+        broker_lacks(world, number)
+        world.store_answers(slice_of(70, 80))
+        asked_counts.append(len(world.at_broker()))
+        world.client_sends(request(FETCH, 16, fetch_of(16, 70), number + 1))
+        world.at_broker()
+
+    assert asked_counts == [*([0] * PAUSE_COUNT), 1]
+
+
+@pytest.mark.parametrize("outcome", [Reading(), slice_of(60, 60)], ids=["nothing yet", "too large"])
+def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
+    outcome: RemoteOutcome,
+) -> None:
+    world = reading_on()
+    broker_lacks(world)
+    client_asks(world)
+
+    world.store_answers(outcome)
+
+    assert world.at_broker() == []
