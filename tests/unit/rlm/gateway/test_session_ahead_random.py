@@ -1,0 +1,163 @@
+"""Readers of stored data that read on, or not, while the broker answers when it likes.
+
+Whatever is asked ahead for them: each request has its own answer, in order, and nobody who may no
+longer read is given anything that was not on its way already.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.gateway.fetch_ahead import MAX_AGE_MS
+from rlm.wire.api.fetch import FETCH, PartitionData
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frames import read_request, read_response
+from tests.unit.rlm.gateway.fetch_messages import (
+    TRIMMED,
+    answer_of,
+    bytes_of,
+    ends_of,
+    fetch_of,
+    local_row,
+    out_of_range_row,
+    slice_of,
+)
+from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, response
+
+_VERSION = 16
+_STEPS = st.lists(
+    st.sampled_from(
+        ["reads on", "reads on", "reads on", "seeks", "asks", "broker", "broker", "store", "waits"]
+    ),
+    max_size=60,
+)
+_LOCAL_START = 100  # TRIMMED and ends_of
+
+
+class _Reader:
+    """One client, its broker and the store; `asked` and `told` by correlation id, in order."""
+
+    def __init__(self) -> None:
+        self.world = SessionWorld(facts={TIERED: TRIMMED})
+        self.is_forbidden = False
+        self.asked: list[tuple[int, int | None]] = []
+        self.told: list[tuple[int, bytes | None]] = []
+        self._at_broker: deque[bytes] = deque()
+        self._next_offset = 0
+
+    def fetches(self, offset: int | None = None) -> None:
+        """From where the last answer ended, unless somewhere else."""
+        offset = self._next_offset if offset is None else offset
+        number = len(self.asked)
+        self.asked.append((number, offset))
+        self.world.client_sends(request(FETCH, _VERSION, fetch_of(_VERSION, offset), number))
+
+    def asks_something_else(self) -> None:
+        number = len(self.asked)
+        self.asked.append((number, None))
+        self.world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), number))
+
+    def broker_answers(self) -> None:
+        """The oldest of what it was asked."""
+        self._at_broker.extend(self.world.at_broker())
+        if not self._at_broker:
+            return
+        frame = self._at_broker.popleft()
+        key = int.from_bytes(frame[:2], "big")
+        number = int.from_bytes(frame[4:8], "big", signed=True)
+        if key == METADATA.key:
+            answer = response(METADATA, 12, MetadataResponse(), number)
+        elif key == LIST_OFFSETS.key:
+            answer = ends_of(_LOCAL_START, number)
+        else:
+            (topic,) = read_request(FETCH, _VERSION, frame)[1].topics
+            row = out_of_range_row(0)
+            if self.is_forbidden:
+                row = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            elif topic.partitions[0].fetch_offset >= _LOCAL_START:
+                row = local_row(0, b"local")
+            answer = response(FETCH, _VERSION, answer_of(_VERSION, row), number)
+        self.world.broker_sends(answer)
+        self._take_answers()
+
+    def store_answers(self) -> None:
+        while self.world.reads:
+            (read,) = self.world.reads.pop().reads
+            self.world.store_answers(slice_of(read.offset, read.offset + 10))
+        self._take_answers()
+
+    def ends(self) -> None:
+        """All that is under way comes."""
+        for _ in range(10 * len(self.asked) + 10):
+            self.broker_answers()
+            self.store_answers()
+
+    def _take_answers(self) -> None:
+        for frame in self.world.at_client():
+            number = int.from_bytes(frame[:4], "big")
+            records = None
+            if self.asked[number][1] is not None:
+                (row,) = read_response(FETCH, _VERSION, frame)[1].responses[0].partitions
+                records = bytes_of(row)
+            self.told.append((number, records))
+            if records and records != b"local":
+                self._next_offset = int(records.split(b"-")[1])
+
+
+@given(steps=_STEPS, data=st.data())
+def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
+    steps: list[str], data: st.DataObject
+) -> None:
+    reader = _Reader()
+    for step in steps:
+        match step:
+            case "reads on":
+                reader.fetches()
+            case "seeks":
+                reader.fetches(data.draw(st.integers(0, 12)) * 10)
+            case "asks":
+                reader.asks_something_else()
+            case "broker":
+                reader.broker_answers()
+            case "store":
+                reader.store_answers()
+            case _:
+                reader.world.clock.now_ms += data.draw(st.sampled_from([1, MAX_AGE_MS, 2_000]))
+    reader.ends()
+
+    assert reader.world.closed is None
+    assert [number for number, _ in reader.told] == [number for number, _ in reader.asked]
+    for (_, offset), (_, records) in zip(reader.asked, reader.told, strict=True):
+        if offset is None:
+            assert records is None
+        elif offset >= _LOCAL_START:
+            assert records == b"local"
+        else:
+            assert records == f"{offset}-{offset + 10}".encode()
+
+
+@given(count=st.integers(1, 5), answered_count=st.integers(0, 6), waits_ms=st.integers(0, 300))
+def test_reader_when_it_is_forbidden_to_read_then_it_gets_no_more_than_was_on_its_way(
+    count: int, answered_count: int, waits_ms: int
+) -> None:
+    reader = _Reader()
+    for _ in range(count):
+        reader.fetches()
+        reader.ends()
+    for _ in range(answered_count):
+        reader.broker_answers()
+
+    reader.is_forbidden = True
+    before_count = len(reader.told)
+    reader.world.clock.now_ms += waits_ms
+    for _ in range(3):
+        reader.fetches()
+        reader.ends()
+
+    given_after = [records for _, records in reader.told[before_count:] if records]
+    assert len(given_after) <= (1 if waits_ms <= MAX_AGE_MS else 0)
