@@ -88,7 +88,10 @@ class RemoteReads:
         turns: ReadTurns,
         counts: GatewayCounts,
         client: Hashable,
+        *,
+        expected_s: float = _EXPECTED_S,
     ) -> None:
+        """`expected_s`: for how long what was made ready is kept for who does not come."""
         self._tier = tier
         self._pool = pool
         self._turns = turns
@@ -97,6 +100,7 @@ class RemoteReads:
         self._loop = asyncio.get_running_loop()
         self._underway: dict[TopicIdPartition, _Underway] = {}
         self._expected: _Expected | None = None
+        self._expected_s = expected_s
         self._expiry: asyncio.TimerHandle | None = None
 
     def expect(self, expected: ExpectRead) -> None:
@@ -108,7 +112,7 @@ class RemoteReads:
         if expected.reads:
             self._expected = self._made_ready(expected)
         if self._expected is not None:
-            self._expiry = self._loop.call_later(_EXPECTED_S, self._drop_expected)
+            self._expiry = self._loop.call_later(self._expected_s, self._drop_expected)
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""

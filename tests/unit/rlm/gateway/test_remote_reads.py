@@ -26,7 +26,13 @@ _NO_QUOTA = 2**63 - 1
 class _Reads(RemoteReads):
     """Of a client of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
 
-    def __init__(self, pool: ThreadPoolExecutor, *, bytes_per_second: int = _NO_QUOTA) -> None:
+    def __init__(
+        self,
+        pool: ThreadPoolExecutor,
+        *,
+        bytes_per_second: int = _NO_QUOTA,
+        expected_s: float = 60.0,
+    ) -> None:
         self.world = FetchWorld(executor=InlineExecutor())
         self.world.claim()
         self.world.store(segment_of(0))
@@ -45,7 +51,7 @@ class _Reads(RemoteReads):
         self.turns = ReadTurns(quota=quota, place_count=1, clock=self.world.clock)
         self.counts = GatewayCounts()
         tier = TierReader(self.world.metadata, self.world.fetcher)
-        super().__init__(tier, pool, self.turns, self.counts, client=1)
+        super().__init__(tier, pool, self.turns, self.counts, client=1, expected_s=expected_s)
 
     async def read_on(self, count: int) -> int:
         """So many fetches from the beginning; returns the offset behind them."""
@@ -198,6 +204,23 @@ def test_at_once_when_the_quota_does_not_allow_what_was_expected_then_that_is_re
         assert reads.at_once(_wanted(offset)) is None
 
         assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_expect_when_the_client_does_not_come_then_its_memory_is_given_back() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, expected_s=0.001)
+        offset = await reads.read_on(2)
+
+        reads.expect(_expected(offset))
+
+        assert _held_count(reads) > 0
+        later = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.002, later.set)
+        await later.wait()
+        assert _held_count(reads) == 0
+        assert [_taken(found) for found in await reads.read(_wanted(offset))] == [offset + 10]
 
     _run(act)
 
