@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rlm.gateway.actions import ExpectRead, RewriteExchange, ToBroker, ToClient
+from rlm.gateway.actions import ExpectRead, RewriteExchange, ToClient
+from rlm.gateway.asking_ahead import AskingAhead, is_asked_ahead_only
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
-from rlm.gateway.fetch_ahead import (
-    CORRELATION_ID,
-    FIRST_VERSION,
-    PAUSE_COUNT,
-    FetchAhead,
-    sent_ahead,
-)
-from rlm.gateway.fetch_exchange import FetchExchange, release_all
-from rlm.gateway.fetch_plan import plan_fetch
+from rlm.gateway.fetch_ahead import FetchAhead
+from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.frame_sinks import Forwarded, Gathered, Resized, Scanned
 from rlm.gateway.frame_stream import FrameSink, FrameStream
 from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd
@@ -45,7 +39,7 @@ from rlm.wire.api.metadata import METADATA
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.fetch_scanner import FetchResponseScanner
 from rlm.wire.frame_heads import read_correlation_id
-from rlm.wire.frames import SIZE_BYTES, read_response, request_frame, response_parts
+from rlm.wire.frames import SIZE_BYTES, read_response, response_parts
 from rlm.wire.schema import Buffer, Message
 from rsm.segment.errors import CorruptError
 
@@ -59,9 +53,10 @@ class BrokerAnswers:
     At most one answer waits at a time, for the store or for a rewrite.
     """
 
-    def __init__(self, parts: SessionParts, state: SessionState) -> None:
+    def __init__(self, parts: SessionParts, state: SessionState, ahead: AskingAhead) -> None:
         self._parts = parts
         self._state = state
+        self._asking_ahead = ahead
         self._waiting: GatheredFetch | RewrittenExchange | None = None
         # An exchange that was answered, but for what its names stood for.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
@@ -251,80 +246,23 @@ class BrokerAnswers:
             pending = replace(pending, header_tags=header.unknown_tags)
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
+        owed = self._state.pending
+        owed.popleft()
+        if question is None and is_asked_ahead_only(owed):
+            owed.appendleft(pending)
+            self._read_remote(pending)
+            return
         # The Fetch stays owed, behind what is asked for its sake.
-        self._state.pending.popleft()
         if question is not None:
             ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
-        self._state.pending.append(pending)
-        if self._state.pending[0] is pending:
-            self._read_remote(pending)
+        owed.append(pending)
 
     def _ahead(self, pending: FetchAhead, frame: memoryview) -> None:
         if pending.adopted is not None:
             self._fetch(pending.adopted, frame)
             return
         self._state.pending.popleft()
-        if self._state.ahead is not pending:
-            return  # something else was asked meanwhile
-        header, response = read_response(FETCH, pending.version, frame)
-        response = rewrite_leader_endpoints(response, self._parts.context())
-        question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
-        if question is None and pending.exchange.is_all_left:
-            pending.header_tags = header.unknown_tags
-            pending.is_answered = True
-        else:
-            self._state.ahead = None
-            self._state.ahead_pause_count = PAUSE_COUNT
-
-    def _ask_ahead(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
-        """Ask what the client asks next if it reads on, where nothing else is under way."""
-        state, parts = self._state, self._parts
-        if state.ahead_pause_count:
-            state.ahead_pause_count -= 1
-            return
-        if fetch.version < FIRST_VERSION or state.pending:
-            return
-        request = fetch.exchange.following(outcomes)
-        if request is None:
-            return
-        plan = plan_fetch(
-            request,
-            fetch.version,
-            topics=parts.context().topics,
-            view=parts.view,
-            local_starts=parts.local_starts,
-        )
-        count = sum(len(topic.partitions) for topic in request.topics)
-        exchange = FetchExchange(
-            plan,
-            fetch.version,
-            known_ends=state.known_ends,
-            local_starts=parts.local_starts,
-            remote_wait_ms=parts.limits.remote_wait_ms,
-            client_id=fetch.exchange.client_id,
-        )
-        now_ms = parts.clock.monotonic_ms()
-        if len(plan.remote) < count or exchange.foreseen_question(now_ms) is not None:
-            return
-        state.ahead = FetchAhead(
-            version=fetch.version,
-            client_id=fetch.exchange.client_id,
-            request=request,
-            exchange=exchange,
-            asked_ms=now_ms,
-        )
-        state.pending.append(state.ahead)
-        frame = request_frame(
-            FETCH,
-            fetch.version,
-            sent_ahead(plan),
-            correlation_id=CORRELATION_ID,
-            client_id=fetch.exchange.client_id,
-        )
-        state.actions.append(ToBroker(frame))
-        expected = exchange.foreseen_reads(now_ms)
-        if expected is not None:
-            state.actions.append(expected)
+        self._asking_ahead.answered(pending, frame)
 
     def _read_remote(self, fetch: GatheredFetch) -> None:
         wanted = fetch.exchange.reads()
@@ -344,10 +282,10 @@ class BrokerAnswers:
             correlation_id=fetch.correlation_id,
             header_tags=fetch.header_tags,
         )
+        self._asking_ahead.given(fetch, outcomes)
         self._state.answer(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
         self._ended()
-        self._ask_ahead(fetch, outcomes)
 
 
 def _is_refused(frame: memoryview) -> bool:

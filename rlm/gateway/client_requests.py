@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rlm.gateway.actions import ToBroker
+from rlm.gateway.asking_ahead import AskingAhead
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
-from rlm.gateway.fetch_ahead import PAUSE_COUNT
+from rlm.gateway.fetch_ahead import FetchAhead
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_plan import (
     FIRST_VERSION_WITH_TOPIC_IDS,
@@ -58,11 +59,13 @@ class ClientRequests:
         self,
         parts: SessionParts,
         state: SessionState,
+        ahead: AskingAhead,
         answered_ahead: Callable[[GatheredFetch], None],
     ) -> None:
         """`answered_ahead` is called for a Fetch that the broker has answered already."""
         self._parts = parts
         self._state = state
+        self._ahead = ahead
         self._answered_ahead = answered_ahead
         self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
 
@@ -143,6 +146,9 @@ class ClientRequests:
 
     def _fetch(self, head: RequestHead, frame: memoryview) -> None:
         version = head.api_version
+        if self._ahead.is_frame_next(frame):
+            self._adopt(self._ahead.take(), head)
+            return
         header, asked = read_request(FETCH, version, frame)
         _refuse_replicas(asked)
         request, limit_bytes = asked, self._parts.limits.fetch_max_bytes
@@ -151,8 +157,10 @@ class ClientRequests:
         if goes_on_with_session(request):
             self._refuse_session(header, version)
             return
-        if self._is_asked_ahead(header, version, request):
+        if self._ahead.is_next(header, version, request):
+            self._adopt(self._ahead.take(), head)
             return
+        self._ahead.give_up()
         plan = plan_fetch(
             request,
             version,
@@ -177,31 +185,21 @@ class ClientRequests:
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
 
-    def _is_asked_ahead(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Whether the broker was asked that already; what else it was asked ahead is moot."""
-        state = self._state
-        ahead, state.ahead = state.ahead, None
-        if ahead is None:
-            return False
-        is_alone = all(each is ahead for each in state.pending)
-        now_ms = self._parts.clock.monotonic_ms()
-        if not is_alone or not ahead.is_what(header, version, request, now_ms=now_ms):
-            state.ahead_pause_count = PAUSE_COUNT
-            return False
+    def _adopt(self, ahead: FetchAhead, head: RequestHead) -> None:
+        """Take what the broker was asked ahead as this request."""
         fetch = GatheredFetch(
-            correlation_id=header.correlation_id,
-            version=version,
+            correlation_id=head.correlation_id,
+            version=head.api_version,
             exchange=ahead.exchange,
             header_tags=ahead.header_tags,
         )
-        state.is_gathering = True
+        self._state.is_gathering = True
         self.stream.stopped = True
         if ahead.is_answered:
-            state.pending.append(fetch)
+            self._state.pending.appendleft(fetch)
             self._answered_ahead(fetch)
         else:
             ahead.adopted = fetch
-        return True
 
     def _expect(self, exchange: FetchExchange) -> None:
         """While the broker works, so do we."""

@@ -33,6 +33,7 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
 _BESIDE_LOCAL_WAIT_MS = 100
+_NOT_THERE = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
 
 
 class FetchExchange:
@@ -59,6 +60,7 @@ class FetchExchange:
         self._left: list[FetchKey] = []
         self._ends: dict[TopicIdPartition, LogEnds] = {}
         self._reads: dict[FetchKey, RemoteRead] = {}
+        self._foreseen_ends: Mapping[TopicIdPartition, LogEnds] | None = None
 
     @property
     def client_id(self) -> str:
@@ -71,7 +73,10 @@ class FetchExchange:
         return 0 < len(self._left) == len(self._rows)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
-        """What the client asks for next if it reads on; None unless the store gave all of this."""
+        """What the client asks for next if it reads on; None unless the store gives all of this.
+
+        `outcomes`: of each of the reads, or of those that were foreseen.
+        """
         given = dict(zip(self._reads, outcomes, strict=True))
         asked = self._plan.asked
         topics = []
@@ -99,9 +104,9 @@ class FetchExchange:
             if known is None:
                 return None
             ends[partition] = known
-        out_of_range = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
-        reads = remote_reads(self._plan, dict.fromkeys(self._plan.remote, out_of_range), ends)
-        return ExpectRead(reads=tuple(reads.values()), read_committed=self._is_read_committed)
+        self._reads = remote_reads(self._plan, dict.fromkeys(self._plan.remote, _NOT_THERE), ends)
+        self._foreseen_ends = ends
+        return ExpectRead(reads=tuple(self._reads.values()), read_committed=self._is_read_committed)
 
     def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
         """Take the broker's answer; what to ask now."""
@@ -151,7 +156,8 @@ class FetchExchange:
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
                 self._local_starts.learned(partition, ends.start_offset)
-        self._reads = remote_reads(self._plan, self._rows, self._ends)
+        if not (self.is_all_left and self._ends == self._foreseen_ends):
+            self._reads = remote_reads(self._plan, self._rows, self._ends)
         if not self._reads:
             return None
         asked = self._plan.asked

@@ -193,6 +193,8 @@ class Relay:
             ready = self._carry_out_all(step())
             while ready is not None:
                 ready = self._carry_out_all(self._session.remote_read(ready))
+            if not self._is_closed:
+                self._carry_out_all(self._session.look_ahead())
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("a client's connection failed")
             self.close(CloseReason.INTERNAL_ERROR)
@@ -224,11 +226,16 @@ class Relay:
             case AnswerToClient():
                 self._output.answer(action)
             case ExpectRead():
-                self._reads.expect(action)
+                self._expect(action)
             case RewriteExchange():
                 self._begin(self._rewrite(action))
             case Close():
                 self.close(action.reason, action.detail)
+
+    def _expect(self, expected: ExpectRead) -> None:
+        ready = self._reads.expect(expected)
+        if ready and not self._is_closed:
+            self._carry_out_all(self._session.made_ready(ready))
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)

@@ -53,6 +53,7 @@ class _Expected:
 
     asked: ExpectRead
     slices: list[RemoteSlice]
+    begun_s: float
     duration_s: float
 
     def release(self) -> None:
@@ -103,16 +104,20 @@ class RemoteReads:
         self._expected_s = expected_s
         self._expiry: asyncio.TimerHandle | None = None
 
-    def expect(self, expected: ExpectRead) -> None:
-        """Make ready what is in memory of a read that is likely to be wanted next, if any is.
+    def expect(self, expected: ExpectRead) -> Sequence[RemoteOutcome]:
+        """Make ready what is in memory of a read that is likely to be wanted next; none if not all.
 
-        It is kept for a moment only: of a client that stops reading no memory is held.
+        It is kept for a moment only: of a client that stops reading no memory is held. It stays
+        ours.
         """
         self._drop_expected()
         if expected.reads:
             self._expected = self._made_ready(expected)
-        if self._expected is not None:
-            self._expiry = self._loop.call_later(self._expected_s, self._drop_expected)
+        if self._expected is None:
+            return ()
+        if self._expiry is None:
+            self._expiry = self._loop.call_later(self._expected_s, self._expire)
+        return self._expected.slices
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""
@@ -124,7 +129,6 @@ class RemoteReads:
             self._drop_expected()
             return None
         ready, self._expected = self._expected or self._made_ready(asked), None
-        self._stop_expiry()
         slices = ready.slices if ready is not None else []
         turn.end(sum(each.size_bytes for each in slices))
         if ready is None:
@@ -154,6 +158,8 @@ class RemoteReads:
     def close(self) -> None:
         """The client has gone. What was begun of the store ends for the cache."""
         self._drop_expected()
+        if self._expiry is not None:
+            self._expiry.cancel()
         for underway in self._underway.values():
             underway.give_up()
         self._turns.forget(self._client)
@@ -164,13 +170,18 @@ class RemoteReads:
         tasks = [each.task for each in self._underway.values() if each.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _stop_expiry(self) -> None:
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
+    def _expire(self) -> None:
+        """Drop what is too old, if anything; one timer serves all that is made ready meanwhile."""
+        self._expiry = None
+        if self._expected is None:
+            return
+        left_s = self._expected.begun_s + self._expected_s - self._loop.time()
+        if left_s > 0:
+            self._expiry = self._loop.call_later(left_s, self._expire)
+        else:
+            self._drop_expected()
 
     def _drop_expected(self) -> None:
-        self._stop_expiry()
         if self._expected is not None:
             self._expected.release()
             self._expected = None
@@ -193,7 +204,9 @@ class RemoteReads:
                     each.release()
                 return None
             slices.append(found)
-        return _Expected(asked=asked, slices=slices, duration_s=self._loop.time() - begun_s)
+        return _Expected(
+            asked=asked, slices=slices, begun_s=begun_s, duration_s=self._loop.time() - begun_s
+        )
 
     def _counted(
         self, wanted: ReadRemote, outcomes: Sequence[RemoteOutcome]

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rlm.gateway.actions import Action, Close
+from rlm.gateway.asking_ahead import AskingAhead
 from rlm.gateway.broker_answers import BrokerAnswers
 from rlm.gateway.client_requests import ClientRequests
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
@@ -43,8 +44,11 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self._state = SessionState(parts.limits, ClientLogin(parts.logins))
-        self._answers = BrokerAnswers(parts, self._state)
-        self._requests = ClientRequests(parts, self._state, self._answers.answered_ahead)
+        self._ahead = AskingAhead(parts, self._state)
+        self._answers = BrokerAnswers(parts, self._state, self._ahead)
+        self._requests = ClientRequests(
+            parts, self._state, self._ahead, self._answers.answered_ahead
+        )
         self._limit_count = parts.limits.pipelined_count
 
     @property
@@ -97,6 +101,19 @@ class Session:
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
         """Take an outcome for each read of the action ReadRemote, in order; they are ours now."""
         return self._step(CloseReason.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
+
+    def look_ahead(self) -> list[Action]:
+        """What can be done for a client that has just been given something, before it asks again.
+
+        To be called once the actions of the other methods were carried out.
+        """
+        if not self._ahead.is_due:
+            return []
+        return self._step(CloseReason.MALFORMED_ANSWER, lambda _: self._ahead.look_ahead(), None)
+
+    def made_ready(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
+        """Take what the reads of the action ExpectRead would come to; they stay the owner's."""
+        return self._step(CloseReason.MALFORMED_ANSWER, self._ahead.made_ready, outcomes)
 
     def exchange_rewritten(self, response: Message) -> list[Action]:
         """Take what the rewrite of the action RewriteExchange made."""

@@ -38,8 +38,7 @@ class SessionState:
     """What the broker owes, and what is to be done.
 
     `is_gathering`: a Fetch is under way of which the broker lacks a part. `is_working`: an answer
-    of the broker waits for work outside of the session. `ahead`: what the client may ask next;
-    for `ahead_pause_count` fetches nothing is asked ahead.
+    of the broker waits for work outside of the session.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
@@ -47,8 +46,6 @@ class SessionState:
         self.pending: deque[Pending | FetchAhead] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
-        self.ahead: FetchAhead | None = None
-        self.ahead_pause_count = 0
         self.is_gathering = False
         self.is_working = False
 

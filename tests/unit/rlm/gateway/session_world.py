@@ -53,7 +53,10 @@ class FixedView:
 
 
 class SessionWorld:
-    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any."""
+    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any.
+
+    `in_memory`: what is made ready of a read that is expected; nothing unless it is set.
+    """
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class SessionWorld:
         self.reads: list[ReadRemote] = []
         self.rewrites: list[RewriteExchange] = []
         self.closed: Close | None = None
+        self.in_memory: Callable[[ExpectRead], Sequence[RemoteOutcome]] = lambda _: ()
 
     def client_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
         """Hand over what the client sends, cut at these positions."""
@@ -130,6 +134,11 @@ class SessionWorld:
         return self._unread(data[count:]) if count < len(data) and self.closed is None else []
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
+        self._carry_out_all(actions)
+        if self.closed is None:
+            self._carry_out_all(self.session.look_ahead())
+
+    def _carry_out_all(self, actions: Iterable[Action]) -> None:
         for action in actions:
             match action:
                 case ToBroker(data):
@@ -141,13 +150,18 @@ class SessionWorld:
                         self._to_client(part)
                     action.release()
                 case ExpectRead():
-                    self.expected.append(action)
+                    self._expect(action)
                 case ReadRemote():
                     self.reads.append(action)
                 case RewriteExchange():
                     self.rewrites.append(action)
                 case Close():
                     self.closed = action
+
+    def _expect(self, action: ExpectRead) -> None:
+        self.expected.append(action)
+        if ready := self.in_memory(action):
+            self._carry_out_all(self.session.made_ready(ready))
 
     def _to_client(self, data: bytes | memoryview) -> None:
         self.sent_to_client += data

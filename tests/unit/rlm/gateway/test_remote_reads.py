@@ -88,6 +88,13 @@ def _taken(found: object) -> int:
     return found.next_offset
 
 
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        later = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.001, later.set)
+        await later.wait()
+
+
 def _run(act: Callable[[ThreadPoolExecutor], Awaitable[None]]) -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as pool:
@@ -216,11 +223,30 @@ def test_expect_when_the_client_does_not_come_then_its_memory_is_given_back() ->
         reads.expect(_expected(offset))
 
         assert _held_count(reads) > 0
-        later = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.002, later.set)
-        await later.wait()
-        assert _held_count(reads) == 0
+        await _until(lambda: _held_count(reads) == 0)
         assert [_taken(found) for found in await reads.read(_wanted(offset))] == [offset + 10]
+
+    _run(act)
+
+
+def test_expect_when_the_client_came_for_one_before_then_the_next_is_kept_as_long() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        reads = _Reads(pool, expected_s=0.2)
+        offset = await reads.read_on(2)
+        begun_s = loop.time()
+        reads.expect(_expected(offset))
+        taken = reads.at_once(_wanted(offset))
+        assert taken is not None
+        for found in taken:
+            _taken(found)
+        await _until(lambda: loop.time() >= begun_s + 0.1)
+        again_s = loop.time()
+        reads.expect(_expected(offset + 10))
+
+        await _until(lambda: _held_count(reads) == 0)
+
+        assert loop.time() >= again_s + 0.2
 
     _run(act)
 

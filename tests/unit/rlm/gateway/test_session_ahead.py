@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch_ahead import MAX_AGE_MS, PAUSE_COUNT
+from rlm.gateway.actions import ExpectRead
+from rlm.gateway.asking_ahead import PAUSE_COUNT
+from rlm.gateway.fetch_ahead import MAX_AGE_MS
+from rlm.gateway.limits import SessionLimits
 from rlm.gateway.remote_outcome import Reading, RemoteOutcome
-from rlm.wire.api.fetch import FETCH, FetchRequest, PartitionData
+from rlm.wire.api.fetch import FETCH, FetchRequest, NodeEndpoint, PartitionData
+from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
@@ -19,6 +23,7 @@ from tests.unit.rlm.gateway.fetch_messages import (
     answer_of,
     answered,
     bytes_of,
+    ends_of,
     fetch_of,
     ids_of,
     local_row,
@@ -30,9 +35,16 @@ from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, 
 _AHEAD_ID = -1
 
 
-def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
-    """A world whose client was given the offsets from 50 on by the store, as first answer."""
+def reading_on(
+    version: int = 16, *, next_offset: int = 60, in_memory: bool = False
+) -> SessionWorld:
+    """A world whose client was given the offsets from 50 on by the store, as first answer.
+
+    `in_memory`: what follows, ten offsets at a time, is in memory.
+    """
     world = SessionWorld(facts={TIERED: TRIMMED})
+    if in_memory:
+        world.in_memory = _next_ten
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     lacks = response(FETCH, version, answer_of(version, out_of_range_row(0)))
     world.broker_sends(ALL_ENDS + lacks + (b"" if version >= 13 else ids_of()))
@@ -40,6 +52,16 @@ def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
     world.store_answers(slice_of(50, next_offset))
     assert bytes_of(answered(world, version)[0]) == f"50-{next_offset}".encode()
     return world
+
+
+def _next_ten(expected: ExpectRead) -> Sequence[RemoteOutcome]:
+    return [slice_of(read.offset, read.offset + 10) for read in expected.reads]
+
+
+def offsets_asked(world: SessionWorld) -> list[int]:
+    """Of the Fetches that the broker got since the last call."""
+    requests = [read_request(FETCH, 16, frame)[1] for frame in world.at_broker()]
+    return [each.topics[0].partitions[0].fetch_offset for each in requests]
 
 
 def broker_lacks(world: SessionWorld, correlation_id: int = _AHEAD_ID, count: int = 1) -> None:
@@ -206,5 +228,110 @@ def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
     client_asks(world)
 
     world.store_answers(outcome)
+
+    assert world.at_broker() == []
+
+
+def test_reader_when_what_follows_is_in_memory_then_the_broker_is_asked_two_fetches_ahead() -> None:
+    """What it has to say to the second is there when the first was taken apart."""
+    world = reading_on(in_memory=True)
+
+    assert offsets_asked(world) == [60, 70]
+
+    broker_lacks(world)
+    broker_lacks(world)
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
+    world.store_answers(slice_of(60, 70))
+    assert offsets_asked(world) == [80]
+    world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))
+    world.store_answers(slice_of(70, 80))
+    assert offsets_asked(world) == [90]
+    assert [
+        bytes_of(read_response(FETCH, 16, frame)[1].responses[0].partitions[0])
+        for frame in world.at_client()
+    ] == [b"60-70", b"70-80"]
+
+
+def test_reader_when_only_the_first_of_two_was_answered_then_it_does_not_wait_for_the_other() -> (
+    None
+):
+    world = reading_on(in_memory=True)
+    broker_lacks(world)
+
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
+    world.store_answers(slice_of(60, 70))
+
+    assert [frame[:4] for frame in world.at_client()] == [(2).to_bytes(4, "big")]
+
+
+def test_reader_when_it_comes_before_the_broker_has_answered_either_then_in_order() -> None:
+    world = reading_on(in_memory=True)
+
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
+    assert len(world.reads) == 1
+    broker_lacks(world)
+
+    assert world.reads[-1].reads[0].offset == 60
+    world.store_answers(slice_of(60, 70))
+    world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))
+    assert len(world.reads) == 2
+    broker_lacks(world)
+    assert world.reads[-1].reads[0].offset == 70
+
+
+def test_reader_when_the_first_of_two_is_refused_then_both_are_asked_again() -> None:
+    world = reading_on(in_memory=True)
+    row = replace(out_of_range_row(0), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    world.broker_sends(response(FETCH, 16, answer_of(16, row), _AHEAD_ID))
+    broker_lacks(world)
+
+    assert len(client_asks(world)) == 1
+    assert len(client_asks(world, fetch_of(16, 70))) == 0  # held until the first is answered
+    broker_lacks(world, 2)
+    world.store_answers(slice_of(60, 70))
+    assert offsets_asked(world) == [70]
+
+
+def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_anew_before() -> None:
+    """Else every reader would have to wait for them once a second."""
+    world = reading_on()
+    broker_lacks(world)
+    client_asks(world)
+    world.clock.now_ms += SessionLimits().log_ends_age_ms // 2 + 1
+    world.store_answers(slice_of(60, 70))
+
+    *ends, ahead = world.at_broker()
+
+    assert [int.from_bytes(frame[:2], "big") for frame in ends] == [LIST_OFFSETS.key] * 3
+    assert read_request(FETCH, 16, ahead)[1].topics == fetch_of(16, 70).topics
+    world.broker_sends(ends_of(100) + ends_of(495) + ends_of(505))
+    broker_lacks(world)
+    world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))
+    assert world.at_broker() == []
+    world.store_answers(slice_of(70, 80))
+    _, frame = world.at_client()
+    (row,) = read_response(FETCH, 16, frame)[1].responses[0].partitions
+    assert (row.high_watermark, row.last_stable_offset) == (505, 495)
+
+
+def test_reader_when_the_broker_names_another_leader_then_it_is_asked_again() -> None:
+    """Such a hint is for who asks, and leads to the leader's gateway."""
+    world = reading_on()
+    answer = answer_of(16, out_of_range_row(0))
+    answer = replace(answer, node_endpoints=(NodeEndpoint(node_id=1, host="broker", port=9092),))
+    world.broker_sends(response(FETCH, 16, answer, _AHEAD_ID))
+
+    assert len(client_asks(world)) == 1
+
+
+def test_reader_when_its_client_id_is_null_then_it_reads_on_all_the_same() -> None:
+    """Its request is not spelled as it was expected, but says the same."""
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 16, fetch_of(16, 50), client_id=None))
+    world.broker_sends(ALL_ENDS + response(FETCH, 16, answer_of(16, out_of_range_row(0))))
+    world.store_answers(slice_of(50, 60))
+    world.at_broker()
+
+    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2, client_id=None))
 
     assert world.at_broker() == []

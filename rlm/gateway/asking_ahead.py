@@ -1,0 +1,202 @@
+"""What one client will ask of stored data, asked of the broker before it comes. Pure.
+
+Most of what a reader of stored data waits for is the broker, which has to say each time that it has
+not got the offset any more. While the reader takes an answer apart, nobody works. So once it was
+given one that came from the store alone, the broker is asked at once what the reader would ask if
+it read on; and what follows that too, as soon as it is known where that begins. The broker's
+answers are then there when the reader's requests come (rlm.gateway.fetch_ahead says when they
+count).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rlm.gateway.actions import ToBroker
+from rlm.gateway.fetch_ahead import CORRELATION_ID, FIRST_VERSION, FetchAhead, sent_ahead
+from rlm.gateway.fetch_exchange import FetchExchange
+from rlm.gateway.fetch_plan import plan_fetch
+from rlm.gateway.own_questions import ask_log_ends
+from rlm.gateway.pending_answers import GatheredFetch, OwnQuestion, Pending
+from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.session_parts import SessionParts, SessionState
+from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
+from rlm.wire.frames import RequestHeader, read_response, request_frames
+from rlm.wire.schema import UnknownTags
+
+PAUSE_COUNT = 16
+"""So many fetches are not asked for ahead after one that was in vain."""
+_MOST_COUNT = 2  # the next, and the one whose answer would else come later than its request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Who reads on, and how."""
+
+    version: int
+    client_id: str
+
+
+class _Answer(NamedTuple):
+    """One of the broker's, as it came and as it was read."""
+
+    version: int
+    frame: bytes
+    tags: UnknownTags
+    response: FetchResponse
+
+
+class AskingAhead:
+    """Of one session: its `state` is shared with the session's halves."""
+
+    def __init__(self, parts: SessionParts, state: SessionState) -> None:
+        self._parts = parts
+        self._state = state
+        self._asked: deque[FetchAhead] = deque()
+        self._pause_count = 0
+        self._following: tuple[_Reader, FetchRequest] | None = None
+        self._is_due = False
+        self._last_answer: _Answer | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `look_ahead` has something to do."""
+        return self._is_due
+
+    def is_frame_next(self, frame: memoryview) -> bool:
+        """Whether what comes is what was asked first; if not by its bytes it still may be."""
+        return bool(self._asked) and self._asked[0].is_frame(frame) and self._is_first_valid()
+
+    def is_next(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
+        """Whether what comes is what was asked first."""
+        return (
+            bool(self._asked)
+            and self._asked[0].is_request(header, version, request)
+            and self._is_first_valid()
+        )
+
+    def take(self) -> FetchAhead:
+        """What was asked first: it comes."""
+        return self._asked.popleft()
+
+    def give_up(self) -> None:
+        """Something else comes: what was asked, if anything, is moot."""
+        if self._asked:
+            self._asked.clear()
+            self._pause_count = PAUSE_COUNT
+
+    def answered(self, ahead: FetchAhead, frame: memoryview) -> None:
+        """Take the broker's answer to what the client has not asked yet."""
+        if not any(each is ahead for each in self._asked):
+            return  # something else was asked meanwhile
+        tags, response = self._read_answer(ahead.version, frame)
+        question = ahead.exchange.answered(response, self._parts.clock.monotonic_ms())
+        if question is None and ahead.exchange.is_all_left and not response.node_endpoints:
+            ahead.header_tags = tags
+            ahead.is_answered = True
+        else:
+            self.give_up()
+
+    def given(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
+        """A Fetch is answered with these, which are valid only now."""
+        if self._pause_count:
+            self._pause_count -= 1
+            return
+        if fetch.version < FIRST_VERSION:
+            return
+        self._following = None
+        if not self._asked:
+            request = fetch.exchange.following(outcomes)
+            if request is None:
+                return
+            reader = _Reader(version=fetch.version, client_id=fetch.exchange.client_id)
+            self._following = reader, request
+        self._is_due = True
+
+    def look_ahead(self) -> None:
+        """Go on, now that the client has something to do; where nothing else is under way."""
+        self._is_due = False
+        if not is_asked_ahead_only(self._state.pending):
+            return
+        if self._following is not None:
+            reader, request = self._following
+            self._ask(reader, request)
+        if self._asked:
+            expected = self._asked[0].exchange.foreseen_reads(self._parts.clock.monotonic_ms())
+            if expected is not None:
+                self._state.actions.append(expected)
+
+    def made_ready(self, outcomes: Sequence[RemoteOutcome]) -> None:
+        """What the client will ask next would be given these, which are valid only now."""
+        if not self._asked or len(self._asked) >= _MOST_COUNT:
+            return
+        last = self._asked[-1]
+        request = last.exchange.following(outcomes)
+        if request is not None:
+            self._ask(_Reader(version=last.version, client_id=last.client_id), request)
+
+    def _ask(self, reader: _Reader, request: FetchRequest) -> None:
+        """Unless some of it is the broker's, or the ends of the logs must be asked for."""
+        state, parts = self._state, self._parts
+        plan = plan_fetch(
+            request,
+            reader.version,
+            topics=parts.context().topics,
+            view=parts.view,
+            local_starts=parts.local_starts,
+        )
+        exchange = FetchExchange(
+            plan,
+            reader.version,
+            known_ends=state.known_ends,
+            local_starts=parts.local_starts,
+            remote_wait_ms=parts.limits.remote_wait_ms,
+            client_id=reader.client_id,
+        )
+        count = sum(len(topic.partitions) for topic in request.topics)
+        if len(plan.remote) < count:
+            return
+        now_ms = parts.clock.monotonic_ms()
+        # Those that would be too old when the client comes are asked for anew.
+        question = exchange.foreseen_question(now_ms + parts.limits.log_ends_age_ms // 2)
+        if question is not None:
+            ask_log_ends(state, exchange, question, is_behind_fetch=False)
+        expected, sent = request_frames(
+            FETCH,
+            reader.version,
+            (request, sent_ahead(plan)),
+            correlation_id=CORRELATION_ID,
+            client_id=reader.client_id,
+        )
+        ahead = FetchAhead(
+            version=reader.version,
+            client_id=reader.client_id,
+            request=request,
+            frame=expected,
+            exchange=exchange,
+            asked_ms=now_ms,
+        )
+        self._asked.append(ahead)
+        state.pending.append(ahead)
+        state.actions.append(ToBroker(sent))
+
+    def _is_first_valid(self) -> bool:
+        is_alone = is_asked_ahead_only(self._state.pending)
+        return is_alone and self._asked[0].is_young(self._parts.clock.monotonic_ms())
+
+    def _read_answer(self, version: int, frame: memoryview) -> tuple[UnknownTags, FetchResponse]:
+        """Mostly it is the same as the one before, to the byte."""
+        last = self._last_answer
+        if last is None or last.version != version or last.frame != frame:
+            header, response = read_response(FETCH, version, frame)
+            last = _Answer(version, bytes(frame), header.unknown_tags, response)
+            self._last_answer = last
+        return last.tags, last.response
+
+
+def is_asked_ahead_only(owed: Iterable[Pending | FetchAhead]) -> bool:
+    """Whether the broker owes nothing but what we asked it ahead."""
+    return all(isinstance(each, FetchAhead | OwnQuestion) for each in owed)
