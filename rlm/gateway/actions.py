@@ -70,8 +70,8 @@ class ReadRemote:
 class ExpectRead:
     """A `ReadRemote` of these is likely to come once the broker has answered.
 
-    Whatever is in memory of it may be made ready meanwhile. Without `reads` none comes: what was
-    made ready is not wanted.
+    Whatever is in memory of it may be made ready meanwhile, and the session's `made_ready` be
+    called with it. Without `reads` none comes: what was made ready is not wanted.
     """
 
     reads: tuple[RemoteRead, ...]

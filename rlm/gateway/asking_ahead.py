@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rlm.gateway.actions import ToBroker
-from rlm.gateway.fetch_ahead import CORRELATION_ID, FIRST_VERSION, FetchAhead, sent_ahead
+from rlm.gateway.fetch_ahead import (
+    CORRELATION_ID,
+    FIRST_VERSION,
+    MAX_AGE_MS,
+    FetchAhead,
+    sent_ahead,
+)
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_plan import plan_fetch
 from rlm.gateway.own_questions import ask_log_ends
@@ -26,10 +32,14 @@ from rlm.gateway.session_parts import SessionParts, SessionState
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
 from rlm.wire.frames import RequestHeader, read_response, request_frames
 from rlm.wire.schema import UnknownTags
+from rsm.segment.errors import RetriableError
 
 PAUSE_COUNT = 16
 """So many fetches are not asked for ahead after one that was in vain."""
-_MOST_COUNT = 2  # the next, and the one whose answer would else come later than its request
+QUICK_MS = MAX_AGE_MS // 3
+"""Of readers that take no longer for an answer the second next fetch is asked for too: else its
+answer would come later than itself. To slower ones it would be too old."""
+_REMEMBERED_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +69,8 @@ class AskingAhead:
         self._pause_count = 0
         self._following: tuple[_Reader, FetchRequest] | None = None
         self._is_due = False
+        self._given_ms = 0
+        self._is_quick = False
         self._last_answer: _Answer | None = None
 
     @property
@@ -80,15 +92,18 @@ class AskingAhead:
 
     def take(self) -> FetchAhead:
         """What was asked first: it comes."""
+        self._is_quick = self._parts.clock.monotonic_ms() - self._given_ms <= QUICK_MS
         return self._asked.popleft()
 
     def give_up(self) -> None:
         """Something else comes: what was asked, if anything, is moot."""
+        self._following, self._is_due = None, False
         if self._asked:
             self._asked.clear()
             self._pause_count = PAUSE_COUNT
+            self._is_quick = False
 
-    def answered(self, ahead: FetchAhead, frame: memoryview) -> None:
+    def broker_answered(self, ahead: FetchAhead, frame: memoryview) -> None:
         """Take the broker's answer to what the client has not asked yet."""
         if not any(each is ahead for each in self._asked):
             return  # something else was asked meanwhile
@@ -100,51 +115,62 @@ class AskingAhead:
         else:
             self.give_up()
 
-    def given(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
+    def answer_given(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
         """A Fetch is answered with these, which are valid only now."""
+        self._following = None
         if self._pause_count:
             self._pause_count -= 1
             return
         if fetch.version < FIRST_VERSION:
             return
-        self._following = None
         if not self._asked:
             request = fetch.exchange.following(outcomes)
             if request is None:
                 return
             reader = _Reader(version=fetch.version, client_id=fetch.exchange.client_id)
             self._following = reader, request
+        self._given_ms = self._parts.clock.monotonic_ms()
         self._is_due = True
 
     def look_ahead(self) -> None:
-        """Go on, now that the client has something to do; where nothing else is under way."""
+        """Go on, now that the client has something to do; where nothing else is under way.
+
+        What is sent must not fall into a request of the client that passes in pieces.
+        """
         self._is_due = False
+        following, self._following = self._following, None
         if not is_asked_ahead_only(self._state.pending):
             return
-        if self._following is not None:
-            reader, request = self._following
-            self._ask(reader, request)
+        if following is not None:
+            self._ask(*following)
         if self._asked:
             expected = self._asked[0].exchange.foreseen_reads(self._parts.clock.monotonic_ms())
             if expected is not None:
                 self._state.actions.append(expected)
 
     def made_ready(self, outcomes: Sequence[RemoteOutcome]) -> None:
-        """What the client will ask next would be given these, which are valid only now."""
-        if not self._asked or len(self._asked) >= _MOST_COUNT:
+        """What the client will ask next would be given these, which are valid only now.
+
+        To be called while what `look_ahead` wanted is carried out.
+        """
+        if len(self._asked) != 1 or not self._is_quick:
             return
-        last = self._asked[-1]
-        request = last.exchange.following(outcomes)
+        (ahead,) = self._asked
+        request = ahead.exchange.following(outcomes)
         if request is not None:
-            self._ask(_Reader(version=last.version, client_id=last.client_id), request)
+            self._ask(_Reader(version=ahead.version, client_id=ahead.client_id), request)
 
     def _ask(self, reader: _Reader, request: FetchRequest) -> None:
-        """Unless some of it is the broker's, or the ends of the logs must be asked for."""
+        """Unless some of it is the broker's, or the ends of the logs are not known."""
         state, parts = self._state, self._parts
+        try:
+            topics = parts.context().topics
+        except RetriableError:  # as while the metadata is read anew: nobody has asked yet
+            return
         plan = plan_fetch(
             request,
             reader.version,
-            topics=parts.context().topics,
+            topics=topics,
             view=parts.view,
             local_starts=parts.local_starts,
         )
@@ -160,9 +186,12 @@ class AskingAhead:
         if len(plan.remote) < count:
             return
         now_ms = parts.clock.monotonic_ms()
+        if exchange.foreseen_question(now_ms) is not None:
+            return
         # Those that would be too old when the client comes are asked for anew.
         question = exchange.foreseen_question(now_ms + parts.limits.log_ends_age_ms // 2)
-        if question is not None:
+        is_asked = any(isinstance(each, OwnQuestion) for each in state.pending)
+        if question is not None and not is_asked:
             ask_log_ends(state, exchange, question, is_behind_fetch=False)
         expected, sent = request_frames(
             FETCH,
@@ -190,11 +219,13 @@ class AskingAhead:
     def _read_answer(self, version: int, frame: memoryview) -> tuple[UnknownTags, FetchResponse]:
         """Mostly it is the same as the one before, to the byte."""
         last = self._last_answer
-        if last is None or last.version != version or last.frame != frame:
-            header, response = read_response(FETCH, version, frame)
-            last = _Answer(version, bytes(frame), header.unknown_tags, response)
-            self._last_answer = last
-        return last.tags, last.response
+        if last is not None and last.version == version and last.frame == frame:
+            return last.tags, last.response
+        kept = bytes(frame)
+        header, response = read_response(FETCH, version, kept)
+        if len(kept) <= _REMEMBERED_BYTES:
+            self._last_answer = _Answer(version, kept, header.unknown_tags, response)
+        return header.unknown_tags, response
 
 
 def is_asked_ahead_only(owed: Iterable[Pending | FetchAhead]) -> bool:

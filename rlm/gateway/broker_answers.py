@@ -154,6 +154,11 @@ class BrokerAnswers:
         self._state.pending.popleft()
         self._state.give_own_answers()
 
+    def _answered(self, ours: FetchAhead | OwnQuestion) -> None:
+        """What we asked was answered; a Fetch that was asked ahead may have come before it."""
+        self._state.pending.remove(ours)
+        self._state.give_own_answers()
+
     def _give(self, parts: list[Buffer]) -> None:
         self._state.answer(parts)
         self._ended()
@@ -230,7 +235,7 @@ class BrokerAnswers:
     def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:
         _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
         pending.question.answered(pending.end, response)
-        self._state.pending.popleft()
+        self._answered(pending)
         if pending.end is not LogEnd.HIGH_WATERMARK:
             return
         now_ms = self._parts.clock.monotonic_ms()
@@ -261,8 +266,8 @@ class BrokerAnswers:
         if pending.adopted is not None:
             self._fetch(pending.adopted, frame)
             return
-        self._state.pending.popleft()
-        self._asking_ahead.answered(pending, frame)
+        self._answered(pending)
+        self._asking_ahead.broker_answered(pending, frame)
 
     def _read_remote(self, fetch: GatheredFetch) -> None:
         wanted = fetch.exchange.reads()
@@ -282,7 +287,7 @@ class BrokerAnswers:
             correlation_id=fetch.correlation_id,
             header_tags=fetch.header_tags,
         )
-        self._asking_ahead.given(fetch, outcomes)
+        self._asking_ahead.answer_given(fetch, outcomes)
         self._state.answer(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
         self._ended()

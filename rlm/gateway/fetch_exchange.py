@@ -16,6 +16,7 @@ from uuid import UUID
 from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.fetch_merge import (
     READ_COMMITTED,
+    fits_whole,
     left_to_store,
     merge,
     refuse,
@@ -70,7 +71,7 @@ class FetchExchange:
     @property
     def is_all_left(self) -> bool:
         """Whether the broker has answered, and has nothing of what was asked."""
-        return 0 < len(self._left) == len(self._rows)
+        return 0 < len(self._left) == len(self._rows) == len(self._plan.remote)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
         """What the client asks for next if it reads on; None unless the store gives all of this.
@@ -79,6 +80,8 @@ class FetchExchange:
         """
         given = dict(zip(self._reads, outcomes, strict=True))
         asked = self._plan.asked
+        if not fits_whole(asked, outcomes):
+            return None
         topics = []
         for topic in asked.topics:
             partitions = []

@@ -7,7 +7,7 @@ this once, and the client asks for it again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from rlm.gateway.actions import RemoteRead
@@ -18,6 +18,7 @@ from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.api.fetch import (
     AbortedTransaction,
     EpochEndOffset,
+    FetchRequest,
     FetchResponse,
     PartitionData,
 )
@@ -112,6 +113,17 @@ def merge(
             rows[key] = replace(row, log_start_offset=log_start_offset)
     _keep_budget(plan, rows, version)
     return _with_rows(response, rows, version)
+
+
+def fits_whole(asked: FetchRequest, outcomes: Sequence[RemoteOutcome]) -> bool:
+    """Whether `merge` certainly leaves out nothing of these, all of the answer's records."""
+    sizes = [each.size_bytes for each in outcomes if isinstance(each, RemoteSlice)]
+    if len(sizes) <= 1:
+        return True
+    most_bytes = min(
+        each.partition_max_bytes for topic in asked.topics for each in topic.partitions
+    )
+    return sum(sizes) <= asked.max_bytes and max(sizes) <= most_bytes
 
 
 def refuse(

@@ -190,9 +190,7 @@ class Relay:
             return
         self._active_s = self._loop.time()
         try:
-            ready = self._carry_out_all(step())
-            while ready is not None:
-                ready = self._carry_out_all(self._session.remote_read(ready))
+            self._carry_out_all(step())
             if not self._is_closed:
                 self._carry_out_all(self._session.look_ahead())
         except Exception:  # noqa: BLE001 - other connections go on
@@ -201,7 +199,13 @@ class Relay:
             return
         self._pace()
 
-    def _carry_out_all(self, actions: list[Action]) -> list[RemoteOutcome] | None:
+    def _carry_out_all(self, actions: list[Action]) -> None:
+        """Carry out actions, and those that follow from what was in memory of the store."""
+        ready = self._carry_out_some(actions)
+        while ready is not None:
+            ready = self._carry_out_some(self._session.remote_read(ready))
+
+    def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
         """Carry out actions; what was read of the store, if that was there already."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
@@ -233,9 +237,10 @@ class Relay:
                 self.close(action.reason, action.detail)
 
     def _expect(self, expected: ExpectRead) -> None:
-        ready = self._reads.expect(expected)
-        if ready and not self._is_closed:
-            self._carry_out_all(self._session.made_ready(ready))
+        ready = () if self._is_closed else self._reads.expect(expected)
+        if ready:
+            for action in self._session.made_ready(ready):  # requests to the broker
+                self._carry_out(action)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)

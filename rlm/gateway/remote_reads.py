@@ -103,6 +103,7 @@ class RemoteReads:
         self._expected: _Expected | None = None
         self._expected_s = expected_s
         self._expiry: asyncio.TimerHandle | None = None
+        self._is_closed = False
 
     def expect(self, expected: ExpectRead) -> Sequence[RemoteOutcome]:
         """Make ready what is in memory of a read that is likely to be wanted next; none if not all.
@@ -111,7 +112,7 @@ class RemoteReads:
         ours.
         """
         self._drop_expected()
-        if expected.reads:
+        if expected.reads and not self._is_closed:
             self._expected = self._made_ready(expected)
         if self._expected is None:
             return ()
@@ -157,6 +158,7 @@ class RemoteReads:
 
     def close(self) -> None:
         """The client has gone. What was begun of the store ends for the cache."""
+        self._is_closed = True
         self._drop_expected()
         if self._expiry is not None:
             self._expiry.cancel()

@@ -107,7 +107,7 @@ class Session:
 
         To be called once the actions of the other methods were carried out.
         """
-        if not self._ahead.is_due:
+        if not self._ahead.is_due or self._requests.stream.is_within_frame:
             return []
         return self._step(CloseReason.MALFORMED_ANSWER, lambda _: self._ahead.look_ahead(), None)
 

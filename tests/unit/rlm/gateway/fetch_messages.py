@@ -77,9 +77,14 @@ def out_of_range_row(partition: int) -> PartitionData:
     )
 
 
-def ends_of(offset: int, correlation_id: int = -1, *, error_code: int = 0) -> bytes:
-    row = ListOffsetsPartitionResponse(partition_index=0, offset=offset, error_code=error_code)
-    topic = ListOffsetsTopicResponse(name="orders", partitions=(row,))
+def ends_of(
+    offset: int, correlation_id: int = -1, *, error_code: int = 0, partitions: int = 1
+) -> bytes:
+    rows = tuple(
+        ListOffsetsPartitionResponse(partition_index=number, offset=offset, error_code=error_code)
+        for number in range(partitions)
+    )
+    topic = ListOffsetsTopicResponse(name="orders", partitions=rows)
     return response(LIST_OFFSETS, 4, ListOffsetsResponse(topics=(topic,)), correlation_id)
 
 

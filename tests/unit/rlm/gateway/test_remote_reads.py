@@ -264,3 +264,19 @@ def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
         assert _held_count(reads) == 0
 
     _run(act)
+
+
+def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
+    """As when it leaves while it is given its answer, behind which something is expected."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        reads.close()
+
+        assert reads.expect(_expected(offset)) == ()
+
+        assert _held_count(reads) == 0
+
+    _run(act)

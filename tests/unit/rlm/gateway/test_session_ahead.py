@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.actions import ExpectRead
-from rlm.gateway.asking_ahead import PAUSE_COUNT
+from rlm.gateway.asking_ahead import PAUSE_COUNT, QUICK_MS
 from rlm.gateway.fetch_ahead import MAX_AGE_MS
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.remote_outcome import Reading, RemoteOutcome
+from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
 from rlm.wire.api.fetch import FETCH, FetchRequest, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
+from rlm.wire.api.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
 from tests.unit.rlm.gateway.fetch_messages import (
@@ -35,16 +41,9 @@ from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, 
 _AHEAD_ID = -1
 
 
-def reading_on(
-    version: int = 16, *, next_offset: int = 60, in_memory: bool = False
-) -> SessionWorld:
-    """A world whose client was given the offsets from 50 on by the store, as first answer.
-
-    `in_memory`: what follows, ten offsets at a time, is in memory.
-    """
+def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
+    """A world whose client was given the offsets from 50 on by the store, as first answer."""
     world = SessionWorld(facts={TIERED: TRIMMED})
-    if in_memory:
-        world.in_memory = _next_ten
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     lacks = response(FETCH, version, answer_of(version, out_of_range_row(0)))
     world.broker_sends(ALL_ENDS + lacks + (b"" if version >= 13 else ids_of()))
@@ -54,8 +53,19 @@ def reading_on(
     return world
 
 
-def _next_ten(expected: ExpectRead) -> Sequence[RemoteOutcome]:
-    return [slice_of(read.offset, read.offset + 10) for read in expected.reads]
+def reading_on_quickly(cycle_ms: int = 0) -> SessionWorld:
+    """The same, given those from 60 on by now, and what follows is in memory, ten at a time.
+
+    `cycle_ms`: how long it took for the answer before.
+    """
+    world = reading_on()
+    world.in_memory = lambda expected: [slice_of(r.offset, r.offset + 10) for r in expected.reads]
+    broker_lacks(world)
+    world.clock.now_ms += cycle_ms
+    assert client_asks(world) == []
+    world.store_answers(slice_of(60, 70))
+    world.at_client()
+    return world
 
 
 def offsets_asked(world: SessionWorld) -> list[int]:
@@ -194,6 +204,26 @@ def test_reader_when_it_asks_something_between_then_answers_stay_in_order() -> N
     assert [int.from_bytes(frame[:4], "big") for frame in world.at_client()] == [2, 3]
 
 
+@pytest.mark.parametrize(("most_bytes", "is_asked"), [(5, True), (4, False)])
+def test_reader_when_not_all_that_was_read_fits_its_answer_then_nothing_is_asked_ahead(
+    most_bytes: int, is_asked: bool
+) -> None:
+    """What is left out of it, of two partitions, is asked for again from where it was."""
+    world = SessionWorld(facts={TIERED: TRIMMED, replace(TIERED, partition=1): TRIMMED})
+    (topic,) = fetch_of(16, 50, 50).topics
+    small = tuple(replace(each, partition_max_bytes=most_bytes) for each in topic.partitions)
+    asked = replace(fetch_of(16, 50, 50), topics=(replace(topic, partitions=small),))
+    world.client_sends(request(FETCH, 16, asked))
+    rows = out_of_range_row(0), out_of_range_row(1)
+    ends = [ends_of(offset, partitions=2) for offset in (100, 490, 500)]
+    world.broker_sends(b"".join(ends) + response(FETCH, 16, answer_of(16, *rows)))
+    world.at_broker()
+
+    world.store_answers(slice_of(50, 60), slice_of(50, 60))
+
+    assert bool(world.at_broker()) is is_asked
+
+
 def test_reader_when_its_version_has_names_then_nothing_is_asked_ahead() -> None:
     """Behind each it is asked what the names stand for."""
     assert reading_on(12).at_broker() == []
@@ -232,64 +262,134 @@ def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
     assert world.at_broker() == []
 
 
-def test_reader_when_what_follows_is_in_memory_then_the_broker_is_asked_two_fetches_ahead() -> None:
+def fetches(world: SessionWorld, offset: int, correlation_id: int) -> None:
+    world.client_sends(request(FETCH, 16, fetch_of(16, offset), correlation_id))
+
+
+def ids_told(world: SessionWorld) -> list[int]:
+    return [int.from_bytes(frame[:4], "big") for frame in world.at_client()]
+
+
+def test_reader_when_it_reads_on_quickly_then_the_broker_is_asked_two_fetches_ahead() -> None:
     """What it has to say to the second is there when the first was taken apart."""
-    world = reading_on(in_memory=True)
+    world = reading_on_quickly()
 
-    assert offsets_asked(world) == [60, 70]
+    assert offsets_asked(world) == [70, 80]
 
     broker_lacks(world)
     broker_lacks(world)
-    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
-    world.store_answers(slice_of(60, 70))
-    assert offsets_asked(world) == [80]
-    world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))
+    fetches(world, 70, 3)
     world.store_answers(slice_of(70, 80))
     assert offsets_asked(world) == [90]
-    assert [
-        bytes_of(read_response(FETCH, 16, frame)[1].responses[0].partitions[0])
-        for frame in world.at_client()
-    ] == [b"60-70", b"70-80"]
+    fetches(world, 80, 4)
+    world.store_answers(slice_of(80, 90))
+    assert offsets_asked(world) == []  # what follows is the broker's
+    rows = [read_response(FETCH, 16, f)[1].responses[0].partitions[0] for f in world.at_client()]
+    assert [bytes_of(row) for row in rows] == [b"70-80", b"80-90"]
 
 
-def test_reader_when_only_the_first_of_two_was_answered_then_it_does_not_wait_for_the_other() -> (
-    None
-):
-    world = reading_on(in_memory=True)
+def test_reader_when_it_takes_longer_then_the_broker_is_asked_one_fetch_ahead() -> None:
+    """To the second its answer would be too old, which would count as asked for in vain."""
+    assert offsets_asked(reading_on_quickly(cycle_ms=QUICK_MS + 1)) == [70]
+
+
+def test_reader_when_only_the_first_of_two_was_answered_then_it_waits_for_that_alone() -> None:
+    world = reading_on_quickly()
     broker_lacks(world)
 
-    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
-    world.store_answers(slice_of(60, 70))
+    fetches(world, 70, 3)
+    world.store_answers(slice_of(70, 80))
 
-    assert [frame[:4] for frame in world.at_client()] == [(2).to_bytes(4, "big")]
+    assert ids_told(world) == [3]
+
+
+@pytest.mark.parametrize("cut", range(1, 40))
+def test_reader_when_it_comes_within_the_answer_to_the_second_then_both_count(cut: int) -> None:
+    world = reading_on_quickly()
+    broker_lacks(world)
+    second = response(FETCH, 16, answer_of(16, out_of_range_row(0)), _AHEAD_ID)
+    world.broker_sends(second[:cut])
+
+    fetches(world, 70, 3)
+    world.broker_sends(second[cut:])
+    world.store_answers(slice_of(70, 80))
+    fetches(world, 80, 4)
+    world.store_answers(slice_of(80, 90))
+
+    assert ids_told(world) == [3, 4]
+    assert world.closed is None
 
 
 def test_reader_when_it_comes_before_the_broker_has_answered_either_then_in_order() -> None:
-    world = reading_on(in_memory=True)
+    world = reading_on_quickly()
+    count = len(world.reads)
 
-    world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
-    assert len(world.reads) == 1
+    fetches(world, 70, 3)
+    assert len(world.reads) == count
     broker_lacks(world)
 
-    assert world.reads[-1].reads[0].offset == 60
-    world.store_answers(slice_of(60, 70))
-    world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))
-    assert len(world.reads) == 2
-    broker_lacks(world)
     assert world.reads[-1].reads[0].offset == 70
+    world.store_answers(slice_of(70, 80))
+    fetches(world, 80, 4)
+    assert len(world.reads) == count + 1
+    broker_lacks(world)
+    assert world.reads[-1].reads[0].offset == 80
 
 
 def test_reader_when_the_first_of_two_is_refused_then_both_are_asked_again() -> None:
-    world = reading_on(in_memory=True)
+    world = reading_on_quickly()
+    world.at_broker()
     row = replace(out_of_range_row(0), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     world.broker_sends(response(FETCH, 16, answer_of(16, row), _AHEAD_ID))
     broker_lacks(world)
 
-    assert len(client_asks(world)) == 1
-    assert len(client_asks(world, fetch_of(16, 70))) == 0  # held until the first is answered
-    broker_lacks(world, 2)
-    world.store_answers(slice_of(60, 70))
+    fetches(world, 70, 3)
     assert offsets_asked(world) == [70]
+    broker_lacks(world, 3)
+    world.store_answers(slice_of(70, 80))
+    fetches(world, 80, 4)
+    assert offsets_asked(world) == [80]
+
+
+@pytest.mark.parametrize("cut", [5, 30, 100])
+def test_reader_when_it_also_produces_then_nothing_is_asked_within_its_request(cut: int) -> None:
+    """One without acks is never owed an answer, and passes in the pieces in which it comes."""
+    records = PartitionProduceData(index=0, records=bytes(200))
+    topic = TopicProduceData(name="orders", partition_data=(records,))
+    asked = ProduceRequest(acks=0, timeout_ms=1, topic_data=(topic,))
+    produce = request(PRODUCE, 9, asked, 2)
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, 16, fetch_of(16, 50)) + produce[:cut])
+    world.broker_sends(ALL_ENDS + response(FETCH, 16, answer_of(16, out_of_range_row(0))))
+    world.at_broker()
+
+    world.store_answers(slice_of(50, 60))
+    world.client_sends(produce[cut:])
+
+    sent, *_ = world.at_broker()
+    assert sent == produce[4:]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        request(FETCH, 16, replace(fetch_of(16, 60), session_id=7, session_epoch=1), 2),
+        request(API_VERSIONS, 4, ApiVersionsRequest(), 2).replace(b"\0\x12\0\x04", b"\0\x12\0\x63"),
+    ],
+    ids=["a session's", "a version that nobody has"],
+)
+def test_reader_when_we_refuse_what_it_asks_between_then_told_behind_what_is_owed(
+    refused: bytes,
+) -> None:
+    world = reading_on()
+    world.client_sends(refused)
+
+    broker_lacks(world)
+
+    assert ids_told(world) == [2]
+    fetches(world, 60, 3)
+    world.store_answers(slice_of(60, 70))
+    assert ids_told(world) == [3]
 
 
 def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_anew_before() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,10 +34,14 @@ from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, 
 _VERSION = 16
 _STEPS = st.lists(
     st.sampled_from(
-        ["reads on", "reads on", "reads on", "seeks", "asks", "broker", "broker", "store", "waits"]
+        [
+            *("reads on", "reads on", "reads on", "seeks", "asks", "is refused"),
+            *("broker", "broker", "store", "waits"),
+        ]
     ),
     max_size=60,
 )
+_REFUSED = -1
 _LOCAL_START = 100  # TRIMMED and ends_of
 
 
@@ -68,6 +73,14 @@ class _Reader:
         number = len(self.asked)
         self.asked.append((number, None))
         self.world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), number))
+
+    def is_refused(self) -> None:
+        """For a fetch session, without the broker being asked."""
+        number = len(self.asked)
+        self.asked.append((number, _REFUSED))
+        fetch = replace(fetch_of(_VERSION, 0), session_id=7, session_epoch=1)
+        self.world.client_sends(request(FETCH, _VERSION, fetch, number))
+        self._take_answers()
 
     def broker_answers(self) -> None:
         """The oldest of what it was asked."""
@@ -108,7 +121,7 @@ class _Reader:
         for frame in self.world.at_client():
             number = int.from_bytes(frame[:4], "big")
             records = None
-            if self.asked[number][1] is not None:
+            if self.asked[number][1] not in (None, _REFUSED):
                 (row,) = read_response(FETCH, _VERSION, frame)[1].responses[0].partitions
                 records = bytes_of(row)
             self.told.append((number, records))
@@ -129,6 +142,8 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
                 reader.fetches(data.draw(st.integers(0, 12)) * 10)
             case "asks":
                 reader.asks_something_else()
+            case "is refused":
+                reader.is_refused()
             case "broker":
                 reader.broker_answers()
             case "store":
@@ -140,12 +155,7 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
     assert reader.world.closed is None
     assert [number for number, _ in reader.told] == [number for number, _ in reader.asked]
     for (_, offset), (_, records) in zip(reader.asked, reader.told, strict=True):
-        if offset is None:
-            assert records is None
-        elif offset >= _LOCAL_START:
-            assert records == b"local"
-        else:
-            assert records == f"{offset}-{offset + 10}".encode()
+        assert records == _expected_records(offset)
 
 
 @given(
@@ -174,3 +184,9 @@ def test_reader_when_it_is_forbidden_to_read_then_it_gets_no_more_than_was_on_it
     given_after = [records for _, records in reader.told[before_count:] if records]
     on_its_way_count = 2 if in_memory else 1
     assert len(given_after) <= (on_its_way_count if waits_ms <= MAX_AGE_MS else 0)
+
+
+def _expected_records(offset: int | None) -> bytes | None:
+    if offset is None or offset == _REFUSED:
+        return None
+    return b"local" if offset >= _LOCAL_START else f"{offset}-{offset + 10}".encode()
