@@ -190,7 +190,9 @@ class FetchResponseScanner(StructureScanner):
         self._reader.skip_bytes = records_bytes
         left_bytes = self._frame_bytes - self._reader.base_position - end - records_bytes
         if self._flexible and left_bytes == _NO_TAGS_BYTES and not self._is_more_to_come:
-            self._reader.skip_bytes += _NO_TAGS_BYTES  # with the records: nothing is changed there
+            # With the records: nothing is changed there. What else three bytes may be is nothing
+            # that a client would take.
+            self._reader.skip_bytes += _NO_TAGS_BYTES
             self._finish()
         else:
             self._end_structure(self._next_partition)
