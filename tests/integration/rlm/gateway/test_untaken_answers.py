@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from uuid import UUID
 
 from rlm.gateway.close_reason import CloseReason
@@ -31,6 +33,21 @@ def _fetch(topic: TieredTopic) -> FetchRequest:
     )
 
 
+class _Unchanged:
+    """Whether a count that has reached `least` has stood still for a second."""
+
+    def __init__(self, count: Callable[[], int], *, least: int) -> None:
+        self._count = count
+        self._least = least
+        self._seen, self._since_s = -1, 0.0
+
+    def __call__(self) -> bool:
+        seen, now_s = self._count(), time.monotonic()
+        if seen != self._seen:
+            self._seen, self._since_s = seen, now_s
+        return seen >= self._least and now_s - self._since_s >= 1.0
+
+
 def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
     module_host: BrokerHost, tiered: TieredTopic
 ) -> None:
@@ -47,7 +64,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
         stalled.ask(FETCH, _VERSION, _fetch(tiered))
         for _ in range(_MORE_THAN_SOCKETS_HOLD):
             stalled.send(FETCH, _VERSION, _fetch(tiered))
-        wait_until(lambda: gateway.counts.remote[RemoteCount.SERVED] > 1)
+        wait_until(_Unchanged(lambda: gateway.counts.remote[RemoteCount.SERVED], least=2))
 
         read = read_from(gateway.bootstrap_servers, tiered.name)
 
