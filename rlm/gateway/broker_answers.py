@@ -209,6 +209,7 @@ class BrokerAnswers:
         context: GatewayContext,
     ) -> None:
         self._wait(pending)
+        context = replace(context, begun_ms=self._parts.clock.monotonic_ms())
         self._state.actions.append(
             RewriteExchange(rewrite=pending.rewrite, exchange=exchange, context=context)
         )

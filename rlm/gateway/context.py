@@ -54,7 +54,8 @@ class GatewayContext:
     """One moment's view: take a new one for each request. All that it leads to is thread-safe.
 
     `topology` and `topics` are values; `metadata` and `timestamps` may block, and are asked by
-    blocking rewrites only.
+    blocking rewrites only. `begun_ms`, by the clock of `answering`: since when the client waits for
+    a rewrite; None: only now.
     """
 
     topology: GatewayTopology
@@ -63,3 +64,4 @@ class GatewayContext:
     timestamps: TimestampLookup
     answering: Answering
     new_id: Callable[[], UUID]
+    begun_ms: int | None = None

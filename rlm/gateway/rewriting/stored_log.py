@@ -55,13 +55,14 @@ def answer_all(
 ) -> list[_AnswerT]:
     """An answer to each question, in order, after so long at the latest.
 
-    `timeout_ms` is the client's, 0 if it gave none; the gateway's own holds too. What has begun
-    goes on after it.
+    `timeout_ms` is the client's, 0 if it gave none; the gateway's own holds too. Both count from
+    when the client began to wait, for a thread too. What has begun goes on after them.
     """
     answering = context.answering
     wait_ms = min(timeout_ms, answering.timeout_ms) if timeout_ms > 0 else answering.timeout_ms
-    deadline_ms = answering.clock.monotonic_ms() + wait_ms
-    complete = _complete(context, questions, wait_ms)
+    now_ms = answering.clock.monotonic_ms()
+    deadline_ms = wait_ms + (now_ms if context.begun_ms is None else context.begun_ms)
+    complete = _complete(context, questions, max(deadline_ms - now_ms, 0))
 
     def left_ms() -> int:
         return max(deadline_ms - answering.clock.monotonic_ms(), 0)

@@ -186,6 +186,7 @@ def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_
     assert wanted.exchange.leader_epochs == {("orders", 0): 7}
     assert (wanted.context.topics.partition("orders", 0) is not None) == tiered
     assert ("orders" in wanted.context.topics.unconfirmed) == unconfirmed
+    assert wanted.context.begun_ms == world.clock.now_ms
     world.rewritten(ListOffsetsResponse())
     assert len(world.at_client()) == 2
     assert not world.session.holds_broker

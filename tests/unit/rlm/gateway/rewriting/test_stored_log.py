@@ -131,6 +131,20 @@ def test_answers_when_the_client_would_wait_longer_then_the_gateways_own_time_ho
     assert [timeout_ms for _, timeout_ms in metadata.asked] == [70, 70]
 
 
+def test_answers_when_the_rewrite_had_to_wait_for_a_thread_then_that_counts() -> None:
+    metadata, clock = _Asked(), ManualClock()
+    context = _context(metadata, clock=clock, timeout_ms=70)
+    begun_ms = clock.monotonic_ms()
+
+    clock.now_ms += 60
+    answer_all(replace(context, begun_ms=begun_ms), [_question(0, lambda: 0)])
+    clock.now_ms += 60
+    answers = answer_all(replace(context, begun_ms=begun_ms), [_question(0, lambda: 0)])
+
+    assert [timeout_ms for _, timeout_ms in metadata.asked] == [10, 0]
+    assert answers == [0]  # of what is there at once nothing is held back
+
+
 def test_answers_when_the_metadata_is_not_complete_then_nothing_is_asked() -> None:
     """R15."""
     asked: list[int] = []
