@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rlm.gateway.actions import ToBroker
@@ -23,8 +22,6 @@ from rlm.gateway.fetch_ahead import (
     FetchAhead,
     sent_ahead,
 )
-from rlm.gateway.fetch_exchange import FetchExchange
-from rlm.gateway.fetch_plan import plan_fetch
 from rlm.gateway.own_questions import ask_log_ends
 from rlm.gateway.pending_answers import GatheredFetch, OwnQuestion, Pending
 from rlm.gateway.remote_outcome import RemoteOutcome
@@ -40,14 +37,6 @@ QUICK_MS = MAX_AGE_MS // 3
 """Of readers that take no longer for an answer the second next fetch is asked for too: else its
 answer would come later than itself. To slower ones it would be too old."""
 _REMEMBERED_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """Who reads on, and how."""
-
-    version: int
-    client_id: str
 
 
 class _Answer(NamedTuple):
@@ -67,7 +56,7 @@ class AskingAhead:
         self._state = state
         self._asked: deque[FetchAhead] = deque()
         self._pause_count = 0
-        self._following: tuple[_Reader, FetchRequest] | None = None
+        self._following: tuple[GatheredFetch, FetchRequest] | None = None
         self._is_due = False
         self._given_ms = 0
         self._is_quick = False
@@ -127,8 +116,7 @@ class AskingAhead:
             request = fetch.exchange.following(outcomes)
             if request is None:
                 return
-            reader = _Reader(version=fetch.version, client_id=fetch.exchange.client_id)
-            self._following = reader, request
+            self._following = fetch, request
         self._given_ms = self._parts.clock.monotonic_ms()
         self._is_due = True
 
@@ -158,30 +146,17 @@ class AskingAhead:
         (ahead,) = self._asked
         request = ahead.exchange.following(outcomes)
         if request is not None:
-            self._ask(_Reader(version=ahead.version, client_id=ahead.client_id), request)
+            self._ask(ahead, request)
 
-    def _ask(self, reader: _Reader, request: FetchRequest) -> None:
-        """Unless some of it is the broker's, or the ends of the logs are not known."""
+    def _ask(self, before: GatheredFetch | FetchAhead, request: FetchRequest) -> None:
+        """What follows one; unless some of it is the broker's, or the logs' ends are not known."""
         state, parts = self._state, self._parts
+        version, client_id = before.version, before.exchange.client_id
         try:
-            topics = parts.context().topics
+            plan = parts.plan(request, version)
         except RetriableError:  # as while the metadata is read anew: nobody has asked yet
             return
-        plan = plan_fetch(
-            request,
-            reader.version,
-            topics=topics,
-            view=parts.view,
-            local_starts=parts.local_starts,
-        )
-        exchange = FetchExchange(
-            plan,
-            reader.version,
-            known_ends=state.known_ends,
-            local_starts=parts.local_starts,
-            remote_wait_ms=parts.limits.remote_wait_ms,
-            client_id=reader.client_id,
-        )
+        exchange = parts.exchange(plan, version, known_ends=state.known_ends, client_id=client_id)
         count = sum(len(topic.partitions) for topic in request.topics)
         if len(plan.remote) < count:
             return
@@ -195,14 +170,13 @@ class AskingAhead:
             ask_log_ends(state, exchange, question, is_behind_fetch=False)
         expected, sent = request_frames(
             FETCH,
-            reader.version,
+            version,
             (request, sent_ahead(plan)),
             correlation_id=CORRELATION_ID,
-            client_id=reader.client_id,
+            client_id=client_id,
         )
         ahead = FetchAhead(
-            version=reader.version,
-            client_id=reader.client_id,
+            version=version,
             request=request,
             frame=expected,
             exchange=exchange,

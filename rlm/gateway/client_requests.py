@@ -14,7 +14,6 @@ from rlm.gateway.fetch_plan import (
     FIRST_VERSION_WITH_TOPIC_IDS,
     FetchPlan,
     goes_on_with_session,
-    plan_fetch,
 )
 from rlm.gateway.fetch_stream import FetchPatches
 from rlm.gateway.frame_sinks import Forwarded, Gathered
@@ -161,13 +160,7 @@ class ClientRequests:
             self._adopt(self._ahead.take(), head)
             return
         self._ahead.give_up()
-        plan = plan_fetch(
-            request,
-            version,
-            topics=self._parts.context().topics,
-            view=self._parts.view,
-            local_starts=self._parts.local_starts,
-        )
+        plan = self._parts.plan(request, version)
         exchange = self._gather(plan, head) if plan.remote else None
         if exchange is None:
             patches = FetchPatches(plan, self._parts.local_starts)
@@ -208,12 +201,10 @@ class ClientRequests:
             self._state.actions.append(expected)
 
     def _gather(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
-        exchange = FetchExchange(
+        exchange = self._parts.exchange(
             plan,
             head.api_version,
             known_ends=self._state.known_ends,
-            local_starts=self._parts.local_starts,
-            remote_wait_ms=self._parts.limits.remote_wait_ms,
             client_id=head.client_id or "",
         )
         question = exchange.foreseen_question(self._parts.clock.monotonic_ms())

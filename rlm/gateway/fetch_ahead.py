@@ -42,7 +42,6 @@ class FetchAhead:
     """
 
     version: int
-    client_id: str
     request: FetchRequest
     frame: bytes
     exchange: FetchExchange
@@ -73,6 +72,6 @@ class FetchAhead:
         return (
             request == self.request
             and version == self.version
-            and (header.client_id or "") == self.client_id
+            and (header.client_id or "") == self.exchange.client_id
             and not header.unknown_tags
         )

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from rlm.gateway.actions import Action, AnswerToClient
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_ahead import FetchAhead
+from rlm.gateway.fetch_exchange import FetchExchange
+from rlm.gateway.fetch_plan import FetchPlan, plan_fetch
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import KnownLogEnds
 from rlm.gateway.login import ClientLogin, ListenerLogins
 from rlm.gateway.pending_answers import OwnAnswer, Pending
 from rlm.gateway.tier_facts import TierView
+from rlm.wire.api.fetch import FetchRequest
 from rlm.wire.schema import Buffer
 from rsm.segment.clock import Clock
 
@@ -32,6 +35,29 @@ class SessionParts:
     clock: Clock
     limits: SessionLimits
     logins: ListenerLogins = field(default_factory=ListenerLogins)
+
+    def plan(self, request: FetchRequest, version: int) -> FetchPlan:
+        """What is known at this moment of what a Fetch asks for."""
+        return plan_fetch(
+            request,
+            version,
+            topics=self.context().topics,
+            view=self.view,
+            local_starts=self.local_starts,
+        )
+
+    def exchange(
+        self, plan: FetchPlan, version: int, *, known_ends: KnownLogEnds, client_id: str
+    ) -> FetchExchange:
+        """What becomes of it, one client's on one connection."""
+        return FetchExchange(
+            plan,
+            version,
+            known_ends=known_ends,
+            local_starts=self.local_starts,
+            remote_wait_ms=self.limits.remote_wait_ms,
+            client_id=client_id,
+        )
 
 
 class SessionState:

@@ -74,6 +74,14 @@ def offsets_asked(world: SessionWorld) -> list[int]:
     return [each.topics[0].partitions[0].fetch_offset for each in requests]
 
 
+def fetches(world: SessionWorld, offset: int, correlation_id: int) -> None:
+    world.client_sends(request(FETCH, 16, fetch_of(16, offset), correlation_id))
+
+
+def ids_told(world: SessionWorld) -> list[int]:
+    return [int.from_bytes(frame[:4], "big") for frame in world.at_client()]
+
+
 def broker_lacks(world: SessionWorld, correlation_id: int = _AHEAD_ID, count: int = 1) -> None:
     rows = [out_of_range_row(partition) for partition in range(count)]
     world.broker_sends(response(FETCH, 16, answer_of(16, *rows), correlation_id))
@@ -201,7 +209,7 @@ def test_reader_when_it_asks_something_between_then_answers_stay_in_order() -> N
     world.broker_sends(response(METADATA, 12, MetadataResponse(), 2))
     broker_lacks(world, 3)
     world.store_answers(slice_of(60, 70))
-    assert [int.from_bytes(frame[:4], "big") for frame in world.at_client()] == [2, 3]
+    assert ids_told(world) == [2, 3]
 
 
 @pytest.mark.parametrize(("most_bytes", "is_asked"), [(5, True), (4, False)])
@@ -260,14 +268,6 @@ def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
     world.store_answers(outcome)
 
     assert world.at_broker() == []
-
-
-def fetches(world: SessionWorld, offset: int, correlation_id: int) -> None:
-    world.client_sends(request(FETCH, 16, fetch_of(16, offset), correlation_id))
-
-
-def ids_told(world: SessionWorld) -> list[int]:
-    return [int.from_bytes(frame[:4], "big") for frame in world.at_client()]
 
 
 def test_reader_when_it_reads_on_quickly_then_the_broker_is_asked_two_fetches_ahead() -> None:
