@@ -15,7 +15,8 @@ import difflib
 import logging
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
@@ -92,26 +93,36 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
             raise InvalidConfigError("unknown option", option=name, nearest=nearest)
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: a job ends by it as by Ctrl-C, and leaves nothing behind."""
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt, so that nothing is left behind.
 
+    Some libraries put an error of their own in its place: a Kafka consumer that is being made, a
+    connection with Spark that ends. A program that a signal has reached exits as by the signal.
+    """
+    received: list[int] = []
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    """Once: what is being cleared away then is not cut off by a second one."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    logging.disable()  # what talks with Spark logs at length that it was interrupted
-    raise Terminated
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:  # a second one doesn't cut off what is being cleared away
+            signal.signal(number, signal.SIG_IGN)
+        received.append(number)
+        logging.disable()  # what talks with Spark logs at length that it was interrupted
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        if received:
+            sys.exit(128 + received[0])
 
 
 def run_job(name: str, job: Callable[[], int]) -> None:
     """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line."""
-    signal.signal(signal.SIGTERM, _terminate)
     try:
-        sys.exit(job())
-    except Terminated:
-        sys.exit(143)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        with _ended_by_signals():
+            sys.exit(job())
     except TieredStorageError as error:
         sys.stderr.write(f"{name}: {' '.join(str(error).split())}\n")
         sys.exit(2 if isinstance(error, InvalidConfigError) else 1)

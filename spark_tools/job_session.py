@@ -5,13 +5,11 @@ The master is the user's matter: `spark-submit --master`, or Spark's own default
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
-from types import FrameType
 
 from pyspark.sql import SparkSession
 
@@ -28,8 +26,8 @@ _PROBE = "_can_be_written"
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     """A session of the job's own, or the one that there is; then it is not stopped.
 
-    With one of its own Ctrl-C ends the program: KeyboardInterrupt, and nothing is logged from then.
-    What ends the program may have ended Spark, too.
+    Ctrl-C stays what it was before: Spark's own handler, which asks the JVM in the midst of its
+    answer, is not kept. What ends the program may have ended Spark, too.
 
     `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
     """
@@ -40,9 +38,8 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
         if not found:
             raise InvalidConfigError("no jars in that directory", option="--jars", found=jars)
         builder = builder.config("spark.jars", ",".join(found))
-    spark = builder.getOrCreate()
-    if running is None and current_thread() is main_thread():
-        signal.signal(signal.SIGINT, _end_quietly)
+    with _handler_kept(signal.SIGINT):
+        spark = builder.getOrCreate()
     try:
         yield spark
     except KeyboardInterrupt:
@@ -56,13 +53,15 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
                 spark.stop()
 
 
-def _end_quietly(_number: int, _frame: FrameType | None) -> None:
-    """In place of Spark's, which asks the JVM in the midst of its answer; that is logged at length.
-
-    So is the interrupt itself, by what talks with the JVM.
-    """
-    logging.disable()
-    raise KeyboardInterrupt
+@contextmanager
+def _handler_kept(number: int) -> Iterator[None]:
+    """A signal's handler, which only the main thread can set, is afterwards what it is now."""
+    handler = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        if handler is not None and current_thread() is main_thread():
+            signal.signal(number, handler)
 
 
 def require_reachable(spark: SparkSession, store: StoreSettings) -> None:

@@ -26,11 +26,12 @@ OURS = (
 
 
 @pytest.fixture(autouse=True)
-def handler_of_sigterm() -> Iterator[None]:
-    """A job sets its own; that of the tests is put back."""
-    before = signal.getsignal(signal.SIGTERM)
+def handlers_of_signals() -> Iterator[None]:
+    """A job sets its own; those of the tests are put back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     logging.disable(logging.NOTSET)
 
 
@@ -65,23 +66,15 @@ def test_run_job_when_it_fails_then_one_line_and_its_exit_code(
     assert said.err.count("\n") == 1
 
 
-def test_run_job_when_interrupted_then_nothing_is_said_and_exit_code_130(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run_job("rlm-repair", raising(KeyboardInterrupt()))
-
-    assert (ended.value.code, capsys.readouterr()) == (130, ("", ""))
-
-
-def test_run_job_when_terminated_then_it_ends_as_by_ctrl_c_and_exit_code_143(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_run_job_when_a_signal_comes_then_it_is_cleared_away_and_the_exit_code_tells_which(
+    number: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cleared_away = []
 
     def job() -> int:
         try:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
             return 0
         finally:
             cleared_away.append(True)
@@ -89,8 +82,32 @@ def test_run_job_when_terminated_then_it_ends_as_by_ctrl_c_and_exit_code_143(
     with pytest.raises(SystemExit) as ended:
         run_job("rlm-audit", job)
 
-    assert (ended.value.code, capsys.readouterr()) == (143, ("", ""))
+    assert (ended.value.code, capsys.readouterr()) == (code, ("", ""))
     assert cleared_away
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_run_job_when_a_library_puts_an_error_in_a_signals_place_then_it_ends_by_the_signal(
+    number: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a Kafka consumer does that is being made."""
+
+    def job() -> int:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise TypeError("expected configuration property name") from None
+        return 0
+
+    with pytest.raises(SystemExit) as ended:
+        run_job("rlm-audit", job)
+
+    assert (ended.value.code, capsys.readouterr()) == (code, ("", ""))
+
+
+def test_run_job_when_an_error_was_foreseen_by_nobody_then_it_is_raised() -> None:
+    with pytest.raises(TypeError, match="of ours"):
+        run_job("rlm-audit", raising(TypeError("a mistake of ours")))
 
 
 def test_run_job_when_it_ends_then_its_exit_code() -> None:
