@@ -68,10 +68,10 @@ class ReadRemote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectRead:
-    """A `ReadRemote` of these is likely to come once the broker has answered.
+    """A `ReadRemote` of these is likely to come soon.
 
-    Whatever is in memory of it may be made ready meanwhile, and the session's `made_ready` be
-    called with it. Without `reads` none comes: what was made ready is not wanted.
+    Whatever is in memory of it may be made ready meanwhile. Without `reads` none comes: what was
+    made ready is not wanted.
     """
 
     reads: tuple[RemoteRead, ...]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rlm.gateway.actions import ExpectRead, RewriteExchange, ToClient
 from rlm.gateway.asking_ahead import AskingAhead, is_asked_ahead_only
+from rlm.gateway.broker_verdicts import FIRST_VERSION
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_ahead import FetchAhead
@@ -250,6 +251,11 @@ class BrokerAnswers:
         header, response = read_response(FETCH, pending.version, frame)
         if header.unknown_tags:
             pending = replace(pending, header_tags=header.unknown_tags)
+        if pending.version >= FIRST_VERSION:
+            exchange = pending.exchange
+            self._state.verdicts.learned(
+                exchange.plan, exchange.client_id, response, pending.asked_ms
+            )
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rlm.gateway.actions import ToBroker
-from rlm.gateway.asking_ahead import AskingAhead
+from rlm.gateway.asking_ahead import AskingAhead, is_asked_ahead_only
+from rlm.gateway.broker_verdicts import FIRST_VERSION
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
 from rlm.gateway.fetch_ahead import FetchAhead
 from rlm.gateway.fetch_exchange import FetchExchange
@@ -161,6 +162,8 @@ class ClientRequests:
             return
         self._ahead.give_up()
         plan = self._parts.plan(request, version)
+        if self._is_told(plan, head):
+            return
         exchange = self._gather(plan, head) if plan.remote else None
         if exchange is None:
             patches = FetchPatches(plan, self._parts.local_starts)
@@ -184,15 +187,45 @@ class ClientRequests:
             correlation_id=head.correlation_id,
             version=head.api_version,
             exchange=ahead.exchange,
+            asked_ms=ahead.asked_ms,
             header_tags=ahead.header_tags,
         )
-        self._state.is_gathering = True
-        self.stream.stopped = True
         if ahead.is_answered:
-            self._state.pending.appendleft(fetch)
-            self._answered_ahead(fetch)
+            self._begin_answered(fetch)
         else:
             ahead.adopted = fetch
+            self._hold_others()
+
+    def _is_told(self, plan: FetchPlan, head: RequestHead) -> bool:
+        """Whether the broker has said lately what it would answer; then that is taken."""
+        if head.api_version < FIRST_VERSION or not is_asked_ahead_only(self._state.pending):
+            return False
+        now_ms = self._parts.clock.monotonic_ms()
+        told = self._state.verdicts.told(plan, head.client_id or "", now_ms)
+        if told is None:
+            return False
+        exchange = self._exchange_of(plan, head)
+        if exchange.answered(told.response, now_ms) is not None:
+            return False
+        self._begin_answered(
+            GatheredFetch(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                exchange=exchange,
+                asked_ms=told.asked_ms,
+            )
+        )
+        return True
+
+    def _begin_answered(self, fetch: GatheredFetch) -> None:
+        """Of it the broker has nothing to say any more."""
+        self._hold_others()
+        self._state.pending.appendleft(fetch)
+        self._answered_ahead(fetch)
+
+    def _hold_others(self) -> None:
+        self._state.is_gathering = True
+        self.stream.stopped = True
 
     def _expect(self, exchange: FetchExchange) -> None:
         """While the broker works, so do we."""
@@ -201,23 +234,29 @@ class ClientRequests:
             self._state.actions.append(expected)
 
     def _gather(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
-        exchange = self._parts.exchange(
+        exchange = self._exchange_of(plan, head)
+        now_ms = self._parts.clock.monotonic_ms()
+        question = exchange.foreseen_question(now_ms)
+        if question is not None:
+            ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
+        self._owe(
+            GatheredFetch(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                exchange=exchange,
+                asked_ms=now_ms,
+            )
+        )
+        self._hold_others()
+        return exchange
+
+    def _exchange_of(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
+        return self._parts.exchange(
             plan,
             head.api_version,
             known_ends=self._state.known_ends,
             client_id=head.client_id or "",
         )
-        question = exchange.foreseen_question(self._parts.clock.monotonic_ms())
-        if question is not None:
-            ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
-        self._owe(
-            GatheredFetch(
-                correlation_id=head.correlation_id, version=head.api_version, exchange=exchange
-            )
-        )
-        self._state.is_gathering = True
-        self.stream.stopped = True
-        return exchange
 
     def _send_fetch(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
         self._send(

@@ -2,28 +2,24 @@
 
 It is asked on the client's own connection, under its client id, so that the broker authorizes it,
 counts it and throttles it as the client's own. If the next request is that one but for its
-correlation id, comes within MAX_AGE_MS, and nothing else is under way, the broker's answer is taken
-as the answer to it. Else it is dropped, which costs an answer without records, and that client is
-not asked for ahead for a while.
+correlation id, comes before it is too old, and nothing else is under way, the broker's answer is
+taken as the answer to it. Else it is dropped, which costs an answer without records, and that
+client is not asked for ahead for a while.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.gateway.fetch_exchange import FetchExchange
-from rlm.gateway.fetch_plan import FIRST_VERSION_WITH_TOPIC_IDS, FetchPlan
+from rlm.gateway.fetch_plan import FetchPlan
 from rlm.gateway.pending_answers import GatheredFetch
 from rlm.wire.api.fetch import FetchRequest
 from rlm.wire.frames import SIZE_BYTES, RequestHeader
 from rlm.wire.schema import UnknownTags
 
 CORRELATION_ID = -1
-MAX_AGE_MS = 100
-"""Longer than readers take who gain by it, and no longer than a request may be under way."""
-FIRST_VERSION = (
-    FIRST_VERSION_WITH_TOPIC_IDS  # before, it is asked each time what the names stand for
-)
 _CORRELATION_ID, _BEHIND_CORRELATION_ID = 4, 8  # in a request without its size
 
 
@@ -37,8 +33,9 @@ class FetchAhead:
     """One; stands among what the broker owes until it is answered.
 
     `frame`: the client's request, its size first, as most clients would send it, but for its
-    correlation id. `is_answered`: the broker has said of all of it that it has it not. `adopted`:
-    the client's request, if it came before the answer.
+    correlation id. `asked_ms`: when the broker was asked it, or what answers it. `is_answered`: it
+    has said of all of it that it has it not. `adopted`: the client's request, if it came before the
+    answer.
     """
 
     version: int

@@ -64,6 +64,11 @@ class FetchExchange:
         self._foreseen_ends: Mapping[TopicIdPartition, LogEnds] | None = None
 
     @property
+    def plan(self) -> FetchPlan:
+        """What was asked for, and of whom."""
+        return self._plan
+
+    @property
     def client_id(self) -> str:
         """What the client calls itself."""
         return self._client_id

@@ -77,11 +77,15 @@ class StreamedFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredFetch:
-    """Is put together with what the store has; `header_tags` as of RewrittenExchange."""
+    """Is put together with what the store has; `header_tags` as of RewrittenExchange.
+
+    `asked_ms`: when the broker was asked.
+    """
 
     correlation_id: int
     version: int
     exchange: FetchExchange
+    asked_ms: int
     header_tags: UnknownTags = ()
 
 

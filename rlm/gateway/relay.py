@@ -230,17 +230,11 @@ class Relay:
             case AnswerToClient():
                 self._output.answer(action)
             case ExpectRead():
-                self._expect(action)
+                self._reads.expect(action)
             case RewriteExchange():
                 self._begin(self._rewrite(action))
             case Close():
                 self.close(action.reason, action.detail)
-
-    def _expect(self, expected: ExpectRead) -> None:
-        ready = () if self._is_closed else self._reads.expect(expected)
-        if ready:
-            for action in self._session.made_ready(ready):  # requests to the broker
-                self._carry_out(action)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)

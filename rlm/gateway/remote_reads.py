@@ -105,20 +105,16 @@ class RemoteReads:
         self._expiry: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    def expect(self, expected: ExpectRead) -> Sequence[RemoteOutcome]:
+    def expect(self, expected: ExpectRead) -> None:
         """Make ready what is in memory of a read that is likely to be wanted next; none if not all.
 
-        It is kept for a moment only: of a client that stops reading no memory is held. It stays
-        ours.
+        It is kept for a moment only: of a client that stops reading no memory is held.
         """
         self._drop_expected()
         if expected.reads and not self._is_closed:
             self._expected = self._made_ready(expected)
-        if self._expected is None:
-            return ()
-        if self._expiry is None:
+        if self._expected is not None and self._expiry is None:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
-        return self._expected.slices
 
     def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""

@@ -111,10 +111,6 @@ class Session:
             return []
         return self._step(CloseReason.MALFORMED_ANSWER, lambda _: self._ahead.look_ahead(), None)
 
-    def made_ready(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
-        """Take what the reads of the action ExpectRead would come to; they stay the owner's."""
-        return self._step(CloseReason.MALFORMED_ANSWER, self._ahead.made_ready, outcomes)
-
     def exchange_rewritten(self, response: Message) -> list[Action]:
         """Take what the rewrite of the action RewriteExchange made."""
         return self._step(CloseReason.MALFORMED_ANSWER, self._answers.exchange_rewritten, response)

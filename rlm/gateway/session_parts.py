@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rlm.gateway.actions import Action, AnswerToClient
+from rlm.gateway.broker_verdicts import BrokerVerdicts
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_ahead import FetchAhead
 from rlm.gateway.fetch_exchange import FetchExchange
@@ -72,6 +73,7 @@ class SessionState:
         self.pending: deque[Pending | FetchAhead] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
+        self.verdicts = BrokerVerdicts(self.known_ends)
         self.is_gathering = False
         self.is_working = False
 

@@ -9,7 +9,6 @@ The tags are there in flexible versions; the client id is never compact (KIP-482
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rlm.wire.codec import decode, decode_prefix, encode, encode_parts
@@ -64,27 +63,6 @@ def request_frame(
 
     `header_tags` are the header's unknown tagged fields; versions without tags have none.
     """
-    (frame,) = request_frames(
-        api,
-        version,
-        (message,),
-        correlation_id=correlation_id,
-        client_id=client_id,
-        header_tags=header_tags,
-    )
-    return frame
-
-
-def request_frames(
-    api: Api[RequestT, ResponseT],
-    version: int,
-    messages: Iterable[RequestT],
-    *,
-    correlation_id: int,
-    client_id: str | None,
-    header_tags: UnknownTags = (),
-) -> list[bytes]:
-    """Several that differ in nothing but the message; each as `request_frame` writes it."""
     header_version = api.request_header_version(version)
     header = RequestHeader(
         request_api_key=api.key,
@@ -94,8 +72,8 @@ def request_frames(
         unknown_tags=header_tags,
     )
     head = encode(header, header_version, flexible=header_version >= _FLEXIBLE_REQUEST_HEADER)
-    bodies = [encode(message, version, flexible=version in api.flexible) for message in messages]
-    return [_SIZE.pack(len(head) + len(body)) + head + body for body in bodies]
+    body = encode(message, version, flexible=version in api.flexible)
+    return _SIZE.pack(len(head) + len(body)) + head + body
 
 
 def read_response(

@@ -53,10 +53,7 @@ class FixedView:
 
 
 class SessionWorld:
-    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any.
-
-    `in_memory`: what is made ready of a read that is expected; nothing unless it is set.
-    """
+    """`expected`, `reads`, `rewrites`: what was asked for; `closed`: the last action, if any."""
 
     def __init__(
         self,
@@ -81,7 +78,6 @@ class SessionWorld:
         self.reads: list[ReadRemote] = []
         self.rewrites: list[RewriteExchange] = []
         self.closed: Close | None = None
-        self.in_memory: Callable[[ExpectRead], Sequence[RemoteOutcome]] = lambda _: ()
 
     def client_sends(self, data: bytes, *, chunks: Sequence[int] = ()) -> None:
         """Hand over what the client sends, cut at these positions."""
@@ -150,18 +146,13 @@ class SessionWorld:
                         self._to_client(part)
                     action.release()
                 case ExpectRead():
-                    self._expect(action)
+                    self.expected.append(action)
                 case ReadRemote():
                     self.reads.append(action)
                 case RewriteExchange():
                     self.rewrites.append(action)
                 case Close():
                     self.closed = action
-
-    def _expect(self, action: ExpectRead) -> None:
-        self.expected.append(action)
-        if ready := self.in_memory(action):
-            self._carry_out_all(self.session.made_ready(ready))
 
     def _to_client(self, data: bytes | memoryview) -> None:
         self.sent_to_client += data

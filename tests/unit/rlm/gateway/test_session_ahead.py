@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.asking_ahead import PAUSE_COUNT, QUICK_MS
-from rlm.gateway.fetch_ahead import MAX_AGE_MS
+from rlm.gateway.asking_ahead import PAUSE_COUNT
+from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.remote_outcome import Reading, RemoteOutcome
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
@@ -50,21 +50,6 @@ def reading_on(version: int = 16, *, next_offset: int = 60) -> SessionWorld:
     world.at_broker()
     world.store_answers(slice_of(50, next_offset))
     assert bytes_of(answered(world, version)[0]) == f"50-{next_offset}".encode()
-    return world
-
-
-def reading_on_quickly(cycle_ms: int = 0) -> SessionWorld:
-    """The same, given those from 60 on by now, and what follows is in memory, ten at a time.
-
-    `cycle_ms`: how long it took for the answer before.
-    """
-    world = reading_on()
-    world.in_memory = lambda expected: [slice_of(r.offset, r.offset + 10) for r in expected.reads]
-    broker_lacks(world)
-    world.clock.now_ms += cycle_ms
-    assert client_asks(world) == []
-    world.store_answers(slice_of(60, 70))
-    world.at_client()
     return world
 
 
@@ -122,8 +107,7 @@ def test_reader_when_it_reads_on_then_the_broker_is_not_asked_again(is_answered:
     header, answer = read_response(FETCH, 16, frame)
     assert header.correlation_id == 2
     assert bytes_of(answer.responses[0].partitions[0]) == b"60-70"
-    (ahead,) = world.at_broker()
-    assert read_request(FETCH, 16, ahead)[1].topics == fetch_of(16, 70).topics
+    assert [each.reads[0].offset for each in world.expected] == [60, 70]
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
@@ -136,22 +120,22 @@ def test_reader_when_it_reads_on_then_the_broker_is_not_asked_again(is_answered:
     ],
     ids=["another offset", "another isolation", "fewer bytes"],
 )
-def test_reader_when_it_asks_for_something_else_then_that_is_asked(
+def test_reader_when_it_asks_for_something_else_then_it_is_given_that(
     changed: Callable[[FetchRequest], FetchRequest], is_answered: bool
 ) -> None:
+    """Of that too the broker has said already that it has it not any more."""
     world = reading_on()
     asked = changed(fetch_of(16, 60))
     if is_answered:
         broker_lacks(world)
 
-    (sent,) = client_asks(world, asked)
+    assert client_asks(world, asked) == []
 
-    assert read_request(FETCH, 16, sent)[1].topics == asked.topics
+    assert world.reads[-1].reads[0].offset == asked.topics[0].partitions[0].fetch_offset
     if not is_answered:
         broker_lacks(world)
-    assert len(world.reads) == 1
-    broker_lacks(world, 2)
-    assert world.reads[-1].reads[0].offset == asked.topics[0].partitions[0].fetch_offset
+    world.store_answers(slice_of(60, 70))
+    assert ids_told(world) == [2]
     assert world.closed is None
 
 
@@ -245,16 +229,13 @@ def test_reader_when_what_follows_is_the_brokers_then_nothing_is_asked_ahead() -
 def test_reader_when_it_was_asked_for_in_vain_then_not_for_a_while() -> None:
     world = reading_on()
     client_asks(world, fetch_of(16, 70))
-    broker_lacks(world)
-    asked_counts = []
-    for number in range(2, PAUSE_COUNT + 3):
-        broker_lacks(world, number)
+    expected_counts = []
+    for number in range(PAUSE_COUNT + 1):
         world.store_answers(slice_of(70, 80))
-        asked_counts.append(len(world.at_broker()))
-        world.client_sends(request(FETCH, 16, fetch_of(16, 70), number + 1))
-        world.at_broker()
+        expected_counts.append(len(world.expected))
+        fetches(world, 70, 3 + number)
 
-    assert asked_counts == [*([0] * PAUSE_COUNT), 1]
+    assert expected_counts == [*([1] * PAUSE_COUNT), 2]
 
 
 @pytest.mark.parametrize("outcome", [Reading(), slice_of(60, 60)], ids=["nothing yet", "too large"])
@@ -268,87 +249,6 @@ def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
     world.store_answers(outcome)
 
     assert world.at_broker() == []
-
-
-def test_reader_when_it_reads_on_quickly_then_the_broker_is_asked_two_fetches_ahead() -> None:
-    """What it has to say to the second is there when the first was taken apart."""
-    world = reading_on_quickly()
-
-    assert offsets_asked(world) == [70, 80]
-
-    broker_lacks(world)
-    broker_lacks(world)
-    fetches(world, 70, 3)
-    world.store_answers(slice_of(70, 80))
-    assert offsets_asked(world) == [90]
-    fetches(world, 80, 4)
-    world.store_answers(slice_of(80, 90))
-    assert offsets_asked(world) == []  # what follows is the broker's
-    rows = [read_response(FETCH, 16, f)[1].responses[0].partitions[0] for f in world.at_client()]
-    assert [bytes_of(row) for row in rows] == [b"70-80", b"80-90"]
-
-
-def test_reader_when_it_takes_longer_then_the_broker_is_asked_one_fetch_ahead() -> None:
-    """To the second its answer would be too old, which would count as asked for in vain."""
-    assert offsets_asked(reading_on_quickly(cycle_ms=QUICK_MS + 1)) == [70]
-
-
-def test_reader_when_only_the_first_of_two_was_answered_then_it_waits_for_that_alone() -> None:
-    world = reading_on_quickly()
-    broker_lacks(world)
-
-    fetches(world, 70, 3)
-    world.store_answers(slice_of(70, 80))
-
-    assert ids_told(world) == [3]
-
-
-@pytest.mark.parametrize("cut", range(1, 40))
-def test_reader_when_it_comes_within_the_answer_to_the_second_then_both_count(cut: int) -> None:
-    world = reading_on_quickly()
-    broker_lacks(world)
-    second = response(FETCH, 16, answer_of(16, out_of_range_row(0)), _AHEAD_ID)
-    world.broker_sends(second[:cut])
-
-    fetches(world, 70, 3)
-    world.broker_sends(second[cut:])
-    world.store_answers(slice_of(70, 80))
-    fetches(world, 80, 4)
-    world.store_answers(slice_of(80, 90))
-
-    assert ids_told(world) == [3, 4]
-    assert world.closed is None
-
-
-def test_reader_when_it_comes_before_the_broker_has_answered_either_then_in_order() -> None:
-    world = reading_on_quickly()
-    count = len(world.reads)
-
-    fetches(world, 70, 3)
-    assert len(world.reads) == count
-    broker_lacks(world)
-
-    assert world.reads[-1].reads[0].offset == 70
-    world.store_answers(slice_of(70, 80))
-    fetches(world, 80, 4)
-    assert len(world.reads) == count + 1
-    broker_lacks(world)
-    assert world.reads[-1].reads[0].offset == 80
-
-
-def test_reader_when_the_first_of_two_is_refused_then_both_are_asked_again() -> None:
-    world = reading_on_quickly()
-    world.at_broker()
-    row = replace(out_of_range_row(0), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    world.broker_sends(response(FETCH, 16, answer_of(16, row), _AHEAD_ID))
-    broker_lacks(world)
-
-    fetches(world, 70, 3)
-    assert offsets_asked(world) == [70]
-    broker_lacks(world, 3)
-    world.store_answers(slice_of(70, 80))
-    fetches(world, 80, 4)
-    assert offsets_asked(world) == [80]
 
 
 @pytest.mark.parametrize("cut", [5, 30, 100])

@@ -1,19 +1,18 @@
 """Readers of stored data that read on, or not, while the broker answers when it likes.
 
 Whatever is asked ahead for them: each request has its own answer, in order, and nobody who may no
-longer read is given anything that was not on its way already.
+longer read is given anything later than what the broker says may be under way.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.fetch_ahead import MAX_AGE_MS
+from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.wire.api.fetch import FETCH, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
@@ -48,14 +47,8 @@ _LOCAL_START = 100  # TRIMMED and ends_of
 class _Reader:
     """One client, its broker and the store; `asked` and `told` by correlation id, in order."""
 
-    def __init__(self, *, in_memory: Callable[[], bool]) -> None:
-        """`in_memory` is asked, of what follows, whether it is."""
+    def __init__(self) -> None:
         self.world = SessionWorld(facts={TIERED: TRIMMED})
-        self.world.in_memory = lambda expected: (
-            [slice_of(each.offset, each.offset + 10) for each in expected.reads]
-            if in_memory()
-            else ()
-        )
         self.is_forbidden = False
         self.asked: list[tuple[int, int | None]] = []
         self.told: list[tuple[int, bytes | None]] = []
@@ -133,7 +126,7 @@ class _Reader:
 def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
     steps: list[str], data: st.DataObject
 ) -> None:
-    reader = _Reader(in_memory=lambda: data.draw(st.booleans()))
+    reader = _Reader()
     for step in steps:
         match step:
             case "reads on":
@@ -149,7 +142,7 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
             case "store":
                 reader.store_answers()
             case _:
-                reader.world.clock.now_ms += data.draw(st.sampled_from([1, MAX_AGE_MS, 2_000]))
+                reader.world.clock.now_ms += data.draw(st.sampled_from([1, 10, MAX_AGE_MS, 2_000]))
     reader.ends()
 
     assert reader.world.closed is None
@@ -159,16 +152,16 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
 
 
 @given(
-    count=st.integers(1, 5),
+    cycles_ms=st.lists(st.integers(0, MAX_AGE_MS), min_size=1, max_size=8),
     answered_count=st.integers(0, 6),
-    waits_ms=st.integers(0, 300),
-    in_memory=st.booleans(),
+    waits_ms=st.integers(0, 3 * MAX_AGE_MS),
 )
-def test_reader_when_it_is_forbidden_to_read_then_it_gets_no_more_than_was_on_its_way(
-    count: int, answered_count: int, waits_ms: int, in_memory: bool
+def test_reader_when_it_is_forbidden_to_read_then_it_gets_nothing_that_was_not_allowed_lately(
+    cycles_ms: list[int], answered_count: int, waits_ms: int
 ) -> None:
-    reader = _Reader(in_memory=lambda: in_memory)
-    for _ in range(count):
+    reader = _Reader()
+    for cycle_ms in cycles_ms:
+        reader.world.clock.now_ms += cycle_ms
         reader.fetches()
         reader.ends()
     for _ in range(answered_count):
@@ -182,8 +175,7 @@ def test_reader_when_it_is_forbidden_to_read_then_it_gets_no_more_than_was_on_it
         reader.ends()
 
     given_after = [records for _, records in reader.told[before_count:] if records]
-    on_its_way_count = 2 if in_memory else 1
-    assert len(given_after) <= (on_its_way_count if waits_ms <= MAX_AGE_MS else 0)
+    assert len(given_after) <= (3 if waits_ms <= MAX_AGE_MS else 0)
 
 
 def _expected_records(offset: int | None) -> bytes | None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
 from rlm.gateway.session import Session
@@ -158,6 +159,7 @@ def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_brok
     world.broker_sends(ALL_ENDS + answer)
     world.store_answers(Reading())
     assert world.expected == []
+    world.clock.now_ms += MAX_AGE_MS + 1
 
     world.client_sends(request(FETCH, version, fetch_of(version, 60), 7))
 
@@ -241,6 +243,7 @@ def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
     world.store_answers(Reading())
     world.at_client()
     world.at_broker()
+    world.clock.now_ms += MAX_AGE_MS + 1
     world.client_sends(request(FETCH, 13, fetch_of(13, 60), 2))
     assert len(world.at_broker()) == 1
     world.broker_sends(response(FETCH, 13, answer_of(13, out_of_range_row(0)), 2))
@@ -308,6 +311,7 @@ def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any
     world.client_sends(request(FETCH, 13, fetch_of(13, 50), 7))
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)), 7))
     world.store_answers(Reading())
+    world.clock.now_ms += MAX_AGE_MS + 1
     world.client_sends(request(FETCH, 13, fetch_of(13, 60), 8))
     assert [each.offset for each in world.expected[-1].reads] == [60]
     row = PartitionData(partition_index=0, error_code=error_code, records=b"")
