@@ -125,13 +125,13 @@ class AskingAhead:
         if len(plan.remote) < count:
             return
         now_ms = parts.clock.monotonic_ms()
-        if exchange.foreseen_question(now_ms) is not None:
-            return
         # Those that would be too old when the client comes are asked for anew.
         question = exchange.foreseen_question(now_ms + parts.limits.log_ends_age_ms // 2)
-        is_asked = any(isinstance(each, OwnQuestion) for each in state.pending)
-        if question is not None and not is_asked:
-            ask_log_ends(state, exchange, question, is_behind_fetch=False)
+        if question is not None:
+            if exchange.foreseen_question(now_ms) is not None:
+                return
+            if not any(isinstance(each, OwnQuestion) for each in state.pending):
+                ask_log_ends(state, exchange, question, is_behind_fetch=False)
         ahead = self._asked = FetchAhead(
             version=version,
             request=request,

@@ -172,10 +172,11 @@ class ClientRequests:
                     correlation_id=header.correlation_id, version=version, patches=patches
                 )
             )
-        if plan.sent == asked:
+        sent = plan.sent()
+        if sent == asked:
             self._send_frame(frame)
         else:
-            self._send_fetch(plan, header, version)
+            self._send_fetch(sent, header, version)
         if exchange is not None:
             self._expect(exchange)
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
@@ -258,12 +259,12 @@ class ClientRequests:
             client_id=head.client_id or "",
         )
 
-    def _send_fetch(self, plan: FetchPlan, header: RequestHeader, version: int) -> None:
+    def _send_fetch(self, sent: FetchRequest, header: RequestHeader, version: int) -> None:
         self._send(
             request_frame(
                 FETCH,
                 version,
-                plan.sent,
+                sent,
                 correlation_id=header.correlation_id,
                 client_id=header.client_id,
                 header_tags=header.unknown_tags,

@@ -25,7 +25,7 @@ _CORRELATION_ID, _BEHIND_CORRELATION_ID = 4, 8  # in a request without its size
 
 def sent_ahead(plan: FetchPlan) -> FetchRequest:
     """As the broker is asked: should it have the records after all, few of them, and no wait."""
-    return replace(plan.sent, max_wait_ms=0, min_bytes=0, max_bytes=1)
+    return replace(plan.sent(), max_wait_ms=0, min_bytes=0, max_bytes=1)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -57,15 +57,26 @@ class TieredFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """`sent` goes to the broker; `tiered` are the partitions whose answers may be changed.
+    """`tiered` are the partitions whose answers may be changed.
 
     Their order is that of the request. If any is remote, the response is gathered, else streamed.
     """
 
     asked: FetchRequest
-    sent: FetchRequest
+    version: int
     tiered: Mapping[FetchKey, TieredFetch]
     remote: tuple[FetchKey, ...]
+
+    def sent(self) -> FetchRequest:
+        """What goes to the broker."""
+        return replace(
+            self.asked,
+            session_id=NO_SESSION_ID,
+            session_epoch=NO_SESSION_EPOCH,
+            forgotten_topics_data=(),
+            topics=_sent_topics(self.asked, self.version, self.tiered),
+            max_bytes=_local_share_bytes(self.asked, self.version, frozenset(self.remote)),
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,15 +107,7 @@ def plan_fetch(
                 by_name = version < FIRST_VERSION_WITH_TOPIC_IDS
                 tiered[key] = _tiered_fetch(partition, asked, view, local_starts, by_name=by_name)
     remote = tuple(key for key, each in tiered.items() if each.is_remote)
-    sent = replace(
-        request,
-        session_id=NO_SESSION_ID,
-        session_epoch=NO_SESSION_EPOCH,
-        forgotten_topics_data=(),
-        topics=_sent_topics(request, version, tiered),
-        max_bytes=_local_share_bytes(request, version, frozenset(remote)),
-    )
-    return FetchPlan(asked=request, sent=sent, tiered=tiered, remote=remote)
+    return FetchPlan(asked=request, version=version, tiered=tiered, remote=remote)
 
 
 def goes_on_with_session(request: FetchRequest) -> bool:

@@ -106,7 +106,7 @@ def test_reads_when_the_budget_is_short_then_take_it_in_the_requests_order() -> 
 
 def test_plan_when_some_partitions_are_remote_then_asks_the_broker_for_less() -> None:
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, max_bytes=10_000, partition_bytes=6_000)
-    assert plan.sent.max_bytes == 5_000
+    assert plan.sent().max_bytes == 5_000
     assert plan.asked.max_bytes == 10_000
 
 
