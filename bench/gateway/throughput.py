@@ -20,6 +20,7 @@ from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
 _GB = 1_000_000_000
+_WARM_UPS = 6  # a broker compiles what it runs for longer than a few take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +92,10 @@ class Readers:
         self._runs = runs
 
     def alternate(self, *ways: Way) -> list[Readings]:
-        """Run after run, each way once; before that once unmeasured, to have all warm."""
-        for way in ways:
-            self._run(way)
+        """Run after run, each way once; before that unmeasured, to have all warm."""
+        for _ in range(_WARM_UPS):
+            for way in ways:
+                self._run(way)
         rounds = [[self._run(way) for way in ways] for _ in range(self._runs)]
         return [
             Readings(

@@ -25,6 +25,7 @@ from rsm.segment.errors import RetriableError
 
 PAUSE_COUNT = 16
 """So many fetches are not asked for ahead after one that was in vain."""
+_LEAST_SLACK_MS = MAX_AGE_MS // 5
 
 
 class AskingAhead:
@@ -140,7 +141,8 @@ class AskingAhead:
             asked_ms=now_ms,
         )
         # It has to count still when the client comes, even if that takes twice as long as before.
-        told = state.verdicts.told(plan, client_id, now_ms + 2 * self._cycle_ms)
+        slack_ms = max(2 * self._cycle_ms, _LEAST_SLACK_MS)
+        told = state.verdicts.told(plan, client_id, now_ms + slack_ms)
         if told is not None and exchange.answered(told.response, now_ms) is None:
             ahead.asked_ms = told.asked_ms
             ahead.is_answered = True
