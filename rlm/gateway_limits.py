@@ -21,6 +21,7 @@ def session_limits(config: Config) -> SessionLimits:
         pipelined_count=limits.pipelined_request_count,
         remote_wait_ms=config.gateway.fetch_max_wait_ms,
         log_ends_age_ms=limits.log_ends_age_ms,
+        verdict_age_ms=limits.authorization_age_ms,
     )
 
 

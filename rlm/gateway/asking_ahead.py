@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rlm.gateway.actions import ToBroker
-from rlm.gateway.broker_verdicts import FIRST_VERSION, MAX_AGE_MS
-from rlm.gateway.fetch_ahead import CORRELATION_ID, FetchAhead, sent_ahead
+from rlm.gateway.broker_verdicts import FIRST_VERSION
+from rlm.gateway.fetch_ahead import CORRELATION_ID, MAX_AGE_MS, FetchAhead, sent_ahead
 from rlm.gateway.own_questions import ask_log_ends
 from rlm.gateway.pending_answers import GatheredFetch, OwnQuestion, Pending
 from rlm.gateway.remote_outcome import RemoteOutcome
@@ -139,12 +139,13 @@ class AskingAhead:
             frame=_frame(request, version, client_id),
             exchange=exchange,
             asked_ms=now_ms,
+            ends_ms=now_ms + MAX_AGE_MS,
         )
         # It has to count still when the client comes, even if that takes twice as long as before.
         slack_ms = max(2 * self._cycle_ms, _LEAST_SLACK_MS)
         told = state.verdicts.told(plan, client_id, now_ms + slack_ms)
         if told is not None and exchange.answered(told.response, now_ms) is None:
-            ahead.asked_ms = told.asked_ms
+            ahead.asked_ms, ahead.ends_ms = told.asked_ms, told.ends_ms
             ahead.is_answered = True
         else:
             state.pending.append(ahead)

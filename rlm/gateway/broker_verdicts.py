@@ -1,10 +1,9 @@
 """What the broker has said it has not got any more, and of what else that holds. Pure.
 
 A reader of stored data asks for one offset after another, and of each the broker says that it is
-out of range. Said of one that lies below the start of its log, that holds of all others there: as
-long as a request may be under way, and for a request that it would look at in the same way, since
-it comes from the same client, with the same leader epoch. Whether that client may read has then
-been asked just as lately.
+out of range. Said of one that lies below the start of its log, that holds of all others there: for
+a moment, and for a request that it would look at in the same way, since it comes from the same
+client, with the same leader epoch. Whether that client may read has then been asked just as lately.
 """
 
 from __future__ import annotations
@@ -18,18 +17,17 @@ from rlm.wire.api.fetch import FetchableTopicResponse, FetchRequest, FetchRespon
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
-MAX_AGE_MS = 100
-"""Longer than readers take who gain by it, and no longer than a request may be under way."""
 FIRST_VERSION = FIRST_VERSION_WITH_TOPIC_IDS
 """Before, it is asked each time what the names stand for."""
 _NOTHING_BUT_ROWS = FetchResponse()
 
 
 class Told(NamedTuple):
-    """What the broker would answer now, by what it was asked at `asked_ms`."""
+    """What the broker would answer, by what it was asked at `asked_ms`; counts until `ends_ms`."""
 
     response: FetchResponse
     asked_ms: int
+    ends_ms: int
 
 
 class _Verdict(NamedTuple):
@@ -40,10 +38,12 @@ class _Verdict(NamedTuple):
 
 
 class BrokerVerdicts:
-    """Of one connection. Memory: of the partitions asked for within MAX_AGE_MS."""
+    """Of one connection. Memory: of the partitions asked for within `max_age_ms`."""
 
-    def __init__(self, known_ends: KnownLogEnds) -> None:
+    def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: int) -> None:
+        """`max_age_ms`: for how long it counts; 0: not at all."""
         self._known_ends = known_ends
+        self._max_age_ms = max_age_ms
         self._asker = ("", "")
         self._verdicts: dict[FetchKey, _Verdict] = {}
 
@@ -56,7 +56,7 @@ class BrokerVerdicts:
         client is to slow down, it holds for itself only.
         """
         asker = _asker(plan.asked, client_id)
-        oldest_ms = asked_ms - MAX_AGE_MS
+        oldest_ms = asked_ms - self._max_age_ms
         self._verdicts = {
             key: verdict
             for key, verdict in self._verdicts.items()
@@ -75,9 +75,9 @@ class BrokerVerdicts:
 
     def told(self, plan: FetchPlan, client_id: str, now_ms: int) -> Told | None:
         """The answer, as far as it was said; None unless that is all of it."""
-        if not plan.remote or _asker(plan.asked, client_id) != self._asker:
+        if not (self._max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
             return None
-        oldest_ms = now_ms - MAX_AGE_MS
+        oldest_ms = now_ms - self._max_age_ms
         asked_ms, topics = now_ms, []
         for topic in plan.asked.topics:
             rows = []
@@ -97,7 +97,8 @@ class BrokerVerdicts:
                 asked_ms = min(asked_ms, verdict.asked_ms)
                 rows.append(verdict.row)
             topics.append(FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(rows)))
-        return Told(FetchResponse(responses=tuple(topics)), asked_ms)
+        response = FetchResponse(responses=tuple(topics))
+        return Told(response, asked_ms, ends_ms=asked_ms + self._max_age_ms)
 
     def _local_start(self, partition: TopicIdPartition, now_ms: int) -> int:
         """Where the broker's log starts, as it said lately; 0 if it did not."""

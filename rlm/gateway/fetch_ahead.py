@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.gateway.fetch_exchange import FetchExchange
 from rlm.gateway.fetch_plan import FetchPlan
 from rlm.gateway.pending_answers import GatheredFetch
@@ -20,6 +19,8 @@ from rlm.wire.frames import SIZE_BYTES, RequestHeader
 from rlm.wire.schema import UnknownTags
 
 CORRELATION_ID = -1
+MAX_AGE_MS = 100
+"""Longer than readers take who gain by it, and no longer than a request may be under way."""
 _CORRELATION_ID, _BEHIND_CORRELATION_ID = 4, 8  # in a request without its size
 
 
@@ -33,9 +34,9 @@ class FetchAhead:
     """One; stands among what the broker owes until it is answered.
 
     `frame`: the client's request, its size first, as most clients would send it, but for its
-    correlation id. `asked_ms`: when the broker was asked it, or what answers it. `is_answered`: it
-    has said of all of it that it has it not. `adopted`: the client's request, if it came before the
-    answer.
+    correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when that counts.
+    `is_answered`: the broker has said of all of it that it has it not. `adopted`: the client's
+    request, if it came before the answer.
     """
 
     version: int
@@ -43,6 +44,7 @@ class FetchAhead:
     frame: bytes
     exchange: FetchExchange
     asked_ms: int
+    ends_ms: int
     header_tags: UnknownTags = ()
     is_answered: bool = False
     adopted: GatheredFetch | None = None
@@ -53,8 +55,7 @@ class FetchAhead:
 
     def is_young(self, now_ms: int) -> bool:
         """Whether what is known for it still counts."""
-        is_recent = now_ms - self.asked_ms <= MAX_AGE_MS
-        return is_recent and self.exchange.foreseen_question(now_ms) is None
+        return now_ms <= self.ends_ms and self.exchange.foreseen_question(now_ms) is None
 
     def is_frame(self, frame: memoryview) -> bool:
         """Whether a client's request is this one, by its bytes; if not it still may be."""

@@ -13,6 +13,7 @@ class SessionLimits:
     bound those messages that must be whole to be changed. Behind `pipelined_count` requests without
     an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store,
     `fetch_max_bytes` how much it gets (the broker's `fetch.max.bytes`) but for its first batch.
+    `verdict_age_ms`: for how long what the broker said of one fetch counts for others; 0 for none.
     """
 
     request_bytes: int = 104_857_600
@@ -22,11 +23,12 @@ class SessionLimits:
     pipelined_count: int = 1_000
     remote_wait_ms: int = 500
     log_ends_age_ms: int = 1_000
+    verdict_age_ms: int = 100
 
     def __post_init__(self) -> None:
         if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
             raise ValueError(f"not limits of a session: {self}")
         if min(self.pipelined_count, self.fetch_max_bytes) <= 0:
             raise ValueError(f"not limits of a session: {self}")
-        if min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
+        if min(self.remote_wait_ms, self.log_ends_age_ms, self.verdict_age_ms) < 0:
             raise ValueError(f"not limits of a session: {self}")

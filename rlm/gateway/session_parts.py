@@ -73,7 +73,7 @@ class SessionState:
         self.pending: deque[Pending | FetchAhead] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
-        self.verdicts = BrokerVerdicts(self.known_ends)
+        self.verdicts = BrokerVerdicts(self.known_ends, max_age_ms=limits.verdict_age_ms)
         self.is_gathering = False
         self.is_working = False
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.gateway.asking_ahead import PAUSE_COUNT
-from rlm.gateway.broker_verdicts import MAX_AGE_MS
+from rlm.gateway.fetch_ahead import MAX_AGE_MS
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.remote_outcome import Reading, RemoteOutcome
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.broker_verdicts import MAX_AGE_MS
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.fetch_ahead import MAX_AGE_MS
 from rlm.gateway.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
 from rlm.gateway.session import Session
 from rlm.gateway.tier_facts import TierFacts

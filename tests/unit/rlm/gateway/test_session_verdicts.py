@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.broker_verdicts import MAX_AGE_MS
+from rlm.gateway.limits import SessionLimits
 from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
@@ -28,6 +28,7 @@ from tests.unit.rlm.gateway.fetch_messages import (
 from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, response
 
 _AHEAD_ID = -1
+_AGE_MS = SessionLimits().verdict_age_ms
 _LACKS = answer_of(16, out_of_range_row(0))
 
 
@@ -37,9 +38,10 @@ def told(
     version: int = 16,
     ends: bytes = ALL_ENDS,
     facts: TierFacts = TRIMMED,
+    limits: SessionLimits | None = None,
 ) -> SessionWorld:
     """A world in which the broker has said that it has not got offset 50, and nothing is owed."""
-    world = SessionWorld(facts={TIERED: facts, replace(TIERED, partition=1): facts})
+    world = SessionWorld(facts={TIERED: facts, replace(TIERED, partition=1): facts}, limits=limits)
     world.client_sends(request(FETCH, version, asked or fetch_of(version, 50)))
     world.broker_sends(
         ends + response(FETCH, version, answer) + (b"" if version >= 13 else ids_of())
@@ -70,7 +72,7 @@ def with_partition(**changes: object) -> FetchRequest:
 def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset: int) -> None:
     """Below the start of its log it has none."""
     world = told()
-    world.clock.now_ms += MAX_AGE_MS
+    world.clock.now_ms += _AGE_MS
 
     assert asked_after(world, fetch_of(16, offset)) == 0
 
@@ -87,9 +89,13 @@ def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset
 def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
     """The client may have been forbidden to read meanwhile."""
     world = told()
-    world.clock.now_ms += MAX_AGE_MS + 1
+    world.clock.now_ms += _AGE_MS + 1
 
     assert asked_after(world, fetch_of(16, 60)) == 1
+
+
+def test_fetch_when_every_one_is_to_be_authorized_then_the_broker_is_asked() -> None:
+    assert asked_after(told(limits=SessionLimits(verdict_age_ms=0)), fetch_of(16, 60)) == 1
 
 
 @pytest.mark.parametrize(("offset", "asked_count"), [(54, 0), (55, 1)])
@@ -154,7 +160,7 @@ def test_fetch_when_the_broker_said_something_else_since_then_it_is_asked(
     """Even of a Fetch that nobody waited for any more."""
     world = told()
     world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
-    world.clock.now_ms += MAX_AGE_MS // 2
+    world.clock.now_ms += _AGE_MS // 2
     world.store_answers(slice_of(60, 70))  # and the broker is asked what follows
     assert asked_after(world, fetch_of(16, 20)) == 1
     world.store_answers(slice_of(20, 30))
@@ -196,12 +202,18 @@ def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() 
     assert [(row.partition_index, bytes_of(row)) for row in found] == [(1, b"80-90"), (0, b"50-60")]
 
 
-@pytest.mark.parametrize(("cycle_ms", "least", "most"), [(1, 1, 2), (10, 2, 4), (60, 20, 20)])
+@pytest.mark.parametrize(
+    ("age_ms", "cycle_ms", "least", "most"),
+    [(100, 1, 1, 2), (100, 10, 2, 4), (100, 60, 20, 20), (40, 10, 6, 12), (0, 1, 20, 20)],
+)
 def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_word_counts(
-    cycle_ms: int, least: int, most: int
+    age_ms: int, cycle_ms: int, least: int, most: int
 ) -> None:
     """Ahead of the time, so that no one has to wait: not at all by who reads on quickly."""
-    world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=0, trimmed_offset=10_000)})
+    world = SessionWorld(
+        facts={TIERED: TierFacts(first_stored_offset=0, trimmed_offset=10_000)},
+        limits=SessionLimits(verdict_age_ms=age_ms),
+    )
     world.client_sends(request(FETCH, 16, fetch_of(16, 50)))
     ends = ends_of(10_000) + ends_of(10_000) + ends_of(10_000)
     world.broker_sends(ends + response(FETCH, 16, _LACKS))
