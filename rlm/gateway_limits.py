@@ -9,10 +9,13 @@ from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.server import ServerLimits
 from rsm.segment.clock import Clock
 
+_AUTHORIZATION_AGE_MS = 100
+
 
 def session_limits(config: Config) -> SessionLimits:
     """What one connection may take."""
     limits = config.gateway_limits
+    age_ms = limits.authorization_age_ms
     return SessionLimits(
         request_bytes=config.gateway.request_max_bytes,
         gathered_request_bytes=limits.gathered_request_bytes,
@@ -21,7 +24,8 @@ def session_limits(config: Config) -> SessionLimits:
         pipelined_count=limits.pipelined_request_count,
         remote_wait_ms=config.gateway.fetch_max_wait_ms,
         log_ends_age_ms=limits.log_ends_age_ms,
-        verdict_age_ms=limits.authorization_age_ms,
+        verdict_age_ms=_AUTHORIZATION_AGE_MS if age_ms < 0 else age_ms,
+        logged_in_verdict_age_ms=max(age_ms, 0),
     )
 
 

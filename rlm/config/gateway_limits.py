@@ -99,10 +99,10 @@ class GatewayLimitsConfig(Section):
         description="How old the broker's high watermark and last stable offset may be in answers "
         "that hold stored records only.",
     )
-    authorization_age_ms: Annotated[int, Field(ge=0, le=1_000)] = Field(
-        default=100,
+    authorization_age_ms: Annotated[int, Field(ge=-1, le=1_000)] = Field(
+        default=-1,
         validation_alias="gateway.fetch.authorization.max.age.ms",
-        description="For how long a broker's answer that it lacks what a client fetches, which the "
-        "client may read, counts for the client's further fetches of those partitions. With 0 it "
-        "is asked for each.",
+        description="For how long a broker's answer that it lacks what a client fetches, and may "
+        "read, counts for that client's further fetches of the same partitions; with 0 it is asked "
+        "for each. -1: 0 where clients log in (SASL), 100 elsewhere.",
     )

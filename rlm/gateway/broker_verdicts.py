@@ -8,6 +8,7 @@ client, with the same leader epoch. Whether that client may read has then been a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,8 +41,8 @@ class _Verdict(NamedTuple):
 class BrokerVerdicts:
     """Of one connection. Memory: of the partitions asked for within `max_age_ms`."""
 
-    def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: int) -> None:
-        """`max_age_ms`: for how long it counts; 0: not at all."""
+    def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: Callable[[], int]) -> None:
+        """`max_age_ms` gives for how long it counts, 0 for not at all."""
         self._known_ends = known_ends
         self._max_age_ms = max_age_ms
         self._asker = ("", "")
@@ -56,7 +57,7 @@ class BrokerVerdicts:
         client is to slow down, it holds for itself only.
         """
         asker = _asker(plan.asked, client_id)
-        oldest_ms = asked_ms - self._max_age_ms
+        oldest_ms = asked_ms - self._max_age_ms()
         self._verdicts = {
             key: verdict
             for key, verdict in self._verdicts.items()
@@ -75,9 +76,10 @@ class BrokerVerdicts:
 
     def told(self, plan: FetchPlan, client_id: str, now_ms: int) -> Told | None:
         """The answer, as far as it was said; None unless that is all of it."""
-        if not (self._max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
+        max_age_ms = self._max_age_ms()
+        if not (max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
             return None
-        oldest_ms = now_ms - self._max_age_ms
+        oldest_ms = now_ms - max_age_ms
         asked_ms, topics = now_ms, []
         for topic in plan.asked.topics:
             rows = []
@@ -98,7 +100,7 @@ class BrokerVerdicts:
                 rows.append(verdict.row)
             topics.append(FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(rows)))
         response = FetchResponse(responses=tuple(topics))
-        return Told(response, asked_ms, ends_ms=asked_ms + self._max_age_ms)
+        return Told(response, asked_ms, ends_ms=asked_ms + max_age_ms)
 
     def _local_start(self, partition: TopicIdPartition, now_ms: int) -> int:
         """Where the broker's log starts, as it said lately; 0 if it did not."""

@@ -32,6 +32,11 @@ class ClientLogin:
         self._is_done = False
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether clients are known to log in here."""
+        return self._listener.are_wanted
+
+    @property
     def is_missing(self) -> bool:
         """Whether the broker is known to take nothing else yet."""
         return self._listener.are_wanted and not self._is_done

@@ -73,7 +73,12 @@ class SessionState:
         self.pending: deque[Pending | FetchAhead] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
-        self.verdicts = BrokerVerdicts(self.known_ends, max_age_ms=limits.verdict_age_ms)
+        self.verdicts = BrokerVerdicts(
+            self.known_ends,
+            max_age_ms=lambda: (
+                limits.logged_in_verdict_age_ms if login.is_wanted else limits.verdict_age_ms
+            ),
+        )
         self.is_gathering = False
         self.is_working = False
 

@@ -1,10 +1,13 @@
-"""What each of a gateway's processes may take."""
+"""What each of a gateway's processes, and each of its connections, may take."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rlm.config.load import Config, load_config
+from rlm.gateway_limits import session_limits
 from rlm.gateway_share import share_of_worker
 
 
@@ -50,3 +53,17 @@ def test_share_when_there_is_one_worker_then_it_has_all(tmp_path: Path) -> None:
     config = _config(tmp_path)
 
     assert share_of_worker(config) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "age_ms", "logged_in_age_ms"),
+    [(None, 100, 0), ("-1", 100, 0), ("0", 0, 0), ("40", 40, 40)],
+)
+def test_authorization_when_its_age_is_not_set_then_it_depends_on_who_logs_in(
+    given: str | None, age_ms: int, logged_in_age_ms: int, tmp_path: Path
+) -> None:
+    settings = {} if given is None else {"gateway.fetch.authorization.max.age.ms": given}
+
+    limits = session_limits(_config(tmp_path, **settings))
+
+    assert (limits.verdict_age_ms, limits.logged_in_verdict_age_ms) == (age_ms, logged_in_age_ms)

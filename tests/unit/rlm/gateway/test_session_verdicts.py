@@ -11,6 +11,16 @@ from rlm.gateway.tier_facts import TierFacts
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataResponse
+from rlm.wire.api.sasl_authenticate import (
+    SASL_AUTHENTICATE,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from rlm.wire.api.sasl_handshake import (
+    SASL_HANDSHAKE,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
 from tests.unit.rlm.gateway.fetch_messages import (
@@ -39,9 +49,13 @@ def told(
     ends: bytes = ALL_ENDS,
     facts: TierFacts = TRIMMED,
     limits: SessionLimits | None = None,
+    *,
+    is_logged_in: bool = False,
 ) -> SessionWorld:
     """A world in which the broker has said that it has not got offset 50, and nothing is owed."""
     world = SessionWorld(facts={TIERED: facts, replace(TIERED, partition=1): facts}, limits=limits)
+    if is_logged_in:
+        logs_in(world)
     world.client_sends(request(FETCH, version, asked or fetch_of(version, 50)))
     world.broker_sends(
         ends + response(FETCH, version, answer) + (b"" if version >= 13 else ids_of())
@@ -50,6 +64,13 @@ def told(
     world.at_broker()
     world.at_client()
     return world
+
+
+def logs_in(world: SessionWorld) -> None:
+    world.client_sends(request(SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN")))
+    world.broker_sends(response(SASL_HANDSHAKE, 1, SaslHandshakeResponse()))
+    world.client_sends(request(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest()))
+    world.broker_sends(response(SASL_AUTHENTICATE, 2, SaslAuthenticateResponse()))
 
 
 def asked_after(
@@ -94,8 +115,22 @@ def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
     assert asked_after(world, fetch_of(16, 60)) == 1
 
 
-def test_fetch_when_every_one_is_to_be_authorized_then_the_broker_is_asked() -> None:
-    assert asked_after(told(limits=SessionLimits(verdict_age_ms=0)), fetch_of(16, 60)) == 1
+@pytest.mark.parametrize(
+    ("limits", "is_logged_in", "asked_count"),
+    [
+        (SessionLimits(), True, 1),
+        (SessionLimits(logged_in_verdict_age_ms=1), True, 0),
+        (SessionLimits(verdict_age_ms=0), False, 1),
+        (SessionLimits(logged_in_verdict_age_ms=1, verdict_age_ms=0), False, 1),
+    ],
+)
+def test_fetch_when_each_is_to_be_authorized_then_the_broker_is_asked(
+    limits: SessionLimits, asked_count: int, *, is_logged_in: bool
+) -> None:
+    """As it is by default where clients log in."""
+    world = told(limits=limits, is_logged_in=is_logged_in)
+
+    assert asked_after(world, fetch_of(16, 60)) == asked_count
 
 
 @pytest.mark.parametrize(("offset", "asked_count"), [(54, 0), (55, 1)])
