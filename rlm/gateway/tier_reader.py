@@ -33,7 +33,7 @@ LEAST_CATCH_UP_MS = 2_000
 class Fetcher(Protocol):
     """Reads the store (rlm.remote_read.fetcher.RemoteFetcher). Thread-safe."""
 
-    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+    def fetch(self, fetch: RemoteFetch, state: PartitionState) -> Future[FetchOutcome]:
         """Batches, which the caller releases, or why none are stored."""
 
     def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
@@ -80,7 +80,8 @@ class TierReader:
         refused = _compared_epoch(read, state.lineage)
         if refused is not None:
             return refused
-        return self._fetcher.fetch(_fetch_of(read, read_committed=read_committed, client=client))
+        fetch = _fetch_of(read, read_committed=read_committed, client=client)
+        return self._fetcher.fetch(fetch, state)
 
     def ready(
         self, read: RemoteRead, *, read_committed: bool, client: Hashable

@@ -138,9 +138,12 @@ class RemoteFetcher:
             limit_count=settings.reader_count,
         )
 
-    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+    def fetch(
+        self, fetch: RemoteFetch, state: PartitionState | None = None
+    ) -> Future[FetchOutcome]:
         """Batches, which the caller releases, or why none are stored.
 
+        `state` is what the metadata just said of the partition, where the caller has asked.
         A `NotStored` that is BEYOND_STORED names the offset to ask the broker for, which is above
         the one asked for where only a gap lay between: one of compaction, or a recorded one. The
         future raises NotFoundError (an object is missing) or CorruptError, both recorded as
@@ -148,7 +151,7 @@ class RemoteFetcher:
         the cache. Cancelling it leaves nothing behind; a read of the store that has begun goes on,
         for the cache.
         """
-        return run_steps(self._steps(fetch), unwanted=_release)
+        return run_steps(self._steps(fetch, state), unwanted=_release)
 
     def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
         """Batches that are in memory and checked, for a reader that reads on; else None.
@@ -178,12 +181,15 @@ class RemoteFetcher:
         """A client has gone: nothing is read ahead or held for it. Idempotent."""
         self._readers.forget(client)
 
-    def _steps(self, fetch: RemoteFetch) -> Steps[_Lease, FetchOutcome]:
+    def _steps(
+        self, fetch: RemoteFetch, asked_state: PartitionState | None
+    ) -> Steps[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
         reads_on = self._readers.asks(reader, offset)
         while True:
-            state = self._metadata.partition_state(partition)
+            state = asked_state or self._metadata.partition_state(partition)
+            asked_state = None  # what follows may be because it has changed
             stored = locate_in(state, self._metadata, partition, offset)
             if isinstance(stored, NotStored):
                 if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:

@@ -105,6 +105,7 @@ class SegmentParts:
             key=ChunkKey(name, position),
             size_bytes=self._buffers.held_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
+            loaded=partial(self._buffers.make_ready, len(positions)),
         )
 
     def indexes_key(self, metadata: RemoteLogSegmentMetadata) -> ChunkKey:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import mmap
 import threading
+from contextlib import suppress
 
 _UNIT_BYTES = 1 << 20  # sizes are multiples of it, so that the last chunks of segments are alike
 _LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
+_ZEROS = "/dev/zero"
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
@@ -48,6 +50,23 @@ class ChunkBuffers:
             pages = mmap.mmap(-1, size_bytes, flags=_PRIVATE)
         return memoryview(pages)[:length_bytes]
 
+    def make_ready(self, length_bytes: int) -> None:
+        """Have memory for the next chunk of that length that costs it no page faults.
+
+        For who takes one now and then, and waits for it. Does nothing where that is at hand, or
+        would be more than is kept. Never raises.
+        """
+        size_bytes = self.held_bytes(length_bytes)
+        if length_bytes < self._least_bytes or not self._has_room(size_bytes):
+            return
+        with suppress(OSError):
+            pages = mmap.mmap(-1, size_bytes, flags=_PRIVATE)
+            with open(_ZEROS, "rb", buffering=0) as zeros:  # noqa: PTH123 - no file of ours
+                zeros.readinto(pages)  # touches all of it, while other threads run
+            with self._lock:
+                if self._has_room(size_bytes):
+                    self._keep(pages)
+
     def give_back(self, buffer: memoryview) -> None:
         """Take back what `take` gave. What somebody still has a part of is not used again.
 
@@ -66,10 +85,17 @@ class ChunkBuffers:
             return
         try:
             if self.free_bytes + len(pages) <= self._kept_bytes:
-                self._free.setdefault(len(pages), []).append(pages)
-                self.free_bytes += len(pages)
+                self._keep(pages)
         finally:
             self._lock.release()
+
+    def _has_room(self, size_bytes: int) -> bool:
+        """Whether there is none of that size, but room for one."""
+        return not self._free.get(size_bytes) and self.free_bytes + size_bytes <= self._kept_bytes
+
+    def _keep(self, pages: mmap.mmap) -> None:
+        self._free.setdefault(len(pages), []).append(pages)
+        self.free_bytes += len(pages)
 
     def _taken(self, size_bytes: int) -> tuple[mmap.mmap | None, list[mmap.mmap]]:
         """Pages of that size if there are any; else as much of other sizes as is to go for them."""

@@ -32,8 +32,9 @@ class _Fetcher:
         self.asked: list[RemoteFetch] = []
         self.states: list[PartitionState] = []
 
-    def fetch(self, fetch: RemoteFetch) -> Future[FetchOutcome]:
+    def fetch(self, fetch: RemoteFetch, state: PartitionState) -> Future[FetchOutcome]:
         self.asked.append(fetch)
+        self.states.append(state)
         return Future()
 
     def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
@@ -93,6 +94,7 @@ def test_begin_when_the_offset_was_trimmed_then_it_is_fetched_without_asking_the
     _begin(world, _read(50), fetcher)
 
     assert [(each.offset, each.max_bytes, each.client) for each in fetcher.asked] == [(50, 1000, 1)]
+    assert fetcher.states == [world.metadata.partition_state(TIP)]
 
 
 def test_begin_when_the_broker_lost_what_is_not_known_to_be_trimmed_then_asks_the_topic_first(

@@ -9,7 +9,7 @@ import pytest
 from rlm.remote_read.anomalies import AnomalyKind
 from rsm.segment.errors import CorruptError
 from tests.segment_builder import build_batch, build_segment, records
-from tests.unit.rlm.remote_read.fetch_world import FetchWorld, in_use
+from tests.unit.rlm.remote_read.fetch_world import FetchWorld, in_use, taken
 from tests.unit.rlm.remote_read.remote_world import TIP, WHOLE, positions_of, segment_of
 
 
@@ -45,6 +45,19 @@ def test_fetch_when_cold_and_its_batch_is_larger_than_asked_for_then_still_one_r
 
     assert found.base_offset == 10
     assert len(world.watched.reads_of(".log")) == 1
+
+
+def test_fetch_when_cold_then_memory_is_made_ready_for_the_next_one() -> None:
+    """While nobody waits: to touch new pages takes longer than to read them from a disk."""
+    world = FetchWorld(chunk_bytes=4 << 20, budget_bytes=32 << 20)
+    world.claim()
+    world.store(segment_of(0, batch_count=30, value_bytes=10_000))
+    reading = world.fetch(35, max_bytes=1 << 20)
+    buffers = world.fetcher._parts._buffers
+    world.held.run_all()
+
+    assert taken(reading).size_bytes > 1_000_000
+    assert buffers.free_bytes == 1 << 20
 
 
 def test_fetch_when_somebody_reads_on_there_then_a_look_reads_nothing(world: FetchWorld) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from rsm.cache.chunk_buffers import ChunkBuffers
@@ -102,3 +107,54 @@ def test_buffer_of_a_small_cache_when_given_back_then_not_used_again() -> None:
     buffers.give_back(buffers.take(4 * MIB))
 
     assert buffers.free_bytes == 0
+
+
+def test_made_ready_then_the_next_buffer_of_that_size_has_been_touched() -> None:
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+
+    for _ in range(3):
+        buffers.make_ready(MIB + 1)
+
+    assert buffers.free_bytes == 2 * MIB
+    before = _faults()
+    buffer = buffers.take(2 * MIB)
+    buffer[:: mmap.PAGESIZE] = bytes(len(buffer) // mmap.PAGESIZE)
+    assert buffers.free_bytes == 0
+    assert _faults() - before < 2 * MIB // mmap.PAGESIZE // 2
+
+
+@pytest.mark.parametrize(
+    ("budget_bytes", "length_bytes"), [(8 * MIB, 4 * MIB), (32 * MIB, 9 * MIB), (32 * MIB, 100)]
+)
+def test_made_ready_when_small_or_more_than_is_kept_then_nothing_is_held(
+    budget_bytes: int, length_bytes: int
+) -> None:
+    buffers = ChunkBuffers(budget_bytes=budget_bytes)
+
+    buffers.make_ready(length_bytes)
+
+    assert buffers.free_bytes == 0
+
+
+def test_made_ready_when_there_is_nothing_to_touch_it_with_then_nothing_is_held() -> None:
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+
+    with _no_descriptors():
+        buffers.make_ready(MIB)
+
+    assert buffers.free_bytes == 0
+
+
+@contextmanager
+def _no_descriptors() -> Iterator[None]:
+    """The process has opened as many files as it may."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def _faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
