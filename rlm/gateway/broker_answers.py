@@ -11,7 +11,6 @@ from rlm.gateway.broker_verdicts import FIRST_VERSION
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.fetch_ahead import FetchAhead
-from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.frame_sinks import Forwarded, Gathered, Resized, Scanned
 from rlm.gateway.frame_stream import FrameSink, FrameStream
 from rlm.gateway.log_ends import LIST_OFFSETS_VERSION, LogEnd
@@ -28,7 +27,7 @@ from rlm.gateway.pending_answers import (
     StreamedFetch,
     TopicIdsQuestion,
 )
-from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.remote_outcome import RemoteOutcome, release_all
 from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
 from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.session_parts import SessionParts, SessionState

@@ -237,10 +237,3 @@ class FetchExchange:
             if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:
                 partition = self._plan.tiered[key].topic_id_partition
                 self._local_starts.learned(partition, row.log_start_offset)
-
-
-def release_all(outcomes: Sequence[RemoteOutcome]) -> None:
-    """Give back the memory of what was read."""
-    for outcome in outcomes:
-        if isinstance(outcome, RemoteSlice):
-            outcome.release()

@@ -27,10 +27,9 @@ from rlm.gateway.client_output import ClientOutput
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.connection_watch import Arrival
 from rlm.gateway.context import GatewayContext
-from rlm.gateway.fetch_exchange import release_all
 from rlm.gateway.pipes import Pipes
 from rlm.gateway.received_bytes import write_received
-from rlm.gateway.remote_outcome import RemoteOutcome
+from rlm.gateway.remote_outcome import RemoteOutcome, release_all
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.session import Session
 from rlm.gateway.splice import Splice, plain_socket

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rlm.remote_read.remote_slice import RemoteSlice
@@ -40,3 +41,10 @@ class GapBelow:
 
 
 RemoteOutcome = RemoteSlice | Reading | Throttled | Refused | Diverging | GapBelow
+
+
+def release_all(outcomes: Iterable[RemoteOutcome]) -> None:
+    """Give back the memory of what was read. Idempotent, thread-safe."""
+    for outcome in outcomes:
+        if isinstance(outcome, RemoteSlice):
+            outcome.release()

@@ -12,10 +12,10 @@ in the pool.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Hashable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
@@ -24,27 +24,17 @@ from rlm.gateway.remote_outcome import (
     Diverging,
     GapBelow,
     Reading,
-    Refused,
     RemoteOutcome,
     Throttled,
 )
 from rlm.gateway.tier_reader import TierReader
-from rlm.remote_read.locate import NotStored
-from rlm.remote_read.remote_slice import FetchOutcome, RemoteSlice
+from rlm.gateway.underway_read import AskedRead, UnderwayRead
+from rlm.remote_read.remote_slice import RemoteSlice
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
-_log = logging.getLogger(__name__)
-
-_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
 _EXPECTED_S = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    read: RemoteRead
-    read_committed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +49,6 @@ class _Expected:
     def release(self) -> None:
         for each in self.slices:
             each.release()
-
-
-class _Underway:
-    """A read that was begun. `reading` is the store's part of it, once that was begun."""
-
-    def __init__(self, asked: _Asked) -> None:
-        self.asked = asked
-        self.reading: Future[FetchOutcome] | None = None
-        self.task: asyncio.Task[RemoteOutcome] | None = None
-        self.is_unwanted = False
-
-    def give_up(self) -> None:
-        """Nobody wants it any more; what comes of it is released."""
-        self.is_unwanted = True
-        if self.reading is not None:
-            self.reading.cancel()
-        if self.task is not None and self.task.done():
-            _release(self.task.result())
 
 
 class RemoteReads:
@@ -99,7 +71,7 @@ class RemoteReads:
         self._counts = counts
         self._client = client
         self._loop = asyncio.get_running_loop()
-        self._underway: dict[TopicIdPartition, _Underway] = {}
+        self._underway: dict[TopicIdPartition, UnderwayRead] = {}
         self._expected: _Expected | None = None
         self._expected_s = expected_s
         self._expiry: asyncio.TimerHandle | None = None
@@ -165,8 +137,7 @@ class RemoteReads:
 
     async def ended(self) -> None:
         """Wait for what `close` gave up."""
-        tasks = [each.task for each in self._underway.values() if each.task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*[each.outcome for each in self._underway.values()])
 
     def _expire(self) -> None:
         """Drop what is too old, if anything; one timer serves all that is made ready meanwhile."""
@@ -218,77 +189,50 @@ class RemoteReads:
     async def _read_in_turn(
         self, wanted: ReadRemote, turn: ReadTurn, wait_s: float
     ) -> list[RemoteOutcome]:
-        asked = [_Asked(read=r, read_committed=wanted.read_committed) for r in wanted.reads]
-        tasks = [self._task(each, turn) for each in asked]
-        begun = [task for task in tasks if task is not None]
-        if begun:
-            await asyncio.wait(begun, timeout=wait_s)
+        underway = [
+            self._begun(
+                AskedRead(read=read, read_committed=wanted.read_committed, client=self._client),
+                turn,
+            )
+            for read in wanted.reads
+        ]
+        coming = [each.outcome for each in underway if each is not None]
+        if coming:
+            await asyncio.wait(coming, timeout=wait_s)
         outcomes: list[RemoteOutcome] = []
-        for each, task in zip(asked, tasks, strict=True):
-            if task is None:
+        for each in underway:
+            if each is None:
                 outcomes.append(Throttled())
-            elif task.done():
-                self._underway.pop(each.read.topic_id_partition, None)
-                outcomes.append(task.result())
+            elif each.outcome.done() and not each.is_given_up:
+                self._underway.pop(each.asked.read.topic_id_partition, None)
+                outcomes.append(each.outcome.result())
             else:
                 outcomes.append(Reading())
         return outcomes
 
-    def _task(self, asked: _Asked, turn: ReadTurn) -> asyncio.Task[RemoteOutcome] | None:
+    def _begun(self, asked: AskedRead, turn: ReadTurn) -> UnderwayRead | None:
         """The read, begun now or before; None if there is no place for it in the queue."""
         partition = asked.read.topic_id_partition
         underway = self._underway.get(partition)
-        if underway is not None and underway.asked == asked and underway.task is not None:
-            return underway.task
+        if underway is not None and underway.asked == asked:
+            return underway
         if underway is not None:
             underway.give_up()
             del self._underway[partition]
         if not turn.take_place():
             return None
-        underway = self._underway[partition] = _Underway(asked)
-        underway.task = self._loop.create_task(self._outcome(underway))
-        underway.task.add_done_callback(lambda _: self._turns.give_back_place())
+        underway = self._underway[partition] = UnderwayRead(asked, self._tier, self._pool)
+        underway.outcome.add_done_callback(partial(self._has_read, underway, self._loop.time()))
         self._counts.topic(partition.topic).requests += 1
-        return underway.task
+        return underway
 
-    async def _outcome(self, underway: _Underway) -> RemoteOutcome:
-        """Never raises but when the loop ends."""
-        try:
-            outcome = await self._read(underway)
-        except TieredStorageError as error:
-            _log.warning("can't read the store: %s", error)
-            return _STORAGE_ERROR
-        except asyncio.CancelledError:
-            if underway.is_unwanted:
-                return _STORAGE_ERROR
-            raise
-        except Exception:  # noqa: BLE001 - one partition's failure is not the connection's
-            _log.exception("reading the store failed partition=%s", underway.asked.read)
-            return _STORAGE_ERROR
-        if underway.is_unwanted:
-            _release(outcome)
-        return outcome
-
-    async def _read(self, underway: _Underway) -> RemoteOutcome:
-        loop, read = self._loop, underway.asked.read
-        begun_s = loop.time()
-        begun = await loop.run_in_executor(self._pool, self._begin, underway.asked)
-        if not isinstance(begun, Future):
-            return begun
-        underway.reading = begun
-        if underway.is_unwanted:
-            begun.cancel()
-        latencies = self._counts.warm if begun.done() else self._counts.cold
-        found = await asyncio.wrap_future(begun)
-        latencies.add(loop.time() - begun_s)
-        if isinstance(found, NotStored):
-            return await loop.run_in_executor(self._pool, self._tier.absent, read, found)
-        return found
-
-    def _begin(self, asked: _Asked) -> Future[FetchOutcome] | Refused | Diverging:
-        return self._tier.begin(
-            asked.read, read_committed=asked.read_committed, client=self._client
-        )
+    def _has_read(
+        self, underway: UnderwayRead, begun_s: float, outcome: asyncio.Future[RemoteOutcome]
+    ) -> None:
+        self._turns.give_back_place()
+        if isinstance(outcome.result(), RemoteSlice):
+            latencies = self._counts.cold if underway.was_cold else self._counts.warm
+            latencies.add(self._loop.time() - begun_s)
 
     def _count(self, read: RemoteRead, outcome: RemoteOutcome) -> None:
         counts = self._counts
@@ -317,8 +261,3 @@ def _expected_bytes(wanted: ReadRemote) -> int:
 
 def _given_bytes(outcomes: Sequence[RemoteOutcome]) -> int:
     return sum(each.size_bytes for each in outcomes if isinstance(each, RemoteSlice))
-
-
-def _release(outcome: RemoteOutcome) -> None:
-    if isinstance(outcome, RemoteSlice):
-        outcome.release()

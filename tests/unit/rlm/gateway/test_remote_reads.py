@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from uuid import UUID
 
 from rlm.gateway.actions import ExpectRead, ReadRemote, RemoteRead
 from rlm.gateway.counts import GatewayCounts, RemoteCount
 from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.remote_outcome import Reading, Refused
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.remote_slice import RemoteSlice
+from rlm.wire.error_codes import ErrorCode
 from rlmm.events import LocalLogTrimmed
 from tests.log_dir_builder import EPOCH_ZERO
 from tests.unit.rlm.remote_read.fetch_world import FetchWorld
@@ -32,6 +36,7 @@ class _Reads(RemoteReads):
         *,
         bytes_per_second: int = _NO_QUOTA,
         expected_s: float = 60.0,
+        place_count: int = 1,
     ) -> None:
         self.world = FetchWorld(executor=InlineExecutor())
         self.world.claim()
@@ -48,7 +53,7 @@ class _Reads(RemoteReads):
             bytes_per_second=bytes_per_second, window_count=1, window_ms=1_000
         )
         quota = FetchQuota(settings, self.world.clock.monotonic_ms())
-        self.turns = ReadTurns(quota=quota, place_count=1, clock=self.world.clock)
+        self.turns = ReadTurns(quota=quota, place_count=place_count, clock=self.world.clock)
         self.counts = GatewayCounts()
         tier = TierReader(self.world.metadata, self.world.fetcher)
         super().__init__(tier, pool, self.turns, self.counts, client=1, expected_s=expected_s)
@@ -278,5 +283,68 @@ def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
         reads.expect(_expected(offset))
 
         assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_read_when_a_partition_is_named_twice_then_one_answer_and_nothing_is_held() -> None:
+    """What was given up for the other must not be sent: its memory may be another's by then."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, place_count=2)
+
+        first, second = await reads.read(_wanted(0, 50))
+
+        assert first == Reading()
+        assert isinstance(second, RemoteSlice)
+        assert (second.base_offset, _held_count(reads)) == (50, 1)
+        second.release()
+        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+
+    _run(act)
+
+
+def test_close_when_a_read_is_under_way_then_what_comes_of_it_is_released() -> None:
+    """Scenario 59."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        go_on = threading.Event()
+        pool.submit(go_on.wait)
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+
+        reads.close()
+        go_on.set()
+        await reads.ended()
+
+        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+
+    _run(act)
+
+
+def test_close_when_a_read_has_ended_that_nobody_came_back_for_then_it_is_released() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        go_on = threading.Event()
+        pool.submit(go_on.wait)
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+        go_on.set()
+        await _until(lambda: reads.turns.taken_count == 0)
+        assert _held_count(reads) == 1
+
+        reads.close()
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_read_when_the_pool_is_shut_down_then_a_storage_error() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        pool.shutdown()
+
+        assert await reads.read(_wanted(0)) == [Refused(ErrorCode.KAFKA_STORAGE_ERROR)]
+        assert reads.turns.taken_count == 0
 
     _run(act)
