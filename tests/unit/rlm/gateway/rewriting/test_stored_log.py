@@ -68,7 +68,7 @@ def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all
     metadata = _Asked()
     questions = [_question(number, lambda: "found") for number in range(300)]
 
-    answers = answer_all(_context(metadata), questions, timeout_ms=500)
+    answers = answer_all(_context(metadata, clock=ManualClock()), questions, timeout_ms=500)
 
     assert answers == ["found"] * 300
     assert metadata.asked == [(frozenset(each.topic_id_partition for each in questions), 500)]
