@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from rlm.remote_read.locate import log_start_of
@@ -49,7 +50,7 @@ class TierView(Protocol):
 class KeptLookUps(Generic[_FoundT]):
     """What was looked up of partitions in this process' copy of the metadata, while it is still so.
 
-    Used by one loop; not thread-safe. Memory: what was found of 50,000 partitions.
+    Thread-safe; `look_up` is called without a lock. Memory: what was found of 50,000 partitions.
     """
 
     def __init__(
@@ -61,27 +62,34 @@ class KeptLookUps(Generic[_FoundT]):
         self._look_up = look_up
         self._known: dict[PartitionPlace, _FoundT] = {}
         self._seen_count = 0
+        self._lock = Lock()
 
     def forget_changed(self) -> None:
         """Look up again what has changed until now."""
-        changed = self._metadata.changed_partitions(self._seen_count)
-        if changed.places is None:
-            self._known.clear()
-        else:
-            for place in changed.places:
-                self._known.pop(place, None)
-        self._seen_count = changed.count
+        with self._lock:
+            changed = self._metadata.changed_partitions(self._seen_count)
+            if changed.places is None:
+                self._known.clear()
+            else:
+                for place in changed.places:
+                    self._known.pop(place, None)
+            self._seen_count = changed.count
 
     def get(self, partition: TopicIdPartition) -> _FoundT:
         """As of the last `forget_changed`, or later. Raises as the look-up."""
         place = PartitionPlace(partition.topic_id, partition.partition)
-        known = self._known.get(place)
+        with self._lock:
+            known, seen_count = self._known.get(place), self._seen_count
         if known is not None:
             return known
         found = self._look_up(partition)
-        if len(self._known) >= _LIMIT_COUNT:
-            self._known.clear()
-        self._known[place] = found
+        with self._lock:
+            if (
+                seen_count == self._seen_count
+            ):  # else it may be of before a change that is forgotten
+                if len(self._known) >= _LIMIT_COUNT:
+                    self._known.clear()
+                self._known[place] = found
         return found
 
 

@@ -72,11 +72,11 @@ class TierReader:
         """
         if read.above_end:
             return self._above_end(read)
-        state = self._metadata.partition_state(read.topic_id_partition)
+        state = self._state_of(read)
         if read.offset >= _lost_below(state):
             # The broker has lost what we don't know to be lost: there may be a later history.
             self._catch_up(read)
-            state = self._metadata.partition_state(read.topic_id_partition)
+            state = self._state_of(read)
         refused = _compared_epoch(read, state.lineage)
         if refused is not None:
             return refused
@@ -92,8 +92,7 @@ class TierReader:
         """
         if read.above_end:
             return None
-        self._states.forget_changed()
-        state = self._states.get(read.topic_id_partition)
+        state = self._state_of(read)
         if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:
             return None
         fetch = _fetch_of(read, read_committed=read_committed, client=client)
@@ -132,6 +131,11 @@ class TierReader:
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
+
+    def _state_of(self, read: RemoteRead) -> PartitionState:
+        """Of now."""
+        self._states.forget_changed()
+        return self._states.get(read.topic_id_partition)
 
     def _catch_up(self, read: RemoteRead) -> None:
         if not self._metadata.caught_up(read.topic_id_partition, timeout_ms=self._catch_up_ms):

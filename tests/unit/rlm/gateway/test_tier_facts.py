@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.gateway.tier_facts import MetadataTierView
+from rlm.gateway.tier_facts import KeptLookUps, MetadataTierView
 from rlm.remote_read.locate import log_start_offset
+from rlmm.partition_state import PartitionState
+from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 from tests.unit.rlm.remote_read.remote_world import TIP, segment_of
 
@@ -52,3 +54,29 @@ def test_facts_when_nothing_changed_then_are_not_looked_up_again() -> None:
     assert before.recorded_start_offset == 40
     assert unchanged is before
     assert changed.recorded_start_offset == 200
+
+
+def test_kept_look_up_when_another_thread_saw_a_change_meanwhile_then_not_kept() -> None:
+    """What was read before the change would be kept for ever."""
+    world = GatewayWorld()
+    world.remote.claim()
+    world.remote.advance_log_start(40)
+    assert world.metadata.caught_up(TIP)
+    looked_up: list[PartitionState] = []
+
+    def look_up(partition: TopicIdPartition) -> PartitionState:
+        state = world.metadata.partition_state(partition)
+        looked_up.append(state)
+        if len(looked_up) == 1:
+            world.remote.advance_log_start(200)
+            assert world.metadata.caught_up(TIP)
+            kept.forget_changed()
+        return state
+
+    kept = KeptLookUps(world.metadata, look_up)
+    kept.forget_changed()
+
+    starts = [kept.get(TIP).log_start_offset for _ in range(3)]
+
+    assert starts == [40, 200, 200]
+    assert len(looked_up) == 2
