@@ -12,6 +12,7 @@ from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
 from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPaused, TopicPolicyChanged
 from rlmm.fold import fold, note_unread
+from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.progress import Progress
 from rlmm.spi import PublishResult
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 CORRUPT = "corrupt"
 UNSUPPORTED = "unsupported"
 NEWER_VERSION = "newer_version"
+MISPLACED = "misplaced"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +47,18 @@ class Applier:
         self._progress = progress
         self._logged: set[tuple[str, str]] = set()
 
-    def step(self, *, max_records: int, timeout_ms: int) -> StepCounts:
+    def step(self, *, max_records: int, timeout_ms: int, partition_count: int) -> StepCounts:
         """Apply the next records, at most so many; wait for them at most so long.
 
-        Memory: that many records and what they change. Raises what the topic and cache raise;
-        then nothing of the step was applied.
+        `partition_count` is the topic's. Memory: that many records and what they change. Raises
+        what the topic and cache raise; then nothing of the step was applied.
         """
         records = self._topic.poll(max_records=max_records, timeout_ms=timeout_ms)
         positions = self._new_positions(records)
         if not records and not positions:
             return StepCounts()
         batch = _BatchFold(self._cache.overlay(), self._progress.awaited(), self._logged)
-        batch.fold(records)
+        batch.fold(records, partition_count)
         batch.overlay.commit(positions)
         self._progress.advance(positions, batch.newest_append_time_ms, batch.results)
         return StepCounts(
@@ -98,9 +100,12 @@ class _BatchFold:
         self._awaited = awaited
         self._logged = logged
 
-    def fold(self, records: Sequence[TopicRecord]) -> None:
+    def fold(self, records: Sequence[TopicRecord], partition_count: int) -> None:
         overlay, awaited = self.overlay, self._awaited
         for record in records:
+            if is_misplaced(record.key, record.partition, partition_count):
+                self._skip(record, MISPLACED, "not of this partition")
+                continue
             try:
                 step = read_step(record.key, record.value)
             except (CorruptError, UnsupportedError) as error:
@@ -126,8 +131,13 @@ class _BatchFold:
         note_unread(self.overlay, record, needs if newer else 0)
         reason = UNSUPPORTED if isinstance(error, UnsupportedError) else CORRUPT
         reason = NEWER_VERSION if newer else reason
+        self._skip(record, reason, error.message, error)
+
+    def _skip(
+        self, record: TopicRecord, reason: str, kind: str, error: Exception | None = None
+    ) -> None:
         self.skipped[reason] += 1
-        self._log_once(record, logging.WARNING, reason, error.message, error)
+        self._log_once(record, logging.WARNING, reason, kind, error)
 
     def _log_once(
         self,

@@ -236,6 +236,7 @@ class Follower:
         self._settle()
 
     def _apply(self) -> None:
+        assert self.identity is not None, "known since it is connected"
         # Records that were read but not applied are lost to a topic that is simply read on.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
@@ -243,6 +244,7 @@ class Follower:
         counts = self._applier.step(
             max_records=self._settings.max_records_per_step,
             timeout_ms=self._settings.poll_timeout_ms,
+            partition_count=self.identity.partition_count,
         )
         self._assigned = True
         self._applied_count += counts.accepted
@@ -250,7 +252,7 @@ class Follower:
         self._skipped.update(counts.skipped)
         # The topic itself may show how much time has passed where this host's clock does not.
         too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
-        if not self.readiness.ready and self.identity and too_old:
+        if not self.readiness.ready and too_old:
             self._followed.forget()
             self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
             self._counts["rebuilds"] += 1

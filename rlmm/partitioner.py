@@ -15,11 +15,15 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicyChanged,
 )
-from rlmm.record_keys import partition_subject
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind, partition_subject
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
 """Carries what is not of one user partition (policies, pauses, registrations); all read it."""
+
+_CLUSTER_KINDS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
+_PARTITION_KINDS = frozenset(RecordKind) - _CLUSTER_KINDS
+_SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES
 
 
 def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
@@ -43,3 +47,15 @@ def event_partition(event: Event, partition_count: int) -> int:
             return metadata_partition(event.segment_id.topic_id_partition, partition_count)
         case _:
             return metadata_partition(event.topic_id_partition, partition_count)
+
+
+def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:
+    """Whether a record is on another metadata partition than its key belongs to.
+
+    False for a key of an unknown kind, and for one too short to say.
+    """
+    if len(key) < _SUBJECT_END:
+        return bool(key) and key[0] in _CLUSTER_KINDS and partition != CLUSTER_PARTITION
+    if key[0] in _PARTITION_KINDS:
+        return bool(crc32c(key[1:_SUBJECT_END]) % partition_count != partition)
+    return False

@@ -33,7 +33,7 @@ def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> li
     applier = Applier(topic, MetadataCache(store), progress)
     counts = []
     while not progress.reached({0: log.end_offset(0)}):
-        counts.append(applier.step(max_records=max_records, timeout_ms=0))
+        counts.append(applier.step(max_records=max_records, timeout_ms=0, partition_count=1))
     return counts
 
 

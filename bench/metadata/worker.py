@@ -66,7 +66,11 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
     count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
     while count < 2 * segments:
-        count += applier.step(max_records=_BATCH, timeout_ms=_POLL_MS).accepted
+        count += applier.step(
+            max_records=_BATCH,
+            timeout_ms=_POLL_MS,
+            partition_count=catalogue.METADATA_PARTITIONS,
+        ).accepted
     cache.expect(much_is_written=False)
     seconds = time.monotonic() - started_s
     figures = {

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from rlmm.cache.ordered_store import Table
-from rlmm.codec import encode
+from rlmm.codec import FOLD_VERSION, encode
 from rlmm.events import Event
 from rlmm.partitioner import event_partition
 from rlmm.positions import TopicIdentity
+from rlmm.proto import events_pb2 as pb
 from tests.folding import contents
 from tests.follower_world import SETTINGS, World
 from tests.hosted_partitions import stored, user_partitions
-from tests.metadata_builder import claim, policy, trim
+from tests.metadata_builder import claim, policy, segment_id, trim
 
 COUNT = 3
 (ONE,), (TWO,) = (user_partitions(number, COUNT) for number in (1, 2))
@@ -222,3 +223,24 @@ def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
     assert world.follower.identity == TopicIdentity(
         cluster_id="memory", topic_id="topic-1", partition_count=COUNT
     )
+
+
+def test_record_when_on_a_partition_that_is_not_its_own_then_changes_nothing() -> None:
+    """Who follows only some partitions would otherwise know another truth than who follows all."""
+    world = World(partition_count=COUNT)
+    newer = pb.MetadataEvent(min_fold_version=FOLD_VERSION + 1).SerializeToString()
+    write(world, stored(ONE))
+    for event in (stored(ONE, 2), policy()):
+        record = encode(event)
+        for value in (record.value, newer, None):
+            world.log.append(2, record.key, value)
+    write(world, stored(TWO))
+
+    world.step(6)
+
+    assert world.ready
+    assert world.follower.metrics().skipped_events_count == {"misplaced": 6}
+    assert [each.metadata.segment_id for each in world.cache.segments(ONE)] == [segment_id(1, ONE)]
+    assert len(world.cache.segments(TWO)) == 1
+    assert world.cache.topic_policies() == ()
+    assert world.cache.newer_records_count() == 0

@@ -2,16 +2,29 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
+
+from rlmm.codec import encode
 from rlmm.events import Event
-from rlmm.partitioner import event_partition, metadata_partition
+from rlmm.partitioner import event_partition, is_misplaced, metadata_partition
+from rlmm.record_keys import RecordKind
 from rsm.segment.ids import TopicIdPartition
 from tests.metadata_builder import (
+    DELETED,
     FINISHED,
     ORDERS,
     claim,
     dead_lettered,
+    gap,
+    gaps,
     log_start,
+    log_start_request,
+    loss_accepted,
+    offload_request,
+    partition_delete,
+    paused,
     policy,
+    read_lease,
     registration,
     segment_metadata,
     step,
@@ -19,6 +32,21 @@ from tests.metadata_builder import (
 )
 
 COUNT = 50
+OF_EACH_KIND: list[Event] = [
+    step(segment_metadata(), FINISHED),
+    claim(),
+    trim(1),
+    log_start(1),
+    log_start_request(1),
+    partition_delete(DELETED),
+    read_lease(),
+    gaps(gap(0, 1)),
+    offload_request(1),
+    loss_accepted(0),
+    policy(),
+    registration(),
+    paused(),
+]
 
 
 def test_partition_when_computed_then_never_changes() -> None:
@@ -53,3 +81,23 @@ def test_partitions_when_many_then_are_spread_over_all() -> None:
     }
 
     assert found == set(range(COUNT))
+
+
+@pytest.mark.parametrize("event", OF_EACH_KIND, ids=lambda event: type(event).__name__)
+def test_record_when_on_another_partition_than_it_is_written_to_then_is_misplaced(
+    event: Event,
+) -> None:
+    own, key = event_partition(event, COUNT), encode(event).key
+
+    placed = [number for number in range(COUNT) if not is_misplaced(key, number, COUNT)]
+
+    assert placed == [own]
+
+
+def test_kinds_when_listed_above_then_are_all_that_there_are() -> None:
+    assert {encode(event).key[0] for event in OF_EACH_KIND} == set(RecordKind)
+
+
+@pytest.mark.parametrize("key", [b"", b"\x01", b"\x01" + bytes(19), b"\x7f" + bytes(36)])
+def test_record_when_its_key_does_not_say_what_it_is_of_then_is_not_misplaced(key: bytes) -> None:
+    assert not any(is_misplaced(key, number, COUNT) for number in range(COUNT))
