@@ -15,14 +15,18 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicyChanged,
 )
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind, partition_subject
+from rlmm.record_keys import (
+    CLUSTER_KINDS,
+    PARTITION_SUBJECT_BYTES,
+    RecordKind,
+    partition_subject,
+)
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
 """Carries what is not of one user partition (policies, pauses, registrations); all read it."""
 
-_CLUSTER_KINDS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
-_PARTITION_KINDS = frozenset(RecordKind) - _CLUSTER_KINDS
+_PARTITION_KINDS = frozenset(RecordKind) - CLUSTER_KINDS
 _SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES
 
 
@@ -55,7 +59,7 @@ def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:
     False for a key of an unknown kind, and for one too short to say.
     """
     if len(key) < _SUBJECT_END:
-        return bool(key) and key[0] in _CLUSTER_KINDS and partition != CLUSTER_PARTITION
+        return bool(key) and key[0] in CLUSTER_KINDS and partition != CLUSTER_PARTITION
     if key[0] in _PARTITION_KINDS:
-        return bool(crc32c(key[1:_SUBJECT_END]) % partition_count != partition)
+        return subject_partition(key[1:_SUBJECT_END], partition_count) != partition
     return False

@@ -70,7 +70,8 @@ _SUBJECT_BYTES = {
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,
 }
-_SUBJECT_IS_ALL = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
+CLUSTER_KINDS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
+"""Those that are not of one user partition; behind the kind their keys are the subject alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def parse_record_key(key: bytes) -> RecordKey:
     except ValueError as error:
         raise UnsupportedError("unknown kind of record", kind=key[0]) from error
     subject_end = 1 + _SUBJECT_BYTES[kind]
-    key_end = subject_end if kind in _SUBJECT_IS_ALL else subject_end + EVENT_ID_BYTES
+    key_end = subject_end if kind in CLUSTER_KINDS else subject_end + EVENT_ID_BYTES
     if len(key) != key_end:
         raise CorruptError("a key of a wrong length", kind=kind.name, length_bytes=len(key))
     return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])

@@ -43,7 +43,10 @@ from rsm.segment.metadata_codec import (
 from rsm.segment.ranges import OffsetRange
 
 SCHEMA_VERSION = 10
-"""Raised with every change of a layout: a cache of another version is rebuilt."""
+"""Raised with every change of a layout, and of which records are folded at all.
+
+A cache of another version is rebuilt.
+"""
 
 _POSITION = Struct(">qiq")
 _HEARTBEAT = Struct(">q")
