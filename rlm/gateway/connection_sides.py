@@ -13,7 +13,7 @@ from collections.abc import Callable
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.relay import Relay
-from rlm.gateway.send_buffers import keep_little_under_way
+from rlm.gateway.same_host import keep_little_under_way, send_unpaced
 
 RECEIVE_BYTES = 256 * 1024
 HIGH_WATER_BYTES = 512 * 1024
@@ -35,6 +35,7 @@ class _Side(asyncio.BufferedProtocol):
         if connected is not None:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            send_unpaced(connected)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None:

@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 
-from rlm.gateway.send_buffers import take_answers_whole
+from rlm.gateway.same_host import take_answers_whole
 
 # What one write takes from the loop's other connections: a third of a millisecond.
 WRITE_BYTES = 1 << 20

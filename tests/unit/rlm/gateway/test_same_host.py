@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlm.gateway.send_buffers import keep_little_under_way, take_answers_whole
+from rlm.gateway.same_host import keep_little_under_way, send_unpaced, take_answers_whole
 
 
 @contextmanager
@@ -43,6 +43,7 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
 
         keep_little_under_way(client)
         take_answers_whole(client)
+        send_unpaced(client)
 
 
 def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_systems() -> None:
@@ -53,3 +54,17 @@ def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_syste
         take_answers_whole(client)
 
         assert send_bytes(client) == before_bytes
+
+
+def congestion_control(connected: socket.socket) -> bytes:
+    return connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer() -> None:
+    with connected() as (client, far):
+        before = congestion_control(far)
+
+        send_unpaced(client)
+
+        assert congestion_control(client) == b"reno"
+        assert congestion_control(far) == before  # each end decides of what it sends

@@ -1,0 +1,55 @@
+"""What is set of a connection whose other end is on this host, where there is no network between.
+
+Elsewhere the system itself finds out how much has to be under way, and how fast it may go.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+_RELAYED_BYTES = 256 * 1024
+_ANSWERED_BYTES = 2 << 20
+
+# Part of every Linux kernel and allowed to every user; None where this can't be chosen.
+_UNPACED = b"reno"
+_CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)
+
+
+def send_unpaced(connected: socket.socket) -> None:
+    """What is sent goes out at once, whatever the system does elsewhere.
+
+    Some congestion controls (BBR) let packets go by a timer, so as not to fill the queues of a
+    network. Within a host that costs more processor time than all the rest of sending.
+    """
+    if _CONGESTION_CONTROL is not None and _is_here(connected):
+        with suppress(OSError):  # it has left already
+            connected.setsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _UNPACED)
+
+
+def keep_little_under_way(client: socket.socket) -> None:
+    """For what is passed on as it comes: there is no distance to fill within one host.
+
+    And what waits leaves the processor's caches.
+    """
+    _send_from(client, _RELAYED_BYTES)
+
+
+def take_answers_whole(client: socket.socket) -> None:
+    """For what is there at once: an answer of usual size is written without a wait."""
+    _send_from(client, _ANSWERED_BYTES)
+
+
+def _send_from(client: socket.socket, buffer_bytes: int) -> None:
+    if _is_here(client):
+        with suppress(OSError):  # it has left already
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
+
+
+def _is_here(connected: socket.socket) -> bool:
+    """Whether the other end is on this host; not known of one that has left."""
+    if connected.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    with suppress(OSError):
+        return bool(connected.getpeername()[0] == connected.getsockname()[0])
+    return False
