@@ -1,9 +1,10 @@
 """How much of a segment to read at once: by how long the store takes to begin, and to go on. Pure.
 
 A range should take as long to be carried over as the store took to begin: with less most of the
-time is waited, with more memory is held for little. So a slow store is asked for larger ranges,
-and less often. How long it takes to begin is seen where little was read, how fast it goes on where
-much was.
+time is waited, with more memory is held for little. So a store that is slow to begin is asked for
+larger ranges, and less often. So is one that hands over much in no time, such as a directory: there
+it is we who are slow to begin. How long the store takes to begin is seen where little was read, how
+fast it goes on where much was.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 _WEIGHT = 0.125  # of the newest in an average
-_FAST_MS = 5.0  # a store that begins sooner: there is nothing to gain, and clocks are coarse
+_LEAST_MS = 20.0  # to carry a range over: what it costs us beside is little then, and so is the wait
 _SHARE_PARTS = 4  # beside the range that is read now there is to be room for some ahead
 
 
@@ -54,15 +55,19 @@ class RangeSize:
         return found
 
     def _worthwhile_bytes(self) -> int:
-        if self.small is None or self.large is None or self.small.duration_ms < _FAST_MS:
+        """By what is known: of one kind of reads alone, all of their time counts as going on."""
+        nothing = _Average(size_bytes=0.0, duration_ms=0.0)
+        less = self.small if self.small and self.large else nothing
+        more = self.large or self.small or nothing
+        more_bytes = more.size_bytes - less.size_bytes
+        more_ms = more.duration_ms - less.duration_ms
+        if not more_bytes:
             return self.least_bytes
-        more_bytes = self.large.size_bytes - self.small.size_bytes
-        more_ms = self.large.duration_ms - self.small.duration_ms
         if more_ms <= 0:
             return self.most_bytes
         bytes_per_ms = more_bytes / more_ms
-        begin_ms = self.small.duration_ms - self.small.size_bytes / bytes_per_ms
-        return int(max(begin_ms, 0) * bytes_per_ms)
+        begin_ms = less.duration_ms - less.size_bytes / bytes_per_ms
+        return int(min(max(begin_ms, _LEAST_MS) * bytes_per_ms, self.most_bytes))
 
 
 def _averaged(average: _Average | None, size_bytes: int, duration_ms: float) -> _Average:

@@ -15,7 +15,7 @@ class WatchedStorage(MemoryChunkStorage):
     """`reads` are the requests so far, with errors; `most_at_once` how many ever ran together.
 
     The next reads raise what is in `errors`. With `hold` every read waits until `let_go`. `begins`
-    is called as each begins.
+    is called as each begins, `carries` with how many bytes it gives.
     """
 
     def __init__(self) -> None:
@@ -23,6 +23,7 @@ class WatchedStorage(MemoryChunkStorage):
         self.reads: list[tuple[str, ByteRange]] = []
         self.errors: deque[Exception] = deque()
         self.begins: Callable[[], None] = lambda: None
+        self.carries: Callable[[int], None] = lambda _size_bytes: None
         self.most_at_once = 0
         self._at_once = 0
         self._watch_lock = threading.Lock()
@@ -62,6 +63,7 @@ class WatchedStorage(MemoryChunkStorage):
             self.begins()
             if error is not None:
                 raise error
+            self.carries(len(positions))
             return super().read_range(name, positions)
         finally:
             with self._watch_lock:

@@ -26,13 +26,21 @@ def test_size_when_nothing_was_measured_then_the_least() -> None:
     unknown = RangeSize(least_bytes=4 * _MIB, most_bytes=16 * _MIB)
 
     assert unknown.size_bytes(share_bytes=_PLENTY) == 4 * _MIB
-    assert unknown.after(_MIB, 500).size_bytes(share_bytes=_PLENTY) == 4 * _MIB
 
 
-def test_size_when_the_store_begins_soon_then_the_least() -> None:
-    fast = measured(begin_ms=1, ms_per_mib=0)
+def test_size_when_only_a_little_was_read_then_as_if_the_store_began_at_once() -> None:
+    unknown = RangeSize(least_bytes=4 * _MIB, most_bytes=16 * _MIB)
 
-    assert fast.size_bytes(share_bytes=_PLENTY) == 4 * _MIB
+    for read_ms, mib in ((0, 16), (1, 16), (2, 8), (3, 4), (500, 4)):
+        found = unknown.after(_MIB, read_ms)
+        assert found.size_bytes(share_bytes=_PLENTY) == mib * _MIB
+
+
+def test_size_when_the_store_begins_soon_then_as_much_as_it_gives_in_little_time() -> None:
+    """A request costs us the same however little it brings."""
+    for ms_per_mib, mib in ((0.5, 16), (2, 8), (3, 4), (10, 4)):
+        fast = measured(begin_ms=1, ms_per_mib=ms_per_mib)
+        assert fast.size_bytes(share_bytes=_PLENTY) == mib * _MIB
 
 
 def test_size_when_the_store_is_slow_to_begin_then_larger() -> None:
@@ -48,7 +56,7 @@ def test_size_when_more_takes_no_longer_then_the_most() -> None:
 def test_size_when_the_store_becomes_fast_then_small_again() -> None:
     found = measured(begin_ms=90, ms_per_mib=5)
     for _ in range(100):
-        found = found.after(_MIB, 2).after(4 * _MIB, 4)
+        found = found.after(_MIB, 5).after(4 * _MIB, 20)
 
     assert found.size_bytes(share_bytes=_PLENTY) == 4 * _MIB
 

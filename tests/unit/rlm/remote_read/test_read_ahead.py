@@ -18,8 +18,9 @@ from tests.unit.rlm.remote_read.remote_world import segment_of
 
 
 def world_of(segment_count: int = 1, *, budget_bytes: int = 1 << 20) -> FetchWorld:
-    """Segments of 100 offsets, seven chunks each."""
+    """Segments of 100 offsets, seven chunks each, of a store slow enough to keep it at these."""
     world = FetchWorld(budget_bytes=budget_bytes)
+    world.watched.carries = lambda size_bytes: world.clock.sleep_ms(40 * size_bytes // CHUNK_BYTES)
     world.claim()
     for number in range(segment_count):
         world.store(segment_of(100 * number))
