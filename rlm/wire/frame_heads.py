@@ -24,7 +24,9 @@ _REQUEST = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _NULL = -1
+_TRANSACTIONAL_PRODUCE_VERSION = 3
 _MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: nobody sends more
+_MAX_TAG_COUNT = 16  # they are counted anew with every piece of a head that comes in pieces
 
 
 class RequestHead(NamedTuple):
@@ -63,12 +65,14 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
 def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> int | None:
     """Read the `acks` of a Produce request whose head was read; with 0 it has no response.
 
-    `data` and the result as in `read_request_head`.
+    `data` and the result as in `read_request_head`. In front of it stand the head's tags, of which
+    there may be 16, and the transactional id.
     """
     flexible = head.api_version in PRODUCE.flexible
     try:
         position = _behind_tags(data, head.end_position) if flexible else head.end_position
-        position = _behind_nullable_string(data, position, compact=flexible)
+        if head.api_version >= _TRANSACTIONAL_PRODUCE_VERSION:
+            position = _behind_nullable_string(data, position, compact=flexible)
         (acks,) = _INT16.unpack_from(data, position)
     except (IndexError, struct.error):
         _check_fits(len(data) + 1, frame_bytes)
@@ -90,6 +94,8 @@ def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
 
 def _behind_tags(data: Buffer, position: int) -> int:
     count, position = read_unsigned_varint(data, position)
+    if count > _MAX_TAG_COUNT:
+        raise CorruptError("more tags than any request has", tag_count=count)
     for _ in range(count):
         _, position = read_unsigned_varint(data, position)
         size_bytes, position = read_unsigned_varint(data, position)

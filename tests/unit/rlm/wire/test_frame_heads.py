@@ -102,6 +102,32 @@ def test_produce_acks_when_read_then_what_was_written_and_none_before(
     assert found == [None] * (len(found) - behind - 1) + [acks] * (behind + 1)
 
 
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+def test_produce_acks_when_of_a_version_without_transactions_then_read_all_the_same(
+    version: int, acks: int
+) -> None:
+    """Brokers before 4.0 speak these; our tables, which are those of 4.3, do not."""
+    message = struct.pack(">hii", acks, 30_000, 0)
+    data = struct.pack(">hhih", PRODUCE.key, version, 1, -1) + message
+    head = read_request_head(data, frame_bytes=len(data))
+    assert head is not None
+
+    assert read_produce_acks(data, head, frame_bytes=len(data)) == acks
+    begun = data[: head.end_position + 1]
+    assert read_produce_acks(begun, head, frame_bytes=len(data)) is None
+
+
+def test_produce_acks_when_tags_come_without_end_then_corrupt_before_they_are_looked_at() -> None:
+    """A head may come byte by byte, and is begun to be read with each of them."""
+    data = struct.pack(">hhih", PRODUCE.key, 9, 1, -1) + b"\xe0\xd4\x03"  # 60,000 of them
+    head = read_request_head(data, frame_bytes=1 << 20)
+    assert head is not None
+
+    with pytest.raises(CorruptError, match="more tags"):
+        read_produce_acks(data, head, frame_bytes=1 << 20)
+
+
 @given(garbage=st.binary(max_size=60), version=st.integers(0, 20))
 def test_produce_acks_when_garbage_then_corrupt_or_some_number(
     garbage: bytes, version: int
