@@ -233,7 +233,7 @@ class FetchExchange:
     def _learn_local_starts(self) -> None:
         """What was expected to be remote and is not shows where the broker's log starts."""
         for key in self._plan.remote:
-            row = self._rows.get(key)
+            row, tiered = self._rows.get(key), self._plan.tiered[key]
             if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:
-                partition = self._plan.tiered[key].topic_id_partition
-                self._local_starts.learned(partition, row.log_start_offset)
+                self._local_starts.learned(tiered.topic_id_partition, row.log_start_offset)
+                self._local_starts.found(tiered.topic_id_partition, tiered.sent_offset)

@@ -22,7 +22,7 @@ from rlm.wire.api.fetch import (
     FetchResponse,
     PartitionData,
 )
-from rlm.wire.error_codes import ErrorCode
+from rlm.wire.error_codes import ErrorCode, in_fetch
 from rlm.wire.schema import Records
 from rsm.segment.ids import TopicIdPartition
 
@@ -142,7 +142,7 @@ def refuse(
         *((key, ErrorCode.NONE) for key in any_records),
     }
     rows = {
-        key: _error_row(row, ErrorCode.KAFKA_STORAGE_ERROR)
+        key: _error_row(row, ErrorCode.KAFKA_STORAGE_ERROR, version)
         if (key, row.error_code) in refused
         else row
         for key, row in rows_of(response, version).items()
@@ -179,10 +179,10 @@ def _remote_row(
     log_start_offset: int,
 ) -> PartitionData:
     if ends.error_code != ErrorCode.NONE:
-        return _error_row(row, ends.error_code)
+        return _error_row(row, ends.error_code, plan.version)
     if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging | GapBelow):
         return _success_row(row, outcome, ends, plan, log_start_offset)
-    return _error_row(row, outcome.error_code)
+    return _error_row(row, outcome.error_code, plan.version)
 
 
 def _is_committed(plan: FetchPlan) -> bool:
@@ -223,10 +223,10 @@ def _success_row(
     )
 
 
-def _error_row(row: PartitionData, error_code: int) -> PartitionData:
+def _error_row(row: PartitionData, error_code: int, version: int) -> PartitionData:
     return PartitionData(
         partition_index=row.partition_index,
-        error_code=error_code,
+        error_code=in_fetch(error_code, version),
         high_watermark=-1,
         records=_NO_RECORDS,
     )

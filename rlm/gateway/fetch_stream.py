@@ -10,7 +10,7 @@ from uuid import UUID
 
 from rlm.gateway.fetch_plan import NO_SESSION_ID, FetchPlan
 from rlm.gateway.local_starts import LocalStarts
-from rlm.wire.error_codes import ErrorCode
+from rlm.wire.error_codes import ErrorCode, in_fetch
 from rlm.wire.fetch_scanner import ScannedPartition, ScannedResponse
 
 
@@ -19,6 +19,7 @@ class FetchPatches:
 
     def __init__(self, plan: FetchPlan, local_starts: LocalStarts) -> None:
         self._tiered = plan.tiered
+        self._storage_error = in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, plan.version)
         self._local_starts = local_starts
 
     def response(self, found: ScannedResponse) -> ScannedResponse:
@@ -32,7 +33,7 @@ class FetchPatches:
             return found
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._local_starts.out_of_range(tiered.topic_id_partition, tiered.sent_offset)
-            return found._replace(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+            return found._replace(error_code=self._storage_error)
         if found.error_code == ErrorCode.NONE and found.log_start_offset >= 0:
             return found._replace(log_start_offset=tiered.facts.log_start(found.log_start_offset))
         return found

@@ -6,19 +6,20 @@ A guess, never an answer: it tells beforehand which partitions of a fetch the br
 have, so that the response can be put together instead of being passed on. A wrong guess costs a
 client one retry, or a response that was gathered for nothing.
 
-Memory: up to some twenty numbers for each of the last `limit_count` partitions.
+Memory: three numbers for each of the last `limit_count` partitions, and as many offsets.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import TypeVar
 
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
+_K = TypeVar("_K", bound=Hashable)
 _T = TypeVar("_T")
-_DOUBTED_COUNT = 16
 
 
 class LocalStarts:
@@ -26,7 +27,7 @@ class LocalStarts:
 
     def __init__(self, *, limit_count: int = 100_000) -> None:
         self._starts: OrderedDict[TopicIdPartition, int] = OrderedDict()
-        self._doubted: OrderedDict[TopicIdPartition, tuple[int, ...]] = OrderedDict()
+        self._doubted: OrderedDict[tuple[TopicIdPartition, int], None] = OrderedDict()
         self._gaps: OrderedDict[TopicIdPartition, OffsetRange] = OrderedDict()
         self._limit_count = limit_count
 
@@ -39,16 +40,18 @@ class LocalStarts:
 
         Of other offsets that says nothing: above the log's end, they may well be the broker's.
         """
-        others = (each for each in self._doubted.get(partition, ()) if each != offset)
-        _remember(self._doubted, partition, (offset, *others)[:_DOUBTED_COUNT], self._limit_count)
+        _remember(self._doubted, (partition, offset), None, self._limit_count)
+
+    def found(self, partition: TopicIdPartition, offset: int) -> None:
+        """The broker has `offset` now."""
+        self._doubted.pop((partition, offset), None)
 
     def is_doubted(self, partition: TopicIdPartition, offset: int) -> bool:
         """The broker was found not to have this very offset, and it is not known why."""
-        return offset in self._doubted.get(partition, ())
+        return (partition, offset) in self._doubted
 
     def learned(self, partition: TopicIdPartition, start_offset: int) -> None:
-        """The broker itself says where its log starts."""
-        self._doubted.pop(partition, None)
+        """The broker itself says where its log starts; of what lies above that says nothing."""
         _remember(self._starts, partition, start_offset, self._limit_count)
 
     def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
@@ -62,10 +65,8 @@ class LocalStarts:
         return gap.end_offset if gap is not None and offset in gap else offset
 
 
-def _remember(
-    known: OrderedDict[TopicIdPartition, _T], partition: TopicIdPartition, value: _T, count: int
-) -> None:
-    known[partition] = value
-    known.move_to_end(partition)
+def _remember(known: OrderedDict[_K, _T], key: _K, value: _T, count: int) -> None:
+    known[key] = value
+    known.move_to_end(key)
     if len(known) > count:
         known.popitem(last=False)

@@ -45,6 +45,19 @@ class ErrorCode(IntEnum):
     INCONSISTENT_TOPIC_ID = 103
 
 
+_FIRST_FETCH_WITH_STORAGE_ERROR = 6
+
+
+def in_fetch(code: int, version: int) -> int:
+    """An error as brokers spell it in that version of Fetch (KafkaApis.handleFetchRequest).
+
+    Clients of old versions don't know that of the storage; upon this one they ask again, too.
+    """
+    if code == ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_FETCH_WITH_STORAGE_ERROR:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return code
+
+
 def error_name(code: int) -> str:
     """The code's name, or its number where we know none."""
     try:

@@ -60,9 +60,10 @@ class SessionWorld:
         *,
         facts: Mapping[TopicIdPartition, TierFacts] | None = None,
         limits: SessionLimits | None = None,
+        local_starts: LocalStarts | None = None,
     ) -> None:
         self.clock = ManualClock()
-        self.local_starts = LocalStarts()
+        self.local_starts = LocalStarts() if local_starts is None else local_starts
         self.parts = SessionParts(
             context=lambda: _CONTEXT,
             view=FixedView(facts or {}),
@@ -95,6 +96,10 @@ class SessionWorld:
     def store_answers(self, *outcomes: RemoteOutcome) -> None:
         """Hand over what was read."""
         self._carry_out(self.session.remote_read(outcomes))
+
+    def goes_on(self) -> None:
+        """The client has taken what it was sent."""
+        self._carry_out(self.session.go_on())
 
     def rewritten(self, response: Message) -> None:
         """Hand over what a rewrite made."""

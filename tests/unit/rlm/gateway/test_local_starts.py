@@ -26,10 +26,33 @@ def test_out_of_range_when_of_two_clients_then_both_are_doubted() -> None:
     assert starts.is_doubted(TIP, 1_000)
 
 
-def test_out_of_range_when_the_start_is_learned_then_nothing_is_doubted() -> None:
+def test_out_of_range_when_the_start_is_learned_then_what_lies_above_stays_doubted() -> None:
+    """Who reads what was trimmed learns the start all the time; others wait to hear of the end."""
     starts = LocalStarts()
     starts.out_of_range(TIP, 1_000)
     starts.learned(TIP, 40)
 
-    assert not starts.is_doubted(TIP, 1_000)
+    assert starts.is_doubted(TIP, 1_000)
     assert starts.at_least(TIP) == 40
+
+
+def test_out_of_range_when_the_broker_has_it_later_then_it_is_not_doubted_any_more() -> None:
+    starts = LocalStarts()
+    starts.out_of_range(TIP, 1_000)
+    starts.out_of_range(TIP, 1_001)
+    starts.found(TIP, 1_000)
+
+    assert not starts.is_doubted(TIP, 1_000)
+    assert starts.is_doubted(TIP, 1_001)
+
+
+def test_out_of_range_when_of_many_then_the_latest_are_remembered() -> None:
+    starts = LocalStarts(limit_count=2)
+    for offset in (1_000, 1_001, 1_000, 1_002):
+        starts.out_of_range(TIP, offset)
+
+    assert [starts.is_doubted(TIP, offset) for offset in (1_000, 1_001, 1_002)] == [
+        True,
+        False,
+        True,
+    ]

@@ -111,10 +111,69 @@ def test_fetch_when_unforeseen_out_of_range_then_is_a_storage_error_and_remote_t
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     world.broker_sends(response(FETCH, version, answer_of(version, out_of_range_row(0))))
     (row,) = answered(world, version)
-    assert row.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert row.error_code == _storage_error(version)
     world.at_broker()
     world.client_sends(request(FETCH, version, fetch_of(version, 50), 2))
     assert len(world.at_broker()) == (4 if version >= 13 else 5)
+
+
+def _storage_error(version: int) -> ErrorCode:
+    """As brokers spell it: clients below version 6 don't know the other one."""
+    return ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@given(version=_VERSIONS)
+def test_fetch_when_the_store_cannot_be_read_then_is_the_error_that_its_version_knows(
+    version: int,
+) -> None:
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    world.client_sends(request(FETCH, version, fetch_of(version, 50)))
+    found = response(FETCH, version, answer_of(version, out_of_range_row(0)))
+    world.broker_sends(ALL_ENDS + found + (ids_of() if version < 13 else b""))
+    world.store_answers(Refused(ErrorCode.KAFKA_STORAGE_ERROR))
+    (row,) = answered(world, version)
+    assert row.error_code == _storage_error(version)
+
+
+@given(version=_VERSIONS)
+def test_fetch_above_the_end_when_another_client_reads_the_store_then_is_found_out_all_the_same(
+    version: int,
+) -> None:
+    """R15, scenario 47: who backfills a partition learns its start with each fetch."""
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    backfill = SessionWorld(facts={TIERED: TRIMMED}, local_starts=world.local_starts)
+    above = request(FETCH, version, fetch_of(version, 99_999))
+    out_of_range = response(FETCH, version, answer_of(version, out_of_range_row(0)))
+    ids = ids_of() if version < 13 else b""
+    world.client_sends(above)
+    world.broker_sends(out_of_range)
+    backfill.client_sends(request(FETCH, version, fetch_of(version, 50)))
+    backfill.broker_sends(ALL_ENDS + out_of_range + ids)
+    world.at_client()
+
+    world.client_sends(above)
+    world.broker_sends(ALL_ENDS + out_of_range + ids + ALL_ENDS)
+
+    assert len(backfill.reads) == 1
+    assert world.reads[0].reads[0].above_end
+    world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
+    (row,) = answered(world, version)
+    assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_fetch_when_the_broker_has_what_it_once_had_not_then_it_is_streamed_from_then_on() -> None:
+    world = SessionWorld(facts={TIERED: TRIMMED})
+    asked = request(FETCH, 13, fetch_of(13, 400))
+    served = response(FETCH, 13, answer_of(13, local_row(0)))
+    world.client_sends(asked)
+    world.broker_sends(response(FETCH, 13, answer_of(13, out_of_range_row(0))))
+    world.client_sends(asked)
+    world.broker_sends(ALL_ENDS + served)
+    world.at_broker()
+
+    world.client_sends(asked)
+
+    assert world.at_broker() == [asked[4:]]
 
 
 def test_fetch_of_another_topic_when_out_of_range_then_that_is_the_answer() -> None:
