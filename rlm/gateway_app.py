@@ -12,6 +12,7 @@ from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
+from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.server import GatewayParts
 from rlm.gateway.server_thread import ServerThread
 from rlm.gateway.session_parts import SessionParts
@@ -110,7 +111,7 @@ def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics
         ),
         tier=tier.reader,
         pool=tier.pools.asks,
-        rewrite_pool=tier.pools.rewrites,
+        rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
         turns=read_turns(config, tier.clock),
         is_pressed=lambda: tier.cache.state().waiting_count > 0,
         client_tls=tls.towards_clients,

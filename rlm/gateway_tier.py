@@ -35,15 +35,20 @@ _REWRITES_AT_ONCE = 32
 class _Pools:
     """Threads. `store` reads the store and does nothing else, `asks` begins fetches.
 
-    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds in the store, or
-    `orders` writes to the metadata topic: none of them keeps a fetch waiting.
+    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds in the store (those
+    that may, in `look_ups`), or `orders` writes to the metadata topic: none of them keeps a fetch
+    waiting.
     """
 
     store: ThreadPoolExecutor
     asks: ThreadPoolExecutor
     rewrites: ThreadPoolExecutor
+    look_ups: ThreadPoolExecutor
     answers: ThreadPoolExecutor
     orders: ThreadPoolExecutor
+
+    def all(self) -> tuple[ThreadPoolExecutor, ...]:
+        return (self.store, self.asks, self.rewrites, self.look_ups, self.answers, self.orders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +96,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
     resources = ExitStack()
     resources.callback(storage.close)
     resources.callback(metadata.close)
-    for pool in (pools.store, pools.asks, pools.rewrites, pools.answers, pools.orders):
+    for pool in pools.all():
         resources.callback(pool.shutdown, wait=False, cancel_futures=True)
     return GatewayTier(
         clock=clock,
@@ -114,6 +119,7 @@ def _pools(thread_count: int) -> _Pools:
         store=ThreadPoolExecutor(thread_count, "store-reader"),
         asks=ThreadPoolExecutor(thread_count, "tier-asker"),
         rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
+        look_ups=ThreadPoolExecutor(_REWRITES_AT_ONCE, "look-up-rewriter"),
         answers=ThreadPoolExecutor(thread_count, "rewrite-asker"),
         orders=ThreadPoolExecutor(thread_count, "order-writer"),
     )

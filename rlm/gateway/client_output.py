@@ -31,6 +31,7 @@ class ClientOutput:
 
     `client` is its socket, if it may be written to (rlm.gateway.splice.plain_socket). Then `moved`
     is called when all went there of what had to wait, `failed` if the client has left.
+    `taken_count` answers have gone out whole.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ClientOutput:
         self._waiting: deque[Buffer | Callable[[], None]] = deque()
         self._is_paused = False
         self._sent_count = 0
+        self.taken_count = 0
 
     @property
     def sent_count(self) -> int | None:
@@ -135,7 +137,7 @@ class ClientOutput:
             first = self._waiting[0]
             if callable(first):
                 self._waiting.popleft()
-                first()
+                self._end_answer(first)
             elif len(first) <= left_bytes:
                 self._waiting.popleft()
                 left_bytes -= len(first)
@@ -144,12 +146,16 @@ class ClientOutput:
                 break
         return written_bytes == offered_bytes
 
+    def _end_answer(self, release: Callable[[], None]) -> None:
+        self.taken_count += 1
+        release()
+
     def _write_through(self) -> None:
         while self._waiting and not self._is_paused:
             each = self._waiting.popleft()
             self._sent_count += 1
             if callable(each):
-                each()
+                self._end_answer(each)
             elif len(each) <= _PIECE_BYTES:
                 self._transport.write(each)
             else:

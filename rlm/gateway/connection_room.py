@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from rlm.gateway.close_reason import CloseReason
+
+
+class ConnectionPlace:
+    """One connection's place in a room, from when it was let in until it leaves."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def leave(self) -> None:
+        """It has gone. Idempotent."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
 
 
 class ConnectionRoom:
@@ -16,22 +30,17 @@ class ConnectionRoom:
         self._of_address: Counter[str] = Counter()
         self.taken_count = 0
 
-    def has(self, count: int) -> bool:
-        """Whether so many more would be let in, and one behind them."""
-        return self.taken_count + count < self._limit_count
-
-    def enter(self, address: str) -> CloseReason | None:
+    def enter(self, address: str) -> ConnectionPlace | CloseReason:
         """Let one more in, or why not."""
-        if not self.has(0):
+        if self.taken_count >= self._limit_count:
             return CloseReason.TOO_MANY_CONNECTIONS
         if self._of_address[address] >= self._limit_count_of_address:
             return CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS
         self._of_address[address] += 1
         self.taken_count += 1
-        return None
+        return ConnectionPlace(lambda: self._left(address))
 
-    def leave(self, address: str) -> None:
-        """One that was let in has gone."""
+    def _left(self, address: str) -> None:
         self.taken_count -= 1
         self._of_address[address] -= 1
         if not self._of_address[address]:

@@ -7,7 +7,7 @@ connection nothing while bytes pass. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm.gateway.close_reason import CloseReason
 
@@ -18,24 +18,44 @@ class Arrival:
 
     `request_count` have come whole. `is_partial`: a part of one more is there. `is_read`: we take
     what the client sends, so whatever is missing is the client's to send. `sent_count`: how much
-    it has taken of what waits for it, None if nothing does. `active_s`: when the last byte was
-    received from either side.
+    it has taken of what waits for it, None if nothing does; `taken_count`: how many answers whole.
+    `active_s`: when the last byte was received from either side, or the last of what waited taken.
     """
 
     request_count: int
     is_partial: bool
     is_read: bool
     sent_count: int | None
+    taken_count: int
     active_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """Where a connection stands since when, and what it is ended for if it stays there."""
+    """Where a connection stands since when, and what it is ended for if it stays there.
+
+    `whole_count` answers were taken whole, and no more since `whole_since_s`.
+    """
 
     reason: CloseReason
     count: int
     since_s: float
+    whole_count: int
+    whole_since_s: float
+
+    def after(self, before: _Seen | None) -> _Seen:
+        """The same, of a connection that stood `before` at the last look."""
+        if before is None or before.reason is not self.reason:
+            return self
+        return replace(
+            self,
+            since_s=before.since_s if before.count == self.count else self.since_s,
+            whole_since_s=(
+                before.whole_since_s
+                if before.whole_count == self.whole_count
+                else self.whole_since_s
+            ),
+        )
 
 
 class ConnectionWatch:
@@ -44,8 +64,9 @@ class ConnectionWatch:
     def __init__(self, *, progress_s: float, pressed_progress_s: float, idle_s: float) -> None:
         """A request must come whole within `progress_s`, the first one counted from the start.
 
-        Within that, something must be taken of what waits for the client: within the shorter
-        `pressed_progress_s` while others wait for the memory that it holds.
+        Within that, something must be taken of what waits for the client. While others wait for
+        the memory that it holds, something within the shorter `pressed_progress_s`, and the answer
+        whole within `progress_s`.
         """
         self._progress_s = progress_s
         self._pressed_progress_s = min(progress_s, pressed_progress_s)
@@ -56,31 +77,44 @@ class ConnectionWatch:
         self, arrivals: Mapping[int, Arrival], now_s: float, *, is_pressed: bool = False
     ) -> dict[int, CloseReason]:
         """Those to be ended, of all connections by number; `is_pressed`: others wait for memory."""
-        untaken_s = self._pressed_progress_s if is_pressed else self._progress_s
         overdue: dict[int, CloseReason] = {}
         seen: dict[int, _Seen] = {}
         for number, arrival in arrivals.items():
-            if now_s - arrival.active_s > self._idle_s:
-                overdue[number] = CloseReason.IDLE
-            elif (stands := _standing(arrival, now_s)) is not None:
-                before = self._seen.get(number, stands)
-                if (before.reason, before.count) == (stands.reason, stands.count):
-                    stands = before
-                seen[number] = stands
-                is_untaken = stands.reason is CloseReason.ANSWER_NOT_TAKEN
-                if now_s - stands.since_s >= (untaken_s if is_untaken else self._progress_s):
+            stands = _standing(arrival, now_s)
+            if stands is not None:
+                stands = seen[number] = stands.after(self._seen.get(number))
+                if self._is_overdue(stands, now_s, is_pressed=is_pressed):
                     overdue[number] = stands.reason
+            # What a client takes keeps its connection from being idle, as what it sends does.
+            if arrival.sent_count is None and now_s - arrival.active_s > self._idle_s:
+                overdue[number] = CloseReason.IDLE
         self._seen = seen
         return overdue
+
+    def _is_overdue(self, stands: _Seen, now_s: float, *, is_pressed: bool) -> bool:
+        if not (is_pressed and stands.reason is CloseReason.ANSWER_NOT_TAKEN):
+            return now_s - stands.since_s >= self._progress_s
+        return (
+            now_s - stands.since_s >= self._pressed_progress_s
+            or now_s - stands.whole_since_s >= self._progress_s
+        )
 
 
 def _standing(arrival: Arrival, now_s: float) -> _Seen | None:
     if arrival.sent_count is not None:
-        return _Seen(CloseReason.ANSWER_NOT_TAKEN, arrival.sent_count, now_s)
-    if not arrival.is_read:
+        reason, count = CloseReason.ANSWER_NOT_TAKEN, arrival.sent_count
+    elif not arrival.is_read:
         return None
-    if arrival.is_partial:
-        return _Seen(CloseReason.SLOW_REQUEST, arrival.request_count, now_s)
-    if not arrival.request_count:
-        return _Seen(CloseReason.NO_REQUEST, 0, now_s)
-    return None
+    elif arrival.is_partial:
+        reason, count = CloseReason.SLOW_REQUEST, arrival.request_count
+    elif not arrival.request_count:
+        reason, count = CloseReason.NO_REQUEST, 0
+    else:
+        return None
+    return _Seen(
+        reason=reason,
+        count=count,
+        since_s=now_s,
+        whole_count=arrival.taken_count,
+        whole_since_s=now_s,
+    )

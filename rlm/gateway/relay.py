@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor
 
 from rlm.gateway.actions import (
     Action,
@@ -31,6 +30,7 @@ from rlm.gateway.pipes import Pipes
 from rlm.gateway.received_bytes import write_received
 from rlm.gateway.remote_outcome import RemoteOutcome, release_all
 from rlm.gateway.remote_reads import RemoteReads
+from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.session import Session
 from rlm.gateway.splice import Splice, plain_socket
 
@@ -48,7 +48,7 @@ class Relay:
         session: Session,
         *,
         reads: RemoteReads,
-        pool: Executor,
+        pools: RewritePools,
         context: Callable[[], GatewayContext],
         client: asyncio.Transport,
         pipes: Pipes,
@@ -56,7 +56,7 @@ class Relay:
     ) -> None:
         self._session = session
         self._reads = reads
-        self._pool = pool
+        self._pools = pools
         self._context = context
         self._client = client
         self._output = ClientOutput(
@@ -86,6 +86,7 @@ class Relay:
             is_partial=self._session.is_within_request,
             is_read=self._client.is_reading() and self._session.reads_client,
             sent_count=self._output.sent_count,
+            taken_count=self._output.taken_count,
             active_s=max(self._active_s, self._splice.active_s if self._splice else 0.0),
         )
 
@@ -115,12 +116,15 @@ class Relay:
         if is_full:
             self._output.pause()
         else:
+            self._active_s = self._loop.time()
             self._output.resume()
         if self._is_closed:
             if not self._output.is_blocked:
                 self._client.close()
-        else:
-            self._pace()
+            return
+        if not self._output.is_blocked and self._session.holds_client:
+            self._loop.call_soon(self._run, self._session.go_on)  # not within a step
+        self._pace()
 
     def broker_is_full(self, *, is_full: bool) -> None:
         """The broker's transport has enough, or takes more again."""
@@ -189,6 +193,7 @@ class Relay:
             return
         self._active_s = self._loop.time()
         try:
+            self._session.client_is_full(is_full=self._output.is_blocked)
             self._carry_out_all(step())
             if not self._is_closed:
                 self._carry_out_all(self._session.look_ahead())
@@ -202,6 +207,7 @@ class Relay:
         """Carry out actions, and those that follow from what was in memory of the store."""
         ready = self._carry_out_some(actions)
         while ready is not None:
+            self._session.client_is_full(is_full=self._output.is_blocked)
             ready = self._carry_out_some(self._session.remote_read(ready))
 
     def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
@@ -250,7 +256,7 @@ class Relay:
     async def _rewrite(self, wanted: RewriteExchange) -> None:
         try:
             response = await self._loop.run_in_executor(
-                self._pool, wanted.rewrite.response, wanted.exchange, wanted.context
+                self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
             )
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)

@@ -20,7 +20,11 @@ from rlm.gateway.rewriting.addresses import (
 from rlm.gateway.rewriting.api_versions import rewrite_api_versions
 from rlm.gateway.rewriting.delete_records import delete_records_concerns, rewrite_delete_records
 from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
-from rlm.gateway.rewriting.list_offsets import list_offsets_concerns, rewrite_list_offsets
+from rlm.gateway.rewriting.list_offsets import (
+    list_offsets_concerns,
+    list_offsets_waits_for_store,
+    rewrite_list_offsets,
+)
 from rlm.gateway.rewriting.retention_configs import (
     answer_alter_configs,
     answer_incremental_alter_configs,
@@ -57,6 +61,7 @@ _ALL: tuple[Rewrite, ...] = (
         api=LIST_OFFSETS,
         concerns=list_offsets_concerns,
         response=rewrite_list_offsets,
+        waits_for_store=list_offsets_waits_for_store,
         names=lambda request: (topic.name for topic in request.topics),
     ),
     ExchangeRewrite(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort
 from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.connection_room import ConnectionRoom
+from rlm.gateway.connection_room import ConnectionPlace, ConnectionRoom
 from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
 from rlm.gateway.connection_watch import ConnectionWatch
 from rlm.gateway.counts import GatewayCounts
@@ -26,6 +26,7 @@ from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.requested_name import requested_name
+from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.session import Session
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_reader import TierReader
@@ -73,7 +74,7 @@ class ServerLimits:
 class GatewayParts:
     """`pool` runs what of reads may block, for at most as many clients at once as it has threads.
 
-    `rewrite_pool` runs rewrites, which mostly wait: what they wait for must not run there.
+    `rewrite_pools` run rewrites, which mostly wait.
 
     `is_pressed`: clients wait for memory that unsent answers hold.
     `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
@@ -83,7 +84,7 @@ class GatewayParts:
     session: SessionParts
     tier: TierReader
     pool: Executor
-    rewrite_pool: Executor
+    rewrite_pools: RewritePools
     turns: ReadTurns
     is_pressed: Callable[[], bool] = lambda: False
     client_tls: Callable[[], ssl.SSLContext] | None = None
@@ -146,9 +147,9 @@ class GatewayServer:
         self._pipes.close()
 
     async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
-        def client_side() -> ClientSide:
+        def client_side(place: ConnectionPlace | None = None) -> ClientSide:
             return ClientSide(
-                self._buffer, self._transports, lambda client: self._accept(door, client)
+                self._buffer, self._transports, lambda client: self._accept(door, client, place)
             )
 
         if self._parts.client_tls is None:
@@ -165,37 +166,40 @@ class GatewayServer:
     def _tls_acceptor(
         self,
         door: Door,
-        client_side: Callable[[], ClientSide],
+        client_side: Callable[[ConnectionPlace], ClientSide],
         context: Callable[[], ssl.SSLContext],
     ) -> TlsAcceptor:
         accepting = TlsAccepting(
             context=context,
             protocol=client_side,
-            has_room=self._room.has,
+            enter=self._room.enter,
             failed=self._count_end,
             handshake_timeout_ms=self._parts.limits.handshake_timeout_ms,
         )
         return TlsAcceptor(door.listener, accepting)
 
-    def _accept(self, door: Door, client: asyncio.Transport) -> Relay | None:
+    def _accept(
+        self, door: Door, client: asyncio.Transport, place: ConnectionPlace | None
+    ) -> Relay | None:
+        """`place`: where the client has one already."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
-        refused = self._room.enter(address)
-        if refused is not None:
-            self._count_end(refused, f"address={address}")
+        entered = place or self._room.enter(address)
+        if isinstance(entered, CloseReason):
+            self._count_end(entered, f"address={address}")
             client.abort()
             return None
         number = self._next_number
         self._next_number += 1
 
         def closed(reason: CloseReason, detail: str) -> None:
-            self._room.leave(address)
+            entered.leave()
             self._closed(number, reason, f"address={address} {detail}")
 
         relay = Relay(
             Session(parts.session),
             reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
-            pool=parts.rewrite_pool,
+            pools=parts.rewrite_pools,
             context=parts.session.context,
             client=client,
             pipes=self._pipes,

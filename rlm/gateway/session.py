@@ -9,7 +9,8 @@ Of the client no further request is begun (`reads_client`) while
 
  - a Fetch is under way of which the broker lacks a part: our own questions, behind it, are then
    answered before anything else the client asked,
- - the broker owes `pipelined_count` answers.
+ - the broker owes `pipelined_count` answers,
+ - the client has not taken what it was sent: each answer more would hold memory.
 
 Of the broker no further answer is begun while one waits for the store or a rewrite: so no answer
 overtakes another, and no more than one is held.
@@ -81,6 +82,16 @@ class Session:
         """Whether a part of a request came whose rest has not."""
         return self._requests.stream.is_within_frame
 
+    def client_is_full(self, *, is_full: bool) -> None:
+        """Take note whether the client has yet to take what it was sent, before any other call."""
+        self._state.is_client_full = is_full
+        if is_full:
+            self._requests.stream.stopped = True
+
+    def go_on(self) -> list[Action]:
+        """Take up what is held of the client, now that it has taken what it was sent."""
+        return self._step(CloseReason.MALFORMED_REQUEST, lambda _: None, None)
+
     def from_client(self, data: memoryview) -> list[Action]:
         """Take what the client sent; the buffer may be reused when the actions were carried out."""
         return self._step(CloseReason.MALFORMED_REQUEST, self._requests.stream.feed, data)
@@ -142,7 +153,8 @@ class Session:
         requests.stopped = self._must_hold_client()
 
     def _must_hold_client(self) -> bool:
-        return self._state.is_gathering or len(self._state.pending) >= self._limit_count
+        state = self._state
+        return state.is_gathering or state.is_client_full or len(state.pending) >= self._limit_count
 
 
 def _holds(stream: FrameStream) -> bool:

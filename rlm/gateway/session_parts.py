@@ -65,7 +65,8 @@ class SessionState:
     """What the broker owes, and what is to be done.
 
     `is_gathering`: a Fetch is under way of which the broker lacks a part. `is_working`: an answer
-    of the broker waits for work outside of the session.
+    of the broker waits for work outside of the session. `is_client_full`: the client has yet to
+    take what it was sent.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
@@ -81,6 +82,7 @@ class SessionState:
         )
         self.is_gathering = False
         self.is_working = False
+        self.is_client_full = False
 
     def take_actions(self) -> list[Action]:
         """What is to be done since the last call."""

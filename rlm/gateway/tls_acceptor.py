@@ -1,7 +1,7 @@
 """Accepts clients that speak TLS: a connection becomes one only after its handshake.
 
 Each handshake has a deadline as a whole, so that half-open connections and those that drip end;
-they count among the connections that are allowed.
+they count among the connections that are allowed, in all and from their address.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.connection_room import ConnectionPlace
 
 # Towards whoever does not answer the end of a connection.
 SHUTDOWN_S = 5.0
@@ -27,13 +28,14 @@ class TlsAccepting:
     """What an acceptor is told, and tells. All is called on the loop.
 
     `context` gives that of a new connection, `protocol` its protocol, which is connected when the
-    handshake is done. `has_room` is asked with the count of handshakes under way before one more
-    begins. `failed` is told of each connection that did not come about.
+    handshake is done. `enter` lets in who comes from an address, or says why not; the place is
+    given up here if no connection comes about, else it is the protocol's. `failed` is told of each
+    connection that did not come about.
     """
 
     context: Callable[[], ssl.SSLContext]
-    protocol: Callable[[], asyncio.BaseProtocol]
-    has_room: Callable[[int], bool]
+    protocol: Callable[[ConnectionPlace], asyncio.BaseProtocol]
+    enter: Callable[[str], ConnectionPlace | CloseReason]
     failed: Callable[[CloseReason, str], None]
     handshake_timeout_ms: int
 
@@ -71,41 +73,47 @@ class TlsAcceptor:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, _ = await loop.sock_accept(self._listener)
+                accepted, address = await loop.sock_accept(self._listener)
             except OSError as error:  # such as too many open files
                 _log.warning("a client can't be accepted", extra={"error": error})
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
-            if not self._accepting.has_room(len(self._handshakes)):
+            entered = self._accepting.enter(str(address[0]))
+            if isinstance(entered, CloseReason):
                 accepted.close()
-                self._accepting.failed(CloseReason.TOO_MANY_CONNECTIONS, "")
+                self._accepting.failed(entered, f"address={address[0]}")
             else:
-                self._begin(accepted)
+                self._begin(accepted, entered)
             await asyncio.sleep(0)  # a crowd at the door must not stop everybody else
 
-    def _begin(self, accepted: socket.socket) -> None:
+    def _begin(self, accepted: socket.socket, place: ConnectionPlace) -> None:
         def end(ended: asyncio.Task[None]) -> None:
             self._handshakes.discard(ended)
             if ended.cancelled():
                 accepted.close()  # it may have ended before it began
+                place.leave()
 
-        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted))
+        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, place))
         self._handshakes.add(task)
         task.add_done_callback(end)
 
-    async def _shake_hands(self, accepted: socket.socket) -> None:
+    async def _shake_hands(self, accepted: socket.socket, place: ConnectionPlace) -> None:
         timeout_s = self._accepting.handshake_timeout_ms / 1000
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                self._accepting.protocol,
+                lambda: self._accepting.protocol(place),
                 accepted,
                 ssl=self._accepting.context(),
                 ssl_handshake_timeout=timeout_s,
                 ssl_shutdown_timeout=SHUTDOWN_S,
             )
         except ConnectionAbortedError:
-            self._accepting.failed(CloseReason.TLS_HANDSHAKE_TIMEOUT, "")
+            self._fail(place, CloseReason.TLS_HANDSHAKE_TIMEOUT, "")
         except ssl.SSLError as error:
-            self._accepting.failed(CloseReason.TLS_HANDSHAKE_FAILED, f"error={error}")
+            self._fail(place, CloseReason.TLS_HANDSHAKE_FAILED, f"error={error}")
         except OSError:
-            self._accepting.failed(CloseReason.CLIENT_LEFT, "")
+            self._fail(place, CloseReason.CLIENT_LEFT, "")
+
+    def _fail(self, place: ConnectionPlace, reason: CloseReason, detail: str) -> None:
+        place.leave()
+        self._accepting.failed(reason, detail)

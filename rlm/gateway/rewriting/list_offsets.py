@@ -58,6 +58,13 @@ def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) 
     return any(_is_remote_question(each.timestamp) for each in asked)
 
 
+def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
+    """Whether any is asked for by time."""
+    return any(
+        _waits_for_store(each.timestamp) for topic in request.topics for each in topic.partitions
+    )
+
+
 def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
     """Answer over both tiers. Blocks on the metadata topic, for times on the store too."""
     topics = _WALK.changed(

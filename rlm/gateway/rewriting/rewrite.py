@@ -76,8 +76,9 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     `request` makes what is sent on; None: as it came. `concerns` tells from the client's request
     whether there is anything to change: if not, both pass as they are. `response` may block on the
     metadata topic and on the store: it is run off the loop. It raises nothing for what may happen
-    to either: that becomes a partition's error. `names`: the topics by whose names alone the
-    request says which partitions it means; empty where it doesn't matter.
+    to either: that becomes a partition's error. `waits_for_store` tells from the client's request
+    whether it may block on the store. `names`: the topics by whose names alone the request says
+    which partitions it means; empty where it doesn't matter.
     """
 
     api: Api[RequestT, ResponseT]
@@ -85,3 +86,4 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
     response: Callable[[Exchange[RequestT, ResponseT], GatewayContext], ResponseT]
     request: Callable[[RequestT, GatewayContext], RequestT] | None = None
     names: Callable[[RequestT], Iterable[str]] = lambda _request: ()
+    waits_for_store: Callable[[RequestT], bool] = lambda _request: False

@@ -19,6 +19,7 @@ from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.limits import SessionLimits
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.server import GatewayParts, GatewayServer, ServerLimits
 from rlm.gateway.server_names import ServerNames
 from rlm.gateway.session_parts import SessionParts
@@ -92,12 +93,10 @@ def running_gateway(
     broker = broker or host.cluster.broker
     own = storage is None
     storage = storage or FilesystemChunkStorage(host.store)
-    with host.metadata() as metadata, _pools(5) as (pool, reads, rewrites, asks, orders):
-        answering = Answering(
-            store=asks, topic=orders, clock=SystemClock(), timeout_ms=list_offsets_timeout_ms
-        )
+    with host.metadata() as metadata, _pools() as pools:
+        answering = pools.answering(list_offsets_timeout_ms)
         manager = storage_manager(host.config.storage, storage)
-        tier = _tier(metadata, manager, reads, cache_bytes)
+        tier = _tier(metadata, manager, pools.store, cache_bytes)
         listener = socket.create_server(("127.0.0.1", 0))
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
         session = SessionParts(
@@ -110,8 +109,8 @@ def running_gateway(
         parts = GatewayParts(
             session=session,
             tier=TierReader(metadata, tier.fetcher),
-            pool=pool,
-            rewrite_pool=rewrites,
+            pool=pools.asks,
+            rewrite_pools=pools.rewrites,
             turns=_turns(quota or FetchQuotaSettings(), place_count),
             is_pressed=lambda: tier.cache.state().waiting_count > 0,
             client_tls=tls.towards_clients,
@@ -140,10 +139,31 @@ def _seen(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pools:
+    """As those of a gateway's process."""
+
+    store: ThreadPoolExecutor
+    asks: ThreadPoolExecutor
+    rewrites: RewritePools
+    answers: ThreadPoolExecutor
+    orders: ThreadPoolExecutor
+
+    def answering(self, timeout_ms: int) -> Answering:
+        return Answering(
+            store=self.answers, topic=self.orders, clock=SystemClock(), timeout_ms=timeout_ms
+        )
+
+
 @contextmanager
-def _pools(count: int) -> Iterator[list[ThreadPoolExecutor]]:
+def _pools() -> Iterator[_Pools]:
     with ExitStack() as stack:
-        yield [stack.enter_context(ThreadPoolExecutor(8)) for _ in range(count)]
+
+        def pool() -> ThreadPoolExecutor:
+            return stack.enter_context(ThreadPoolExecutor(8))
+
+        rewrites = RewritePools(store=pool(), others=pool())
+        yield _Pools(store=pool(), asks=pool(), rewrites=rewrites, answers=pool(), orders=pool())
 
 
 def _door(

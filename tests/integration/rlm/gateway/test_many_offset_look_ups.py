@@ -121,3 +121,21 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_behind_them(
 
     assert found.error_code == ErrorCode.NONE
     assert found.records
+
+
+def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_behind_them(
+    module_host: BrokerHost, topic: TieredTopic
+) -> None:
+    """More of them than there are threads for rewrites; what needs no store finds one."""
+    with _held(module_host) as (gateway, storage), ExitStack() as clients:
+        asker, *others = (
+            clients.enter_context(WireClient(gateway.bootstrap_servers))
+            for _ in range(2 * _THREADS + 1)
+        )
+        for each in others:
+            each.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
+        wait_until(lambda: storage.reads > 0)
+        asked = _request(topic, _EARLIEST, timeout_ms=_LONG_MS // 3)
+        starts = asker.ask(LIST_OFFSETS, _VERSION, asked).topics[0].partitions
+
+    assert _told(starts) == {(ErrorCode.NONE, 0)}

@@ -10,6 +10,7 @@ from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.counts import RemoteCount
 from rlm.gateway.server import ServerLimits
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
 from tests.integration.rlm.gateway.running_gateway import running_gateway
@@ -70,3 +71,25 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
 
         assert [message.value() for message in read] == tiered.values[_PARTITION]
         assert gateway.counts.closed[CloseReason.ANSWER_NOT_TAKEN] == 1
+
+
+def test_client_when_it_takes_its_answers_late_then_gets_each_and_held_memory_for_one(
+    module_host: BrokerHost, tiered: TieredTopic
+) -> None:
+    """Scenario 115: what it has asked for already is not read before it has taken the rest."""
+    with (
+        running_gateway(module_host) as gateway,
+        WireClient(gateway.bootstrap_servers) as late,
+    ):
+        late.ask(FETCH, _VERSION, _fetch(tiered))
+        for _ in range(_MORE_THAN_SOCKETS_HOLD):
+            late.send(FETCH, _VERSION, _fetch(tiered))
+        wait_until(_Unchanged(lambda: gateway.counts.remote[RemoteCount.SERVED], least=2))
+        served_count = gateway.counts.remote[RemoteCount.SERVED]
+
+        answers = [late.answer(FETCH, _VERSION) for _ in range(_MORE_THAN_SOCKETS_HOLD)]
+
+        assert served_count < _MORE_THAN_SOCKETS_HOLD
+        rows = [answer.responses[0].partitions[0] for answer in answers]
+        assert {row.error_code for row in rows} == {ErrorCode.NONE}
+        assert len({row.records for row in rows}) == 1

@@ -15,6 +15,7 @@ from rlm.gateway.counts import GatewayCounts
 from rlm.gateway.door import Door
 from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.read_turns import ReadTurns
+from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.server import GatewayParts, GatewayServer
 from rlm.gateway.tier_reader import TierReader
 from tests.log_dir_builder import ManualClock
@@ -112,7 +113,7 @@ def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
         session=SessionWorld().parts,
         tier=cast(TierReader, NothingStored()),
         pool=pool,
-        rewrite_pool=pool,
+        rewrite_pools=RewritePools(store=pool, others=pool),
         turns=ReadTurns(
             quota=FetchQuota(FetchQuotaSettings(), clock.monotonic_ms()),
             place_count=1,

@@ -14,6 +14,7 @@ def _arrival(
     is_partial: bool = False,
     is_read: bool = True,
     sent_count: int | None = None,
+    taken_count: int = 0,
     active_s: float = 1e9,
 ) -> Arrival:
     return Arrival(
@@ -21,6 +22,7 @@ def _arrival(
         is_partial=is_partial,
         is_read=is_read,
         sent_count=sent_count,
+        taken_count=taken_count,
         active_s=active_s,
     )
 
@@ -66,6 +68,35 @@ def test_overdue_when_an_answer_is_not_taken_then_the_connection_is_found() -> N
         assert watch.overdue({1: _arrival(1, is_read=False, sent_count=sent_count)}, second) == {}
     found = watch.overdue({1: _arrival(1, is_read=False, sent_count=3)}, 28.0)
     assert found == {1: CloseReason.ANSWER_NOT_TAKEN}
+
+
+def test_overdue_when_an_answer_is_taken_bit_by_bit_then_is_found_only_while_others_wait() -> None:
+    """Scenario 115: what holds memory is the answer, however often a little of it is taken."""
+    slow, pressed = _watch(), _watch()
+    for second in range(10):
+        arrivals = {1: _arrival(1, is_read=False, sent_count=second)}
+        assert slow.overdue(arrivals, float(second)) == {}
+        assert pressed.overdue(arrivals, float(second), is_pressed=True) == {}
+    arrivals = {1: _arrival(1, is_read=False, sent_count=10)}
+    assert slow.overdue(arrivals, 10.0) == {}
+    found = pressed.overdue(arrivals, 10.0, is_pressed=True)
+    assert found == {1: CloseReason.ANSWER_NOT_TAKEN}
+
+
+def test_overdue_when_answers_are_taken_whole_then_each_has_its_own_time() -> None:
+    watch = _watch()
+    for second in range(100):
+        arrival = _arrival(1, is_read=False, sent_count=second, taken_count=second // 9)
+        assert watch.overdue({1: arrival}, float(second), is_pressed=True) == {}
+
+
+def test_overdue_when_an_answer_takes_long_then_its_connection_is_not_idle() -> None:
+    """Over a slow network a large answer may take longer than connections may be idle."""
+    watch = _watch()
+    for second in range(0, 1_500, 5):
+        arrival = _arrival(1, is_read=False, sent_count=second, active_s=0.0)
+        assert watch.overdue({1: arrival}, float(second)) == {}
+    assert watch.overdue({1: _arrival(1, active_s=0.0)}, 1_500.0) == {1: CloseReason.IDLE}
 
 
 def test_overdue_when_a_client_waits_between_requests_then_only_idleness_ends_it() -> None:

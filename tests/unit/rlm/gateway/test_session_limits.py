@@ -25,6 +25,7 @@ from rlm.wire.api.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from rlm.wire.api.produce import PRODUCE, ProduceRequest
 from rlm.wire.error_codes import ErrorCode
 from rlm.wire.frames import read_request, read_response
 from rsm.segment.ids import TopicIdPartition
@@ -156,3 +157,30 @@ def test_fetch_when_it_asks_for_more_than_a_fetch_may_get_then_asks_for_that() -
     )
     world.broker_sends(_ends() + response(FETCH, _VERSION, FetchResponse(responses=(found,))))
     assert world.reads[0].reads[0].max_bytes == 10_000
+
+
+def test_requests_when_the_client_has_not_taken_its_answer_then_are_begun_once_it_has() -> None:
+    """Scenario 115: each answer more would hold memory that others wait for."""
+    world = SessionWorld(facts={TIERED: _TRIMMED})
+    world.session.client_is_full(is_full=True)
+    world.client_sends(_fetch(1) + _fetch(1))
+
+    assert world.at_broker() == []
+    assert world.session.holds_client
+    world.session.client_is_full(is_full=False)
+    world.goes_on()
+
+    assert len(world.at_broker()) == 4  # of one of them: the other waits for its answer
+    assert world.session.holds_client
+
+
+def test_request_when_it_comes_in_pieces_then_goes_on_though_the_client_has_yet_to_take() -> None:
+    """A client may send without end before it reads again: it is the broker's to bound."""
+    world = SessionWorld()
+    produced = request(PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1))
+    world.client_sends(produced[:-1])
+    world.session.client_is_full(is_full=True)
+
+    world.client_sends(produced[-1:])
+
+    assert world.at_broker() == [produced[4:]]

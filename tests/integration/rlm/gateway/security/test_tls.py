@@ -6,6 +6,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,25 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
                 assert other.version() == "TLSv1.3"
             assert silent.recv(1) == b""
         wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1)
+
+
+def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_as_its_own(
+    secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
+) -> None:
+    """Who never says a word must not keep others out; and leaves its place when it is given up."""
+    limits = ServerLimits(connection_count_of_address=3, handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
+    tls = _tls(secured, shown)
+    with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
+        closed = gateway.counts.closed
+        with ExitStack() as silent:
+            for _ in range(5):
+                silent.enter_context(socket.create_connection(_address(gateway), timeout=60.0))
+            wait_until(lambda: closed[CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS] == 2)
+            wait_until(lambda: closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 3)
+        for _ in range(4):
+            with _connected(gateway, secured) as other:
+                assert other.version() == "TLSv1.3"
+            wait_until(lambda: gateway.counts.connections == 0)
 
 
 def test_gateway_when_its_certificate_is_renewed_then_new_connections_see_the_new_one(
