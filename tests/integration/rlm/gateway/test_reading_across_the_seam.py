@@ -68,11 +68,16 @@ def test_consumer_when_its_offset_is_above_the_end_then_it_is_out_of_range(
         read_from(gateway.bootstrap_servers, tiered.name, offset=end_offset + 10)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_group_when_its_committed_offset_is_remote_then_it_goes_on_there(
-    gateway: RunningGateway, tiered: TieredTopic
+    gateway: RunningGateway, tiered: TieredTopic, protocol: str
 ) -> None:
-    """Scenario 66; the group's own requests pass through the gateway too."""
-    group = {"group.id": f"{tiered.name}-group", "auto.offset.reset": "error"}
+    """Scenario 66, KIP-848; the group's own requests pass through the gateway too."""
+    group = {
+        "group.id": f"{tiered.name}-{protocol}",
+        "group.protocol": protocol,
+        "auto.offset.reset": "error",
+    }
     before = consumer(gateway.bootstrap_servers, group)
     before.commit(
         offsets=[TopicPartition(tiered.name, each, 2) for each in (0, 1)]
