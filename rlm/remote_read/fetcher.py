@@ -119,6 +119,7 @@ class RemoteFetcher:
             buffers=ChunkBuffers(budget_bytes=cache.budget_bytes),
             clock=clock,
             peek=cache.peek,
+            holds=cache.holds,
         )
         self._plans = ReadPlans(
             self._parts,

@@ -230,5 +230,6 @@ class SequentialReaders:
             ):
                 return
             stored, index = following, 0
+            self._parts.begun(stored.metadata)
             if reader.read_committed:
                 yield self._parts.indexes(stored.metadata)
