@@ -12,6 +12,8 @@ from rlm.gateway.counts import RemoteCount
 from rlm.remote_read.anomalies import AnomalyKind
 from rlmm.events import LogStartAdvanced
 from rsm.segment.metadata import SegmentState
+from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.filesystem import FilesystemChunkStorage
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.held_storage import HeldStorage
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end
@@ -82,6 +84,25 @@ def test_consumer_when_an_object_is_damaged_then_only_its_partition_stands_still
     assert whole == topic.values[1]
     assert len(cut) < len(topic.values[0])
     assert cut == topic.values[0][: len(cut)]
+    assert gateway.counts.remote[RemoteCount.STORAGE_ERROR] > 0
+    assert gateway.counts.remote[RemoteCount.OUT_OF_RANGE] == 0
+
+
+def test_consumer_when_the_store_fails_now_and_then_then_reads_all_of_it_and_nothing_else(
+    kafka: KafkaCluster, host: BrokerHost, topic_name: str
+) -> None:
+    """Scenario 111: whoever asks again is not led to the broker's part of the log meanwhile."""
+    topic = TieredTopic(kafka, topic_name)
+    topic.produce(4)
+    topic.tier(host)
+    plan = FaultPlan(fail_share=0.6, flip_share=0.1, seed=111)
+    store = FaultyChunkStorage(FilesystemChunkStorage(host.store), plan)
+    with running_gateway(host, storage=store) as gateway:
+        read = read_from(
+            gateway.bootstrap_servers, topic.name, settings={"fetch.error.backoff.ms": 10}
+        )
+    assert [message.offset() for message in read] == list(range(len(read)))
+    assert [message.value() for message in read] == topic.values[0]
     assert gateway.counts.remote[RemoteCount.STORAGE_ERROR] > 0
     assert gateway.counts.remote[RemoteCount.OUT_OF_RANGE] == 0
 
