@@ -119,7 +119,6 @@ class RemoteFetcher:
             buffers=ChunkBuffers(budget_bytes=cache.budget_bytes),
             clock=clock,
             peek=cache.peek,
-            holds=cache.holds,
         )
         self._plans = ReadPlans(
             self._parts,

@@ -1,7 +1,6 @@
 """SegmentDivision: in chunks of what size each segment is read, by what the store was seen to do.
 
 A segment is divided when its first reader reads on there, and stays so for all: they share chunks.
-It is divided anew when a reader comes to its beginning and nobody has been there lately.
 """
 
 from __future__ import annotations
@@ -43,11 +42,6 @@ class SegmentDivision:
             if len(self._known) > _LIMIT_COUNT:
                 self._known.popitem(last=False)
         return chunk_bytes
-
-    def forget(self, segment_id: RemoteLogSegmentId) -> None:
-        """Divide the segment anew when it is asked for next; what is cached of it ages."""
-        with self._lock:
-            self._known.pop(segment_id.id.int, None)
 
     def took(self, size_bytes: int, duration_ms: float) -> None:
         """A read of so many bytes took so long."""

@@ -32,7 +32,7 @@ class SegmentParts:
     """Requests for the parts of segments, to be read from `storage`. Thread-safe.
 
     Their `load` raises what the storage raises, NotFoundError and CorruptError with the segment.
-    `peek` gives a part that is in memory, `holds` tells whether it is or is being read.
+    `peek` gives a part that is in memory.
     """
 
     def __init__(
@@ -43,21 +43,12 @@ class SegmentParts:
         buffers: ChunkBuffers,
         clock: Clock,
         peek: Callable[[ChunkKey], SegmentPart | None],
-        holds: Callable[[ChunkKey], bool],
     ) -> None:
         self._storage = storage
         self._division = division
         self._buffers = buffers
         self._clock = clock
         self._peek = peek
-        self._holds = holds
-
-    def begun(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """A reader comes to the segment's beginning, to read all of it."""
-        if self._division.known_chunk_bytes(metadata.segment_id) is not None:
-            (first,) = self.chunk_keys(metadata, (0,))
-            if not self._holds(first):
-                self._division.forget(metadata.segment_id)
 
     def chunk_index(self, metadata: RemoteLogSegmentMetadata, position: int) -> int:
         """The chunk that has the byte at `position`."""

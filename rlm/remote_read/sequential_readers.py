@@ -230,6 +230,5 @@ class SequentialReaders:
             ):
                 return
             stored, index = following, 0
-            self._parts.begun(stored.metadata)
             if reader.read_committed:
                 yield self._parts.indexes(stored.metadata)

@@ -118,31 +118,3 @@ def test_fetch_when_the_store_is_slow_then_later_segments_take_fewer_reads() -> 
     first, *_, last = (names.count(segment.objects[0].key) for segment in segments)
     assert first >= 4
     assert last == 1
-
-
-def _log_reads(world: FetchWorld, *, end_offset: int) -> list[int]:
-    """Read all from the beginning; how much each read of a log gave."""
-    before_count, offset = len(world.watched.reads), 0
-    while offset < end_offset:
-        found = world.slice(offset, max_bytes=200_000)
-        offset = found.next_offset
-        found.release()
-    reads = world.watched.reads[before_count:]
-    return [len(positions) for name, positions in reads if name.endswith(".log")]
-
-
-def test_fetch_when_segments_are_read_again_later_then_in_ranges_of_what_is_known_by_then() -> None:
-    """Segments are large beside the cache: of the first pass nothing is left in memory."""
-    world = FetchWorld(chunk_bytes=1 << 15, budget_bytes=_MIB)
-    world.claim()
-    for number in range(4):
-        world.store(segment_of(2_000 * number, batch_count=200))
-    world.watched.carries = lambda size_bytes: world.clock.sleep_ms(size_bytes >> 10)
-    slow = _log_reads(world, end_offset=8_000)
-    world.watched.carries = lambda _size_bytes: None
-    for _ in range(10):
-        _log_reads(world, end_offset=8_000)
-    fast = _log_reads(world, end_offset=8_000)
-
-    assert max(slow[1:]) == 1 << 15
-    assert max(fast[1:]) == 1 << 17

@@ -45,7 +45,6 @@ def test_chunk_when_not_all_of_it_was_read_then_corrupt_and_its_memory_is_free(
         ),
         buffers=buffers,
         clock=world.clock,
-        holds=lambda _key: False,
         peek=lambda _: None,
     )
 
