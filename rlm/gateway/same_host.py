@@ -11,20 +11,35 @@ from contextlib import suppress
 _RELAYED_BYTES = 256 * 1024
 _ANSWERED_BYTES = 2 << 20
 
-# Part of every Linux kernel and allowed to every user; None where this can't be chosen.
+# Part of every Linux kernel and allowed to every user. The option is None where there is none.
 _UNPACED = b"reno"
 _CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)
+_NAME_BYTES = 16
+
+
+def accept_unpaced(listener: socket.socket) -> None:
+    """What connections accepted here send goes out at once, whatever the system does elsewhere.
+
+    Some congestion controls (BBR) let packets go by a timer, so as not to fill the queues of a
+    network. Within a host that costs more processor time than all the rest of sending. A connection
+    that has begun so keeps its timer, so it must not begin so; those that come from elsewhere are
+    for `pace_elsewhere`.
+    """
+    _control(listener, _UNPACED)
+
+
+def pace_elsewhere(accepted: socket.socket) -> None:
+    """Give a connection the system's own congestion control back if it leads to another host."""
+    if _CONGESTION_CONTROL is None or _is_here(accepted):
+        return
+    with socket.socket() as usual:
+        _control(accepted, usual.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES))
 
 
 def send_unpaced(connected: socket.socket) -> None:
-    """What is sent goes out at once, whatever the system does elsewhere.
-
-    Some congestion controls (BBR) let packets go by a timer, so as not to fill the queues of a
-    network. Within a host that costs more processor time than all the rest of sending.
-    """
-    if _CONGESTION_CONTROL is not None and _is_here(connected):
-        with suppress(OSError):  # it has left already
-            connected.setsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _UNPACED)
+    """As `accept_unpaced`, as far as that is possible of what is connected already."""
+    if _is_here(connected):
+        _control(connected, _UNPACED)
 
 
 def keep_little_under_way(client: socket.socket) -> None:
@@ -44,6 +59,12 @@ def _send_from(client: socket.socket, buffer_bytes: int) -> None:
     if _is_here(client):
         with suppress(OSError):  # it has left already
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
+
+
+def _control(of: socket.socket, name: bytes) -> None:
+    if _CONGESTION_CONTROL is not None and of.family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):  # it has left already
+            of.setsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, name)
 
 
 def _is_here(connected: socket.socket) -> bool:

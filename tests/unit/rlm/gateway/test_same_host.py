@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlm.gateway.same_host import keep_little_under_way, send_unpaced, take_answers_whole
+import pytest
+
+from rlm.gateway.same_host import (
+    accept_unpaced,
+    keep_little_under_way,
+    pace_elsewhere,
+    send_unpaced,
+    take_answers_whole,
+)
 
 
 @contextmanager
@@ -44,6 +52,7 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
         keep_little_under_way(client)
         take_answers_whole(client)
         send_unpaced(client)
+        pace_elsewhere(client)
 
 
 def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_systems() -> None:
@@ -61,10 +70,32 @@ def congestion_control(connected: socket.socket) -> bytes:
 
 
 def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer() -> None:
-    with connected() as (client, far):
-        before = congestion_control(far)
+    with connected() as (ours, far):
+        usual = congestion_control(far)
 
-        send_unpaced(client)
+        send_unpaced(ours)
 
-        assert congestion_control(client) == b"reno"
-        assert congestion_control(far) == before  # each end decides of what it sends
+        assert congestion_control(ours) == b"reno"
+        assert congestion_control(far) == usual  # each end decides of what it sends
+
+
+@pytest.mark.parametrize(("come_from", "is_usual"), [("127.0.0.1", False), ("127.0.0.2", True)])
+def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless_it_is_here(
+    come_from: str, *, is_usual: bool
+) -> None:
+    """Whose address is not ours is on another host, as far as can be told."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket() as client,
+    ):
+        usual = congestion_control(client)
+        accept_unpaced(listener)
+        client.bind((come_from, 0))
+        client.connect(listener.getsockname())
+        accepted, _ = listener.accept()
+        with accepted:
+            assert congestion_control(accepted) == b"reno"
+
+            pace_elsewhere(accepted)
+
+            assert congestion_control(accepted) == (usual if is_usual else b"reno")
