@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 from rlm.gateway.actions import (
     Action,
@@ -22,6 +23,7 @@ from rlm.gateway.actions import (
     ToBroker,
     ToClient,
 )
+from rlm.gateway.answer_rounds import AnswerRounds
 from rlm.gateway.client_output import ClientOutput
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.connection_watch import Arrival
@@ -48,6 +50,7 @@ class Relay:
         session: Session,
         *,
         reads: RemoteReads,
+        rounds: AnswerRounds,
         pools: RewritePools,
         context: Callable[[], GatewayContext],
         client: asyncio.Transport,
@@ -56,6 +59,7 @@ class Relay:
     ) -> None:
         self._session = session
         self._reads = reads
+        self._rounds = rounds
         self._pools = pools
         self._context = context
         self._client = client
@@ -122,8 +126,7 @@ class Relay:
             if not self._output.is_blocked:
                 self._client.close()
             return
-        if not self._output.is_blocked and self._session.holds_client:
-            self._loop.call_soon(self._run, self._session.go_on)  # not within a step
+        self._go_on_if_taken()
         self._pace()
 
     def broker_is_full(self, *, is_full: bool) -> None:
@@ -201,7 +204,13 @@ class Relay:
             _log.exception("a client's connection failed")
             self.close(CloseReason.INTERNAL_ERROR)
             return
+        self._go_on_if_taken()
         self._pace()
+
+    def _go_on_if_taken(self) -> None:
+        """Have the session take up what it holds, in a step of its own, once the client may ask."""
+        if self._session.is_held_by_client and not (self._output.is_blocked or self._is_closed):
+            self._loop.call_soon(self._run, self._session.go_on)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
         """Carry out actions, and those that follow from what was in memory of the store."""
@@ -214,12 +223,12 @@ class Relay:
         """Carry out actions; what was read of the store, if that was there already."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
-            if isinstance(action, ReadRemote):
-                ready = self._reads.at_once(action)
-                if ready is None:
-                    self._begin(self._read_remote(action))
-            else:
+            if not isinstance(action, ReadRemote):
                 self._carry_out(action)
+            elif self._rounds.may_give(self):
+                ready = self._read_at_once(action)
+            else:
+                self._rounds.wait(partial(self._read_in_turn, action))
         if ready is not None and self._is_closed:
             release_all(ready)
             return None
@@ -246,8 +255,26 @@ class Relay:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _read_at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
+        """What is there already; else it is waited for."""
+        ready = self._reads.at_once(wanted)
+        if ready is None:
+            self._begin(self._read_remote(wanted))
+        return ready
+
+    def _read_in_turn(self, wanted: ReadRemote) -> None:
+        ready = None if self._is_closed else self._read_at_once(wanted)
+        if ready is not None:
+            self._take(ready)
+
     async def _read_remote(self, wanted: ReadRemote) -> None:
         outcomes = await self._reads.read(wanted)
+        if self._rounds.may_give(self):
+            self._take(outcomes)
+        else:
+            self._rounds.wait(partial(self._take, outcomes))
+
+    def _take(self, outcomes: list[RemoteOutcome]) -> None:
         if self._is_closed:
             release_all(outcomes)
         else:

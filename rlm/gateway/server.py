@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort
+from rlm.gateway.answer_rounds import AnswerRounds
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.connection_room import ConnectionPlace, ConnectionRoom
 from rlm.gateway.connection_sides import RECEIVE_BYTES, BrokerSide, ClientSide
@@ -27,6 +28,7 @@ from rlm.gateway.relay import Relay
 from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.requested_name import requested_name
 from rlm.gateway.rewrite_pools import RewritePools
+from rlm.gateway.same_host import accept_unpaced
 from rlm.gateway.session import Session
 from rlm.gateway.session_parts import SessionParts
 from rlm.gateway.tier_reader import TierReader
@@ -109,6 +111,7 @@ class GatewayServer:
         self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
         self._transports = OpenTransports()
         self._pipes = Pipes()
+        self._rounds = AnswerRounds()
 
     def start(self) -> None:
         """Look after the connections from now on."""
@@ -117,6 +120,7 @@ class GatewayServer:
 
     async def open(self, door: Door) -> None:
         """Accept clients at a door. Raises OSError, and then closes its socket."""
+        accept_unpaced(door.listener)
         try:
             self._doors[door] = await self._listen(door)
         except OSError:
@@ -199,6 +203,7 @@ class GatewayServer:
         relay = Relay(
             Session(parts.session),
             reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
+            rounds=self._rounds,
             pools=parts.rewrite_pools,
             context=parts.session.context,
             client=client,

@@ -63,6 +63,11 @@ class Session:
         return _holds(self._requests.stream)
 
     @property
+    def is_held_by_client(self) -> bool:
+        """Whether the client's requests wait for it to take what it was sent: then `go_on`."""
+        return self._state.is_client_full and self._requests.stream.stopped
+
+    @property
     def holds_broker(self) -> bool:
         """Whether the broker sent more than is wanted now."""
         return _holds(self._answers.stream)
