@@ -19,7 +19,7 @@ from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderPartition,
 )
-from rlm.wire.error_codes import ErrorCode
+from rlm.wire.error_codes import ErrorCode, in_fetch
 from rlm.wire.schema import Api
 from tests.integration.rlm.gateway.consumed import (
     aborted_below,
@@ -69,7 +69,8 @@ class Pair:
         direct = fetch(self._broker, twin.whole, version, asked, isolation_level=isolation_level)
         seen = fetch(self._gateway, twin.tiered, version, asked, isolation_level=isolation_level)
         is_empty = seen.error_code == ErrorCode.NONE and not seen.records
-        if seen.error_code == ErrorCode.KAFKA_STORAGE_ERROR or (is_empty and direct.records):
+        asks_again = seen.error_code == in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, version)
+        if asks_again or (is_empty and direct.records):
             seen = fetch(
                 self._gateway, twin.tiered, version, asked, isolation_level=isolation_level
             )
