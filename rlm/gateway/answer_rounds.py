@@ -21,10 +21,13 @@ class AnswerRounds:
         self._last_reader: Hashable = None
 
     def may_give(self, reader: Hashable) -> bool:
-        """Whether an answer to that reader may be given now; if not, it may `wait`."""
+        """Whether an answer to that reader may be given now; if not, it may `wait`.
+
+        Who was given the last one as well may have one more within a round: it mostly is alone.
+        """
         if self._is_given or self._waiting:
             return False
-        if reader != self._last_reader:  # who has been alone needs no rounds
+        if reader != self._last_reader:
             self._last_reader = reader
             self._is_given = True
             asyncio.get_running_loop().call_soon(self._next)

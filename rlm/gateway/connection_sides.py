@@ -13,7 +13,7 @@ from collections.abc import Callable
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.open_transports import OpenTransports
 from rlm.gateway.relay import Relay
-from rlm.gateway.same_host import keep_little_under_way, pace_elsewhere, send_unpaced
+from rlm.gateway.same_host import keep_little_under_way, pace_by_distance
 
 RECEIVE_BYTES = 256 * 1024
 HIGH_WATER_BYTES = 512 * 1024
@@ -35,6 +35,7 @@ class _Side(asyncio.BufferedProtocol):
         if connected is not None:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            pace_by_distance(connected)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None:
@@ -62,7 +63,6 @@ class ClientSide(_Side):
         connected: socket.socket | None = transport.get_extra_info("socket")
         if connected is not None:
             keep_little_under_way(connected)
-            pace_elsewhere(connected)
         self.relay = self._accepted(transport)
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -93,9 +93,6 @@ class BrokerSide(_Side):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert isinstance(transport, asyncio.Transport)
-        connected: socket.socket | None = transport.get_extra_info("socket")
-        if connected is not None:
-            send_unpaced(connected)
         self._relay.broker_connected(transport)
 
     def buffer_updated(self, nbytes: int) -> None:

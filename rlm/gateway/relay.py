@@ -263,9 +263,11 @@ class Relay:
         return ready
 
     def _read_in_turn(self, wanted: ReadRemote) -> None:
-        ready = None if self._is_closed else self._read_at_once(wanted)
-        if ready is not None:
-            self._take(ready)
+        def step() -> list[Action]:
+            ready = self._read_at_once(wanted)
+            return [] if ready is None else self._session.remote_read(ready)
+
+        self._run(step)
 
     async def _read_remote(self, wanted: ReadRemote) -> None:
         outcomes = await self._reads.read(wanted)

@@ -13,6 +13,7 @@ _ANSWERED_BYTES = 2 << 20
 
 # Part of every Linux kernel and allowed to every user. The option is None where there is none.
 _UNPACED = b"reno"
+_PACED_BEGIN = b"bbr"  # as all its versions are called
 _CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)
 _NAME_BYTES = 16
 
@@ -23,23 +24,23 @@ def accept_unpaced(listener: socket.socket) -> None:
     Some congestion controls (BBR) let packets go by a timer, so as not to fill the queues of a
     network. Within a host that costs more processor time than all the rest of sending. A connection
     that has begun so keeps its timer, so it must not begin so; those that come from elsewhere are
-    for `pace_elsewhere`.
+    for `pace_by_distance`.
     """
-    _control(listener, _UNPACED)
+    with suppress(OSError):
+        if _control_of(listener).startswith(_PACED_BEGIN):
+            _set_control(listener, _UNPACED)
 
 
-def pace_elsewhere(accepted: socket.socket) -> None:
-    """Give a connection the system's own congestion control back if it leads to another host."""
-    if _CONGESTION_CONTROL is None or _is_here(accepted):
-        return
-    with socket.socket() as usual:
-        _control(accepted, usual.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES))
-
-
-def send_unpaced(connected: socket.socket) -> None:
-    """As `accept_unpaced`, as far as that is possible of what is connected already."""
-    if _is_here(connected):
-        _control(connected, _UNPACED)
+def pace_by_distance(connected: socket.socket) -> None:
+    """Between hosts the system's own congestion control holds, within one none that paces."""
+    with suppress(OSError):  # it has left already
+        control = _control_of(connected)
+        if _is_here(connected):
+            if control.startswith(_PACED_BEGIN):
+                _set_control(connected, _UNPACED)
+        elif control == _UNPACED:
+            with socket.socket() as usual:
+                _set_control(connected, _control_of(usual))
 
 
 def keep_little_under_way(client: socket.socket) -> None:
@@ -61,10 +62,17 @@ def _send_from(client: socket.socket, buffer_bytes: int) -> None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
 
 
-def _control(of: socket.socket, name: bytes) -> None:
-    if _CONGESTION_CONTROL is not None and of.family in (socket.AF_INET, socket.AF_INET6):
-        with suppress(OSError):  # it has left already
-            of.setsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, name)
+def _control_of(connected: socket.socket) -> bytes:
+    """Its congestion control; nothing where there is none, or none can be chosen."""
+    if _CONGESTION_CONTROL is None or connected.family not in (socket.AF_INET, socket.AF_INET6):
+        return b""
+    name = connected.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES)
+    return name.rstrip(b"\0")
+
+
+def _set_control(of: socket.socket, name: bytes) -> None:
+    if _CONGESTION_CONTROL is not None:
+        of.setsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, name)
 
 
 def _is_here(connected: socket.socket) -> bool:

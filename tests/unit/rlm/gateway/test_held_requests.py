@@ -22,6 +22,7 @@ from rlm.gateway.remote_reads import RemoteReads
 from rlm.gateway.rewrite_pools import RewritePools
 from rlm.gateway.session import Session
 from rlm.wire.api.fetch import FETCH
+from rlm.wire.api.produce import PRODUCE, ProduceRequest
 from tests.unit.rlm.gateway.fetch_messages import (
     ALL_ENDS,
     TRIMMED,
@@ -34,6 +35,7 @@ from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, 
 
 _MORE_THAN_SOCKETS_HOLD = 6 << 20
 _FETCH = request(FETCH, 13, fetch_of(13, 50))
+_PRODUCE = request(PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1))
 _LACKED = ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)))
 
 
@@ -172,14 +174,14 @@ def test_request_that_stops_half_way_when_the_client_has_taken_all_then_it_is_re
     async def act() -> None:
         loop, reads = asyncio.get_running_loop(), _Reads()
         async with _relayed(reads) as (client, broker, relay):
-            await loop.sock_sendall(client, _FETCH)
+            await loop.sock_sendall(client, _FETCH + _PRODUCE[:-3])  # begun once the first ends
             await loop.sock_recv(broker, 1 << 16)
             await loop.sock_sendall(broker, _LACKED)
             await reads.asked(1)
             large = replace(slice_of(50, 51), buffers=(memoryview(bytes(_MORE_THAN_SOCKETS_HOLD)),))
             reads.answers[0].set_result([large])
             await _until(lambda: relay.arrival.sent_count is not None)
-            await loop.sock_sendall(client, _FETCH[:20])
+            await loop.sock_sendall(client, _PRODUCE[-3:-1])
             await asyncio.sleep(0.05)
 
             taken = asyncio.create_task(_taken(client))

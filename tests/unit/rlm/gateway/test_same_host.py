@@ -10,8 +10,7 @@ import pytest
 from rlm.gateway.same_host import (
     accept_unpaced,
     keep_little_under_way,
-    pace_elsewhere,
-    send_unpaced,
+    pace_by_distance,
     take_answers_whole,
 )
 
@@ -51,8 +50,7 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
 
         keep_little_under_way(client)
         take_answers_whole(client)
-        send_unpaced(client)
-        pace_elsewhere(client)
+        pace_by_distance(client)
 
 
 def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_systems() -> None:
@@ -65,17 +63,22 @@ def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_syste
         assert send_bytes(client) == before_bytes
 
 
-def congestion_control(connected: socket.socket) -> bytes:
-    return connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+def congestion_control(of: socket.socket) -> bytes:
+    return of.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def unpaced(usual: bytes) -> bytes:
+    """What there is to be in place of the system's own."""
+    return b"reno" if usual.startswith(b"bbr") else usual
 
 
 def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer() -> None:
     with connected() as (ours, far):
         usual = congestion_control(far)
 
-        send_unpaced(ours)
+        pace_by_distance(ours)
 
-        assert congestion_control(ours) == b"reno"
+        assert congestion_control(ours) == unpaced(usual)
         assert congestion_control(far) == usual  # each end decides of what it sends
 
 
@@ -94,8 +97,18 @@ def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless
         client.connect(listener.getsockname())
         accepted, _ = listener.accept()
         with accepted:
-            assert congestion_control(accepted) == b"reno"
+            assert congestion_control(accepted) == unpaced(usual)
 
-            pace_elsewhere(accepted)
+            pace_by_distance(accepted)
 
-            assert congestion_control(accepted) == (usual if is_usual else b"reno")
+            assert congestion_control(accepted) == (usual if is_usual else unpaced(usual))
+
+
+def test_congestion_control_when_a_listener_does_not_pace_then_it_stays() -> None:
+    """Another process of the gateway may have set it, or the system does without anyway."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+
+        accept_unpaced(listener)
+
+        assert congestion_control(listener) == b"reno"
