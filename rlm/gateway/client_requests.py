@@ -173,7 +173,7 @@ class ClientRequests:
                 )
             )
         sent = plan.sent()
-        if sent is asked or sent == asked:
+        if sent == asked:
             self._send_frame(frame)
         else:
             self._send_fetch(sent, header, version)

@@ -7,7 +7,7 @@ connection nothing while bytes pass. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rlm.gateway.close_reason import CloseReason
 
@@ -30,31 +30,37 @@ class Arrival:
     active_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A count, and since when it has stood there."""
+
+    value: int
+    since_s: float
+
+    def after(self, before: _Count) -> _Count:
+        """The same, where it stood at `before` at the last look."""
+        return before if before.value == self.value else self
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """Where a connection stands since when, and what it is ended for if it stays there.
+    """Where a connection stands, and what it is ended for if it stays there.
 
-    `whole_count` answers were taken whole, and no more since `whole_since_s`.
+    `moved`: of what it is about; `whole`: of the answers that were taken whole.
     """
 
     reason: CloseReason
-    count: int
-    since_s: float
-    whole_count: int
-    whole_since_s: float
+    moved: _Count
+    whole: _Count
 
     def after(self, before: _Seen | None) -> _Seen:
         """The same, of a connection that stood `before` at the last look."""
         if before is None or before.reason is not self.reason:
             return self
-        return replace(
-            self,
-            since_s=before.since_s if before.count == self.count else self.since_s,
-            whole_since_s=(
-                before.whole_since_s
-                if before.whole_count == self.whole_count
-                else self.whole_since_s
-            ),
+        return _Seen(
+            reason=self.reason,
+            moved=self.moved.after(before.moved),
+            whole=self.whole.after(before.whole),
         )
 
 
@@ -92,12 +98,10 @@ class ConnectionWatch:
         return overdue
 
     def _is_overdue(self, stands: _Seen, now_s: float, *, is_pressed: bool) -> bool:
-        if not (is_pressed and stands.reason is CloseReason.ANSWER_NOT_TAKEN):
-            return now_s - stands.since_s >= self._progress_s
-        return (
-            now_s - stands.since_s >= self._pressed_progress_s
-            or now_s - stands.whole_since_s >= self._progress_s
-        )
+        moved_s, whole_s = now_s - stands.moved.since_s, now_s - stands.whole.since_s
+        if is_pressed and stands.reason is CloseReason.ANSWER_NOT_TAKEN:
+            return moved_s >= self._pressed_progress_s or whole_s >= self._progress_s
+        return moved_s >= self._progress_s
 
 
 def _standing(arrival: Arrival, now_s: float) -> _Seen | None:
@@ -112,9 +116,5 @@ def _standing(arrival: Arrival, now_s: float) -> _Seen | None:
     else:
         return None
     return _Seen(
-        reason=reason,
-        count=count,
-        since_s=now_s,
-        whole_count=arrival.taken_count,
-        whole_since_s=now_s,
+        reason=reason, moved=_Count(count, now_s), whole=_Count(arrival.taken_count, now_s)
     )

@@ -68,13 +68,7 @@ class FetchPlan:
     remote: tuple[FetchKey, ...]
 
     def sent(self) -> FetchRequest:
-        """What goes to the broker; `asked` itself if that is just it."""
-        if not (self.remote or any(each.is_moved for each in self.tiered.values())) and (
-            self.asked.session_id == NO_SESSION_ID
-            and self.asked.session_epoch == NO_SESSION_EPOCH
-            and not self.asked.forgotten_topics_data
-        ):
-            return self.asked
+        """What goes to the broker."""
         return replace(
             self.asked,
             session_id=NO_SESSION_ID,

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 _RELAYED_BYTES = 256 * 1024
 _ANSWERED_BYTES = 2 << 20
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 # Part of every Linux kernel and allowed to every user. The option is None where there is none.
 _UNPACED = b"reno"
@@ -64,7 +65,7 @@ def _send_from(client: socket.socket, buffer_bytes: int) -> None:
 
 def _control_of(connected: socket.socket) -> bytes:
     """Its congestion control; nothing where there is none, or none can be chosen."""
-    if _CONGESTION_CONTROL is None or connected.family not in (socket.AF_INET, socket.AF_INET6):
+    if _CONGESTION_CONTROL is None or connected.family not in _FAMILIES:
         return b""
     name = connected.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES)
     return name.rstrip(b"\0")
@@ -77,7 +78,7 @@ def _set_control(of: socket.socket, name: bytes) -> None:
 
 def _is_here(connected: socket.socket) -> bool:
     """Whether the other end is on this host; not known of one that has left."""
-    if connected.family not in (socket.AF_INET, socket.AF_INET6):
+    if connected.family not in _FAMILIES:
         return False
     with suppress(OSError):
         return bool(connected.getpeername()[0] == connected.getsockname()[0])

@@ -12,9 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 _WEIGHT = 0.125  # of the newest in an average
-_LEAST_MS = (
-    20.0  # to carry a range over: what it costs us beside is little then, and so is the wait
-)
+_LEAST_MS = 20.0  # to carry a range over: what it costs us beside is little then
 _SHARE_PARTS = 4  # beside the range that is read now there is to be room for some ahead
 
 
