@@ -52,6 +52,12 @@ def _held(host: BrokerHost) -> Iterator[tuple[RunningGateway, HeldStorage]]:
         yield gateway, storage
 
 
+@contextmanager
+def _clients(gateway: RunningGateway, count: int) -> Iterator[list[WireClient]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(WireClient(gateway.bootstrap_servers)) for _ in range(count)]
+
+
 def _request(
     topic: TieredTopic, timestamp: int, *, timeout_ms: int = _LONG_MS
 ) -> ListOffsetsRequest:
@@ -104,11 +110,10 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_behind_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """What is in memory is given however many look-ups are under way."""
-    with _held(module_host) as (gateway, storage), ExitStack() as clients:
-        reader, *askers = (
-            clients.enter_context(WireClient(gateway.bootstrap_servers))
-            for _ in range(_THREADS + 1)
-        )
+    with (
+        _held(module_host) as (gateway, storage),
+        _clients(gateway, _THREADS + 1) as (reader, *askers),
+    ):
         partition = topic.partition()
         storage.let_go()
         wait_until(lambda: fetch(reader, partition, 11, from_offset(0)).records)
@@ -127,11 +132,10 @@ def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_behin
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """More of them than there are threads for rewrites; what needs no store finds one."""
-    with _held(module_host) as (gateway, storage), ExitStack() as clients:
-        asker, *others = (
-            clients.enter_context(WireClient(gateway.bootstrap_servers))
-            for _ in range(2 * _THREADS + 1)
-        )
+    with (
+        _held(module_host) as (gateway, storage),
+        _clients(gateway, 2 * _THREADS + 1) as (asker, *others),
+    ):
         for each in others:
             each.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
         wait_until(lambda: storage.reads > 0)

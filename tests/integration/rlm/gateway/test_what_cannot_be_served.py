@@ -27,9 +27,7 @@ def test_consumer_when_its_offset_is_below_the_log_start_then_it_is_out_of_range
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 47, R15, R17: what lies above the log start is read as before."""
-    topic = TieredTopic(kafka, topic_name)
-    topic.produce(3)
-    topic.tier(host)
+    topic = _tiered(kafka, host, topic_name, segments=3)
     with running_gateway(host) as gateway:
         partition = topic.partition()
         owner = gateway.metadata.partition_state(partition).owner
@@ -92,9 +90,7 @@ def test_consumer_when_the_store_fails_now_and_then_then_reads_all_of_it_and_not
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 111: whoever asks again is not led to the broker's part of the log meanwhile."""
-    topic = TieredTopic(kafka, topic_name)
-    topic.produce(4)
-    topic.tier(host)
+    topic = _tiered(kafka, host, topic_name, segments=4)
     plan = FaultPlan(fail_share=0.6, flip_share=0.1, seed=111)
     store = FaultyChunkStorage(FilesystemChunkStorage(host.store), plan)
     with running_gateway(host, storage=store) as gateway:
@@ -111,9 +107,7 @@ def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_goes_on(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 58: empty answers in time, one read of the store, and then the records."""
-    topic = TieredTopic(kafka, topic_name)
-    topic.produce(3)
-    topic.tier(host)
+    topic = _tiered(kafka, host, topic_name, segments=3)
     store = HeldStorage(host.store)
     with running_gateway(host, storage=store) as gateway:
         reader = assigned(gateway.bootstrap_servers, topic.name, settings={"fetch.wait.max.ms": 50})
@@ -134,9 +128,7 @@ def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 59: the read ends for the cache, from which the next client is served."""
-    topic = TieredTopic(kafka, topic_name)
-    topic.produce(3)
-    topic.tier(host)
+    topic = _tiered(kafka, host, topic_name, segments=3)
     store = HeldStorage(host.store)
     with running_gateway(host, storage=store) as gateway:
         reader = assigned(gateway.bootstrap_servers, topic.name)
@@ -149,6 +141,14 @@ def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
         read = read_from(gateway.bootstrap_servers, topic.name)
     store.close()
     assert [message.value() for message in read] == topic.values[0]
+
+
+def _tiered(kafka: KafkaCluster, host: BrokerHost, name: str, *, segments: int) -> TieredTopic:
+    """A topic of the test's own, of one partition."""
+    topic = TieredTopic(kafka, name)
+    topic.produce(segments)
+    topic.tier(host)
+    return topic
 
 
 def _first_object(host: BrokerHost, gateway: RunningGateway, topic: TieredTopic) -> Path:

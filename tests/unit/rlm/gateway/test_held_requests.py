@@ -116,6 +116,19 @@ def _connected() -> tuple[socket.socket, socket.socket]:
         return accepted, far
 
 
+async def _give_large(
+    reads: _Reads, client: socket.socket, broker: socket.socket, *, asked: bytes
+) -> None:
+    """Answer the first of what the client asks with more than it takes unread."""
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(client, asked)
+    await loop.sock_recv(broker, 1 << 16)
+    await loop.sock_sendall(broker, _LACKED)
+    await reads.asked(1)
+    large = (memoryview(bytes(_MORE_THAN_SOCKETS_HOLD)),)
+    reads.answers[0].set_result([replace(slice_of(50, 51), buffers=large)])
+
+
 def _take_all(client: socket.socket) -> int:
     """Take what is there and comes within a moment, while nothing else happens on the loop."""
     taken_bytes, last_s = 0, time.monotonic()
@@ -134,14 +147,9 @@ def test_request_when_the_client_takes_all_just_as_the_next_answer_is_there_then
     """The next answer takes the rest of the one before along: no one waits for the socket then."""
 
     async def act() -> None:
-        loop, reads = asyncio.get_running_loop(), _Reads()
+        reads = _Reads()
         async with _relayed(reads) as (client, broker, _):
-            await loop.sock_sendall(client, _FETCH * 3)
-            await loop.sock_recv(broker, 1 << 16)
-            await loop.sock_sendall(broker, _LACKED)
-            await reads.asked(1)
-            large = replace(slice_of(50, 51), buffers=(memoryview(bytes(_MORE_THAN_SOCKETS_HOLD)),))
-            reads.answers[0].set_result([large])
+            await _give_large(reads, client, broker, asked=_FETCH * 3)
             await reads.asked(2)  # begun before the first was on its way; the third waits
             assert len(reads.answers) == 2
             _take_all(client)
@@ -174,12 +182,8 @@ def test_request_that_stops_half_way_when_the_client_has_taken_all_then_it_is_re
     async def act() -> None:
         loop, reads = asyncio.get_running_loop(), _Reads()
         async with _relayed(reads) as (client, broker, relay):
-            await loop.sock_sendall(client, _FETCH + _PRODUCE[:-3])  # begun once the first ends
-            await loop.sock_recv(broker, 1 << 16)
-            await loop.sock_sendall(broker, _LACKED)
-            await reads.asked(1)
-            large = replace(slice_of(50, 51), buffers=(memoryview(bytes(_MORE_THAN_SOCKETS_HOLD)),))
-            reads.answers[0].set_result([large])
+            # Of Produce a part is begun once the Fetch ends.
+            await _give_large(reads, client, broker, asked=_FETCH + _PRODUCE[:-3])
             await _until(lambda: relay.arrival.sent_count is not None)
             await loop.sock_sendall(client, _PRODUCE[-3:-1])
             await asyncio.sleep(0.05)
