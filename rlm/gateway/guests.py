@@ -42,7 +42,7 @@ class Guests:
         self._before, self._last_next_number = topology, next_number
         due = [number for at_s, number in self._once_more if at_s <= now_s]
         self._once_more = [each for each in self._once_more if each[0] > now_s]
-        if back:
+        if back or began:
             self._once_more.append((now_s + _ONCE_MORE_S, next_number))
         return min((*back, *began, *due), default=None)
 

@@ -49,6 +49,9 @@ def test_guests_when_a_broker_has_its_first_gateway_then_all_who_came_before_lea
     guests = Guests()
     guests.leaving_from(_topology(), next_number=4, now_s=0.0)
     assert guests.leaving_from(_topology(2), next_number=6, now_s=1.0) == 0
+    # And those whom another gateway, which heard of it later, has led here since.
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=6.0) == 6
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
 
 
 def test_guests_when_the_gateways_clients_were_led_elsewhere_then_nobody_leaves() -> None:
