@@ -8,7 +8,7 @@ checked when all of its bytes are there. Must not know where chunks come from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -29,25 +29,15 @@ from rsm.segment.indexes import OffsetIndexEntry
 class SegmentChunk:
     """Bytes of a log from `position` on. `run` are the batches beginning in it known to be right.
 
-    `run` is used under `lock` only. With the chunk `released`, who gave `content` gets it back.
+    `run` is used under `lock` only.
     """
 
-    def __init__(
-        self,
-        content: bytes | bytearray | memoryview,
-        position: int,
-        released: Callable[[memoryview], None] | None = None,
-    ) -> None:
+    def __init__(self, content: bytes | bytearray | memoryview, position: int) -> None:
         self.content = content if isinstance(content, memoryview) else memoryview(content)
-        self._released = released
         self.position = position
         self.end_position = position + len(content)
         self.run: BatchRun | None = None
         self.lock = threading.Lock()
-
-    def __del__(self) -> None:
-        if self._released is not None:
-            self._released(self.content)
 
     @property
     def unchecked_position(self) -> int | None:

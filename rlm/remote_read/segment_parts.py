@@ -122,7 +122,7 @@ class SegmentParts:
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
         begun_ms = self._clock.monotonic_ms()
         buffer = self._buffers.take(len(positions))
-        chunk = SegmentChunk(buffer, positions.start_position, self._buffers.give_back)
+        chunk = SegmentChunk(buffer, positions.start_position)
         try:
             self._read_into(metadata, positions, buffer)
         except TieredStorageError as error:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import resource
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
+import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rsm.cache.chunk_buffers import ChunkBuffers
 
 MIB = 1 << 20
 
 
-def pages_of(buffer: memoryview) -> int:
-    return id(buffer.obj)
+def address_of(buffer: memoryview) -> int:
+    return ctypes.addressof(ctypes.c_ubyte.from_buffer(buffer))
+
+
+def fill(buffer: memoryview) -> memoryview:
+    """Have memory behind all of it."""
+    buffer[:: mmap.PAGESIZE] = bytes(-(-len(buffer) // mmap.PAGESIZE))
+    return buffer
+
+
+def faults_of(buffer: memoryview) -> float:
+    """How much of it had no memory, as a share."""
+    before = _faults()
+    fill(buffer)
+    return (_faults() - before) * mmap.PAGESIZE / len(buffer)
 
 
 @pytest.mark.parametrize(
@@ -36,75 +55,136 @@ def test_held_bytes_when_large_then_whole_units_unless_the_cache_is_small(
     assert ChunkBuffers(budget_bytes=budget_bytes).held_bytes(length_bytes) == expected
 
 
-def test_buffer_when_given_back_then_the_next_one_of_its_size() -> None:
+def test_buffer_when_nobody_has_it_any_more_then_the_next_one_of_its_size() -> None:
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
-    first = buffers.take(3 * MIB + 1)
-    first[:] = b"x" * len(first)
-    pages = pages_of(first)
-    buffers.give_back(first)
+    first = fill(buffers.take(3 * MIB + 1))
+    address = address_of(first)
+    del first
 
     second = buffers.take(4 * MIB)
 
-    assert (len(second), pages_of(second)) == (4 * MIB, pages)
+    assert (len(second), address_of(second)) == (4 * MIB, address)
+    assert buffers.free_bytes == 0
 
 
-def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again() -> None:
+def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again_before() -> None:
     """What is being sent to a client stays what it is."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     first = buffers.take(2 * MIB)
+    address = address_of(first)
     first[:3] = b"abc"
     part = first[:3]
-    buffers.give_back(first)
+    del first
 
     second = buffers.take(2 * MIB)
     second[:3] = b"xyz"
 
     assert bytes(part) == b"abc"
+    del part
+    assert address_of(buffers.take(2 * MIB)) == address
 
 
-def test_buffers_when_more_are_given_back_than_are_kept_then_the_rest_goes() -> None:
+def test_buffers_when_more_is_let_go_than_is_kept_then_the_rest_goes_to_the_system() -> None:
     buffers = ChunkBuffers(budget_bytes=36 * MIB)
-    taken = [buffers.take(4 * MIB) for _ in range(4)]
-    for each in taken:
-        buffers.give_back(each)
+    taken = [fill(buffers.take(4 * MIB)) for _ in range(4)]
+    before = _resident_bytes()
+
+    taken.clear()
 
     assert buffers.free_bytes == 8 * MIB
+    assert before - _resident_bytes() > 7 * MIB
 
 
-def test_buffers_when_another_size_is_wanted_then_as_much_of_the_old_goes() -> None:
+def test_buffers_when_another_size_is_wanted_then_what_small_ones_had_is_used_for_large_ones() -> (
+    None
+):
     buffers = ChunkBuffers(budget_bytes=64 * MIB)
-    for each in [buffers.take(2 * MIB) for _ in range(6)]:
-        buffers.give_back(each)
+    small = [fill(buffers.take(4 * MIB)) for _ in range(4)]
+    small.clear()
 
-    buffers.take(4 * MIB)
+    large = buffers.take(16 * MIB)
+    assert faults_of(large) < 0.1
+    del large
+    assert max(map(faults_of, [buffers.take(8 * MIB), buffers.take(8 * MIB)])) < 0.1
+
+
+def test_buffers_when_sizes_take_turns_then_memory_is_touched_once() -> None:
+    """As where a reader passes through segments that are divided in various ways."""
+    buffers = ChunkBuffers(budget_bytes=64 * MIB)
+    held: deque[memoryview] = deque()
+    new_bytes = 0.0
+    for number in range(64):
+        size_bytes = (8, 16)[number // 8 % 2] * MIB
+        while sum(map(len, held)) + size_bytes > 64 * MIB:
+            held.popleft()
+        held.append(buffers.take(size_bytes))
+        new_bytes += faults_of(held[-1]) * size_bytes
+
+    assert new_bytes < (64 + 16) * MIB
+
+
+def test_buffers_when_holes_are_left_then_they_hold_no_memory() -> None:
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    taken = [fill(buffers.take(MIB)) for _ in range(64)]
+    before = _resident_bytes()
+
+    del taken[1::2]
 
     assert buffers.free_bytes == 8 * MIB
+    assert before - _resident_bytes() > 23 * MIB
+
+
+@given(steps=st.lists(st.tuples(st.booleans(), st.integers(1, 17 * MIB)), max_size=30))
+def test_buffers_at_random_then_no_two_share_memory_and_no_more_is_kept_than_may_be(
+    steps: list[tuple[bool, int]],
+) -> None:
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    held: list[tuple[memoryview, int]] = []
+    for number, (takes, size_bytes) in enumerate(steps):
+        if held and not takes:
+            held.pop(size_bytes % len(held))
+        else:
+            buffer = buffers.take(size_bytes)
+            buffer[0] = buffer[-1] = number
+            held.append((buffer, number))
+        places = sorted((address_of(buffer), len(buffer)) for buffer, _ in held)
+        assert all(start + size <= after for (start, size), (after, _) in pairwise(places))
+        assert buffers.free_bytes <= 8 * MIB
+
+    assert all(buffer[0] == buffer[-1] == number for buffer, number in held)
 
 
 def test_buffer_when_small_then_of_its_own() -> None:
     buffers = ChunkBuffers(budget_bytes=64 * MIB)
-    small = buffers.take(100)
 
-    assert bytes(small) == bytes(100)
-    buffers.give_back(small)
+    assert bytes(buffers.take(100)) == bytes(100)
     assert buffers.free_bytes == 0
 
 
-def test_buffer_when_given_back_within_take_then_not_kept_and_nobody_waits() -> None:
+def test_buffer_when_very_large_then_of_its_own() -> None:
+    buffers = ChunkBuffers(budget_bytes=256 * MIB)
+
+    assert len(buffers.take(17 * MIB)) == 17 * MIB
+    assert buffers.free_bytes == 0
+
+
+def test_buffer_when_let_go_within_take_then_taken_back_later_and_nobody_waits() -> None:
     """The garbage collector runs anywhere."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     buffer = buffers.take(2 * MIB)
+    address = address_of(buffer)
 
     with buffers._lock:
-        buffers.give_back(buffer)
+        del buffer
 
     assert buffers.free_bytes == 0
+    assert address_of(buffers.take(2 * MIB)) == address
 
 
-def test_buffer_of_a_small_cache_when_given_back_then_not_used_again() -> None:
+def test_buffer_of_a_small_cache_when_let_go_then_not_used_again() -> None:
     buffers = ChunkBuffers(budget_bytes=8 * MIB)
 
-    buffers.give_back(buffers.take(4 * MIB))
+    buffers.take(4 * MIB)
 
     assert buffers.free_bytes == 0
 
@@ -116,11 +196,9 @@ def test_made_ready_then_the_next_buffer_of_that_size_has_been_touched() -> None
         buffers.make_ready(MIB + 1)
 
     assert buffers.free_bytes == 2 * MIB
-    before = _faults()
     buffer = buffers.take(2 * MIB)
-    buffer[:: mmap.PAGESIZE] = bytes(len(buffer) // mmap.PAGESIZE)
     assert buffers.free_bytes == 0
-    assert _faults() - before < 2 * MIB // mmap.PAGESIZE // 2
+    assert faults_of(buffer) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -158,3 +236,7 @@ def _no_descriptors() -> Iterator[None]:
 
 def _faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
