@@ -10,11 +10,21 @@ Pure: numbers of connections, in the order in which they were accepted.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rlm.gateway.topology import GatewayTopology
+from rlm.policy.gateways import LEASE_MS
 
 # A client may come again before it has learnt where to.
 _ONCE_MORE_S = 5.0
 _FIRST_NUMBER = 0
+
+
+class _Heard(NamedTuple):
+    """A gateway's heartbeat, and the connections that had come when it was not known yet."""
+
+    heartbeat_ms: int
+    next_number: int
 
 
 class Guests:
@@ -23,6 +33,7 @@ class Guests:
     def __init__(self) -> None:
         self._before = GatewayTopology(live={})
         self._first_numbers: dict[int, int] = {}
+        self._heard: dict[int, _Heard] = {}
         self._last_next_number = _FIRST_NUMBER
         self._once_more: list[tuple[float, int]] = []
 
@@ -33,18 +44,33 @@ class Guests:
 
         `next_number` is that of the next connection. To be asked about once a second.
         """
-        back = self._first_of_those_back(topology)
         began = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
             if topology.leads_here_instead(node_id):
                 # Others may have led clients here before it was noticed here.
                 self._first_numbers.setdefault(node_id, self._last_next_number)
+        for node_id, heartbeat_ms in topology.heartbeats_ms.items():
+            self._hear(topology, node_id, heartbeat_ms)
+        back = self._first_of_those_back(topology)
         self._before, self._last_next_number = topology, next_number
         due = [number for at_s, number in self._once_more if at_s <= now_s]
         self._once_more = [each for each in self._once_more if each[0] > now_s]
         if back or began:
             self._once_more.append((now_s + _ONCE_MORE_S, next_number))
         return min((*back, *began, *due), default=None)
+
+    def _hear(self, topology: GatewayTopology, node_id: int, heartbeat_ms: int) -> None:
+        """A lease that ran out in between was seen by who looked in time, and leads clients here.
+
+        As with all gateways at once, where none could be heard for a while.
+        """
+        heard = self._heard.get(node_id)
+        if heard is not None and heard.heartbeat_ms == heartbeat_ms:
+            return
+        self._heard[node_id] = _Heard(heartbeat_ms, self._last_next_number)
+        ran_out = heard is not None and heartbeat_ms - heard.heartbeat_ms >= LEASE_MS
+        if heard is not None and ran_out and topology.would_lead_here_instead(node_id):
+            self._first_numbers.setdefault(node_id, heard.next_number)
 
     def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
         """The first guest's number for each broker whose own gateway is back."""

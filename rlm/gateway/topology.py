@@ -11,7 +11,7 @@ Pure: registrations and the brokers' clock in, addresses out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlm.config.values import HostPort, parse_host_port
 from rlm.policy.gateways import is_live
@@ -23,7 +23,7 @@ from rlmm.spi import Registration
 class GatewayTopology:
     """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too.
 
-    `own` are this process's addresses.
+    `own` are this process's addresses; `heartbeats_ms` tells when each gateway was heard of last.
     `elsewhere` is where a gateway of the whole cluster leads those whom it can't lead to a broker.
     """
 
@@ -32,10 +32,18 @@ class GatewayTopology:
     direct_if_unserved: bool = False
     elsewhere: HostPort | None = None
     own: frozenset[HostPort] = frozenset()
+    heartbeats_ms: Mapping[int, int] = field(default_factory=dict)
 
     def leads_here_instead(self, node_id: int) -> bool:
         """Whether a broker's clients are led here because its own gateway is not live."""
         return node_id not in self.live and self.address_of(node_id) in self.own
+
+    def would_lead_here_instead(self, node_id: int) -> bool:
+        """Whether they are whenever it is not; never those of our own brokers."""
+        if self.live.get(node_id) in self.own:
+            return False
+        others = {each: address for each, address in self.live.items() if each != node_id}
+        return replace(self, live=others).leads_here_instead(node_id)
 
     def address_of(self, node_id: int) -> HostPort | None:
         """Where clients find the broker `node_id`; None: at its own address."""
@@ -71,11 +79,13 @@ def topology_of(
     ]
     last_known: dict[int, HostPort] = {}
     live: dict[int, HostPort] = {}
+    heartbeats_ms: dict[int, int] = {}
     for found in sorted(gateways, key=lambda r: r.heartbeat_ms):
         address = _address(found)
         if address is None:
             continue
         last_known[found.process.broker_id] = address
+        heartbeats_ms[found.process.broker_id] = found.heartbeat_ms
         if is_live(found, broker_time_ms):
             live[found.process.broker_id] = address
     return GatewayTopology(
@@ -83,6 +93,7 @@ def topology_of(
         last_known=last_known,
         direct_if_unserved=direct_if_unserved,
         own=frozenset(own.values()),
+        heartbeats_ms=heartbeats_ms,
     )
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from tests.e2e.three_brokers.three_hosts import ThreeHosts, three_hosts
 from tests.e2e.three_brokers.written_topic import WrittenTopic
 from tests.services.kafka import KafkaCluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Function,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Beside a failure stands what the hosts have logged: it may come once in a hundred runs."""
+    report = yield
+    hosts = item.funcargs.get("hosts")
+    if report.failed and isinstance(hosts, ThreeHosts):
+        report.sections.append(("hosts", hosts.log_tails()))
+    return report
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,9 @@ from rlm.gateway.topology import GatewayTopology
 _OWN = HostPort(host="own", port=1)
 
 
-def _topology(*live: int, away: tuple[int, ...] = ()) -> GatewayTopology:
+def _topology(
+    *live: int, away: tuple[int, ...] = (), heartbeats_ms: dict[int, int] | None = None
+) -> GatewayTopology:
     """This is the gateway of broker 0, and all that are away are led here."""
     addresses = {node_id: HostPort(host=f"gw-{node_id}", port=1) for node_id in (*live, *away)}
     return GatewayTopology(
@@ -15,6 +17,7 @@ def _topology(*live: int, away: tuple[int, ...] = ()) -> GatewayTopology:
         last_known=addresses,
         elsewhere=_OWN,
         own=frozenset({_OWN}),
+        heartbeats_ms=heartbeats_ms or {},
     )
 
 
@@ -62,3 +65,54 @@ def test_guests_when_the_gateways_clients_were_led_elsewhere_then_nobody_leaves(
     guests = Guests()
     guests.leaving_from(away, next_number=4, now_s=0.0)
     assert guests.leaving_from(_topology(2), next_number=6, now_s=1.0) is None
+
+
+def test_guests_when_a_gateway_was_away_between_two_looks_then_those_who_came_leave() -> None:
+    """Nobody was led here by this gateway, but maybe by others: they heard of it sooner."""
+    guests = Guests()
+    looks = [({2: 1_000}, 3), ({2: 6_000}, 5), ({2: 6_000}, 8), ({2: 21_000}, 9)]
+    left = [
+        guests.leaving_from(_topology(2, heartbeats_ms=heard), next_number=number, now_s=at_s)
+        for at_s, (heard, number) in enumerate(looks)
+    ]
+    assert left == [None, None, None, 3]
+    still = _topology(2, heartbeats_ms={2: 26_000})
+    assert guests.leaving_from(still, next_number=12, now_s=7.0) is None
+    assert guests.leaving_from(still, next_number=12, now_s=8.0) == 9
+
+
+def test_guests_when_a_gateway_is_heard_of_late_but_within_its_lease_then_nobody_leaves() -> None:
+    guests = Guests()
+    for at_s, heartbeat_ms in enumerate((1_000, 15_999, 30_998)):
+        live = _topology(2, heartbeats_ms={2: heartbeat_ms})
+        assert guests.leaving_from(live, next_number=at_s, now_s=at_s) is None
+
+
+def test_guests_when_a_gateway_was_away_whose_clients_are_led_elsewhere_then_nobody_leaves() -> (
+    None
+):
+    def topology(heartbeat_ms: int) -> GatewayTopology:
+        return GatewayTopology(
+            live={0: _OWN, 1: HostPort(host="gw-1", port=1), 3: HostPort(host="gw-3", port=1)},
+            own=frozenset({_OWN}),
+            heartbeats_ms={1: heartbeat_ms, 3: heartbeat_ms},
+        )
+
+    guests = Guests()
+    assert guests.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
+    # Clients of 1 were led to 3 and those of 3 to 1: the live ones in turn.
+    assert guests.leaving_from(topology(20_000), next_number=7, now_s=1.0) is None
+
+
+def test_guests_when_this_gateway_was_not_heard_for_long_then_its_own_clients_stay() -> None:
+    def topology(heartbeat_ms: int) -> GatewayTopology:
+        return GatewayTopology(
+            live={0: _OWN},
+            last_known={0: _OWN},
+            own=frozenset({_OWN}),
+            heartbeats_ms={0: heartbeat_ms},
+        )
+
+    guests = Guests()
+    assert guests.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
+    assert guests.leaving_from(topology(60_000), next_number=7, now_s=1.0) is None

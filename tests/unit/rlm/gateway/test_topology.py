@@ -61,6 +61,12 @@ def test_address_when_there_is_an_elsewhere_then_is_that_for_whoever_is_not_serv
     assert (found.address_of(1), found.address_of(2)) == (OWN, elsewhere)
 
 
+def test_heartbeats_when_a_broker_has_had_several_gateways_then_are_the_last_ones() -> None:
+    registrations = [registered(2, heartbeat_ms=each) for each in (NOW_MS - 5, NOW_MS - 50_000)]
+
+    assert topology(*registrations, registered(3)).heartbeats_ms == {2: NOW_MS - 5, 3: NOW_MS}
+
+
 def test_address_when_the_lease_is_over_then_is_another_live_gateways() -> None:
     """R16: by the brokers' clock; not past the gateways."""
     found = topology(registered(2, heartbeat_ms=NOW_MS - LEASE_MS))
