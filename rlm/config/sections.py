@@ -23,6 +23,7 @@ from rlm.config.values import (
     Directories,
     Directory,
     DurationMs,
+    HeartbeatMs,
     HostPort,
     IntervalMs,
     Listener,
@@ -219,11 +220,11 @@ class GatewayConfig(Section):
         "instead of another gateway's. They find there only what the broker still has, and may "
         "reset their offsets.",
     )
-    heartbeat_interval_ms: IntervalMs = Field(
+    heartbeat_interval_ms: HeartbeatMs = Field(
         default=5_000,
         validation_alias="gateway.heartbeat.interval.ms",
-        description="How often a gateway registers itself in the metadata topic. The others take "
-        "it for dead after 15 s.",
+        description="How often a gateway registers itself in the metadata topic, every 7.5 s at "
+        "least. The others take it for dead after 15 s.",
     )
     max_connections: Count = Field(
         default=5_000,

@@ -184,3 +184,4 @@ HttpAddresses = Annotated[tuple[HttpAddress, ...], BeforeValidator(_parse_http_a
 SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
 DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
 IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]
+HeartbeatMs = Annotated[int, Field(ge=1, le=7_500)]  # twice within a lease of 15 s

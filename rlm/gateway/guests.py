@@ -18,6 +18,8 @@ from rlm.policy.gateways import LEASE_MS
 # A client may come again before it has learnt where to.
 _ONCE_MORE_S = 5.0
 _FIRST_NUMBER = 0
+# Who judges by what was heard a moment sooner may have seen it run out.
+_MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heard(NamedTuple):
@@ -49,8 +51,7 @@ class Guests:
             if topology.leads_here_instead(node_id):
                 # Others may have led clients here before it was noticed here.
                 self._first_numbers.setdefault(node_id, self._last_next_number)
-        for node_id, heartbeat_ms in topology.heartbeats_ms.items():
-            self._hear(topology, node_id, heartbeat_ms)
+        self._hear(topology)
         back = self._first_of_those_back(topology)
         self._before, self._last_next_number = topology, next_number
         due = [number for at_s, number in self._once_more if at_s <= now_s]
@@ -59,18 +60,23 @@ class Guests:
             self._once_more.append((now_s + _ONCE_MORE_S, next_number))
         return min((*back, *began, *due), default=None)
 
-    def _hear(self, topology: GatewayTopology, node_id: int, heartbeat_ms: int) -> None:
+    def _hear(self, topology: GatewayTopology) -> None:
         """A lease that ran out in between was seen by who looked in time, and leads clients here.
 
         As with all gateways at once, where none could be heard for a while.
         """
-        heard = self._heard.get(node_id)
-        if heard is not None and heard.heartbeat_ms == heartbeat_ms:
-            return
-        self._heard[node_id] = _Heard(heartbeat_ms, self._last_next_number)
-        ran_out = heard is not None and heartbeat_ms - heard.heartbeat_ms >= LEASE_MS
-        if heard is not None and ran_out and topology.would_lead_here_instead(node_id):
-            self._first_numbers.setdefault(node_id, heard.next_number)
+        ran_out: dict[int, int] = {}
+        for node_id, heartbeat_ms in topology.heartbeats_ms.items():
+            now = _Heard(heartbeat_ms, self._last_next_number)
+            heard = self._heard.setdefault(node_id, now)
+            if heartbeat_ms - heard.heartbeat_ms >= _MAY_HAVE_RUN_OUT_MS:
+                ran_out[node_id] = heard.next_number
+            if heartbeat_ms != heard.heartbeat_ms:
+                self._heard[node_id] = now
+        for node_id, number in ran_out.items():
+            alone, with_others = topology.without([node_id]), topology.without(ran_out)
+            if alone.leads_here_instead(node_id) or with_others.leads_here_instead(node_id):
+                self._first_numbers.setdefault(node_id, number)
 
     def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
         """The first guest's number for each broker whose own gateway is back."""

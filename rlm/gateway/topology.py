@@ -10,7 +10,7 @@ Pure: registrations and the brokers' clock in, addresses out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rlm.config.values import HostPort, parse_host_port
@@ -23,7 +23,8 @@ from rlmm.spi import Registration
 class GatewayTopology:
     """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too.
 
-    `own` are this process's addresses; `heartbeats_ms` tells when each gateway was heard of last.
+    `own` are this process's addresses. `heartbeats_ms` tells when each of the gateways that are
+    only found by them was heard of last.
     `elsewhere` is where a gateway of the whole cluster leads those whom it can't lead to a broker.
     """
 
@@ -38,12 +39,10 @@ class GatewayTopology:
         """Whether a broker's clients are led here because its own gateway is not live."""
         return node_id not in self.live and self.address_of(node_id) in self.own
 
-    def would_lead_here_instead(self, node_id: int) -> bool:
-        """Whether they are whenever it is not; never those of our own brokers."""
-        if self.live.get(node_id) in self.own:
-            return False
-        others = {each: address for each, address in self.live.items() if each != node_id}
-        return replace(self, live=others).leads_here_instead(node_id)
+    def without(self, node_ids: Collection[int]) -> GatewayTopology:
+        """As if the gateways of these were not live."""
+        live = {each: address for each, address in self.live.items() if each not in node_ids}
+        return replace(self, live=live)
 
     def address_of(self, node_id: int) -> HostPort | None:
         """Where clients find the broker `node_id`; None: at its own address."""
@@ -77,6 +76,7 @@ def topology_of(
         for r in registrations
         if r.process.role is ProcessRole.GATEWAY and r.process.broker_id != NO_BROKER
     ]
+    always = {**own, **(fixed or {})}
     last_known: dict[int, HostPort] = {}
     live: dict[int, HostPort] = {}
     heartbeats_ms: dict[int, int] = {}
@@ -85,11 +85,12 @@ def topology_of(
         if address is None:
             continue
         last_known[found.process.broker_id] = address
-        heartbeats_ms[found.process.broker_id] = found.heartbeat_ms
+        if found.process.broker_id not in always:
+            heartbeats_ms[found.process.broker_id] = found.heartbeat_ms
         if is_live(found, broker_time_ms):
             live[found.process.broker_id] = address
     return GatewayTopology(
-        live={**live, **own, **(fixed or {})},
+        live={**live, **always},
         last_known=last_known,
         direct_if_unserved=direct_if_unserved,
         own=frozenset(own.values()),

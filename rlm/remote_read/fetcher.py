@@ -116,7 +116,10 @@ class RemoteFetcher:
         self._parts = SegmentParts(
             storage,
             division=division,
-            buffers=ChunkBuffers(budget_bytes=cache.budget_bytes),
+            buffers=ChunkBuffers(
+                budget_bytes=cache.budget_bytes,
+                most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+            ),
             clock=clock,
             peek=cache.peek,
         )

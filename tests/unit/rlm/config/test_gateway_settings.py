@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from rlm.config.sections import GatewayConfig
 from rlm.config.values import HostPort
+from rlm.policy.gateways import LEASE_MS
 
 
 def _config(key: str, value: str) -> GatewayConfig:
@@ -30,6 +31,12 @@ def test_gateway_when_addresses_are_fixed_then_are_read_by_node() -> None:
     found = _config("gateway.node.addresses", "1=a:1, 2=[::1]:2").node_addresses
 
     assert found == {1: HostPort(host="a", port=1), 2: HostPort(host="::1", port=2)}
+
+
+def test_gateway_when_its_heartbeats_would_be_too_rare_for_its_lease_then_is_refused() -> None:
+    assert _config("gateway.heartbeat.interval.ms", "7500").heartbeat_interval_ms * 2 == LEASE_MS
+    with pytest.raises(ValidationError):
+        _config("gateway.heartbeat.interval.ms", "7501")
 
 
 @pytest.mark.parametrize("text", ["a:1", "1=a", "x=a:1", "1=a:1,1=b:2", "1=a:99999"])

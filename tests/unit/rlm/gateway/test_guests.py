@@ -83,7 +83,7 @@ def test_guests_when_a_gateway_was_away_between_two_looks_then_those_who_came_le
 
 def test_guests_when_a_gateway_is_heard_of_late_but_within_its_lease_then_nobody_leaves() -> None:
     guests = Guests()
-    for at_s, heartbeat_ms in enumerate((1_000, 15_999, 30_998)):
+    for at_s, heartbeat_ms in enumerate((1_000, 13_999, 26_998)):
         live = _topology(2, heartbeats_ms={2: heartbeat_ms})
         assert guests.leaving_from(live, next_number=at_s, now_s=at_s) is None
 
@@ -95,24 +95,42 @@ def test_guests_when_a_gateway_was_away_whose_clients_are_led_elsewhere_then_nob
         return GatewayTopology(
             live={0: _OWN, 1: HostPort(host="gw-1", port=1), 3: HostPort(host="gw-3", port=1)},
             own=frozenset({_OWN}),
-            heartbeats_ms={1: heartbeat_ms, 3: heartbeat_ms},
+            heartbeats_ms={1: heartbeat_ms},
         )
 
     guests = Guests()
     assert guests.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
-    # Clients of 1 were led to 3 and those of 3 to 1: the live ones in turn.
+    # Clients of 1 were led to 3: the live ones in turn.
     assert guests.leaving_from(topology(20_000), next_number=7, now_s=1.0) is None
 
 
-def test_guests_when_this_gateway_was_not_heard_for_long_then_its_own_clients_stay() -> None:
+def test_guests_when_an_absence_was_noticed_then_those_who_came_since_the_look_before_leave() -> (
+    None
+):
+    """And not all who came since the gateway was heard of last."""
+    guests = Guests()
+    alive, away = {2: 1_000}, (2,)
+    guests.leaving_from(_topology(2, heartbeats_ms=alive), next_number=3, now_s=0.0)
+    guests.leaving_from(_topology(2, heartbeats_ms=alive), next_number=6, now_s=1.0)
+    guests.leaving_from(_topology(away=away, heartbeats_ms=alive), next_number=8, now_s=2.0)
+    back = _topology(2, heartbeats_ms={2: 30_000})
+    assert guests.leaving_from(back, next_number=9, now_s=3.0) == 6
+
+
+def test_guests_when_several_were_away_between_two_looks_then_those_of_each_leave() -> None:
+    """While two of four are away, others' clients are led elsewhere than while one is."""
+
     def topology(heartbeat_ms: int) -> GatewayTopology:
+        addresses = {node_id: HostPort(host=f"gw-{node_id}", port=1) for node_id in (1, 2, 3)}
         return GatewayTopology(
-            live={0: _OWN},
-            last_known={0: _OWN},
+            live={0: _OWN, **addresses},
+            last_known={0: _OWN, **addresses},
             own=frozenset({_OWN}),
-            heartbeats_ms={0: heartbeat_ms},
+            heartbeats_ms={1: heartbeat_ms, 2: heartbeat_ms},
         )
 
     guests = Guests()
     assert guests.leaving_from(topology(1_000), next_number=2, now_s=0.0) is None
-    assert guests.leaving_from(topology(60_000), next_number=7, now_s=1.0) is None
+    assert guests.leaving_from(topology(1_000), next_number=4, now_s=1.0) is None
+    # Of 0 and 3, clients of 2 were led to 0; of 0, 1 and 3 they would have been to 3.
+    assert guests.leaving_from(topology(20_000), next_number=7, now_s=2.0) == 0

@@ -67,6 +67,15 @@ def test_heartbeats_when_a_broker_has_had_several_gateways_then_are_the_last_one
     assert topology(*registrations, registered(3)).heartbeats_ms == {2: NOW_MS - 5, 3: NOW_MS}
 
 
+def test_heartbeats_when_an_address_is_always_given_out_then_they_are_of_no_account() -> None:
+    """Its own broker's, and those mapped by a setting: nobody is led elsewhere for them."""
+    fixed = {2: HostPort(host="fixed", port=3)}
+
+    found = topology(registered(1), registered(2), registered(3), fixed=fixed)
+
+    assert found.heartbeats_ms == {3: NOW_MS}
+
+
 def test_address_when_the_lease_is_over_then_is_another_live_gateways() -> None:
     """R16: by the brokers' clock; not past the gateways."""
     found = topology(registered(2, heartbeat_ms=NOW_MS - LEASE_MS))

@@ -91,8 +91,52 @@ def test_buffers_when_more_is_let_go_than_is_kept_then_the_rest_goes_to_the_syst
 
     taken.clear()
 
+    assert buffers.free_bytes == 9 * MIB
+    assert before - _resident_bytes() > 6 * MIB
+
+
+def test_buffers_when_all_is_let_go_then_no_addresses_are_kept_without_memory() -> None:
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    for _ in range(5):
+        taken = [buffers.take(16 * MIB) for _ in range(6)]
+        taken.clear()
+
+        assert len(buffers._slabs) == 1
+
+
+def test_buffer_when_there_is_room_with_memory_then_it_is_that() -> None:
+    """Rather than room whose memory went to the system, of a slab that is used more."""
+    buffers = ChunkBuffers(budget_bytes=32 * MIB)
+    first = [fill(buffers.take(4 * MIB)) for _ in range(4)]
+    second = [fill(buffers.take(4 * MIB)) for _ in range(4)]
+    del second[:2]
+    del first[0]
     assert buffers.free_bytes == 8 * MIB
-    assert before - _resident_bytes() > 7 * MIB
+
+    third = [buffers.take(4 * MIB) for _ in range(3)]
+
+    assert [round(faults_of(each)) for each in third] == [0, 0, 1]
+    assert len(first) + len(second) == 5
+
+
+def test_buffer_when_two_rooms_are_alike_then_of_the_slab_that_is_used_more() -> None:
+    """The other one may be empty before long, and have room for a large one."""
+    buffers = ChunkBuffers(budget_bytes=64 * MIB)
+    first = [buffers.take(4 * MIB) for _ in range(4)]
+    second = [buffers.take(4 * MIB) for _ in range(4)]
+    del first[:3], second[:1]
+
+    third = buffers.take(4 * MIB)
+
+    assert 0 <= address_of(second[0]) - address_of(third) <= 4 * MIB
+    assert len(first) == 1
+
+
+def test_buffers_when_chunks_are_larger_as_a_rule_then_those_are_used_again_too() -> None:
+    buffers = ChunkBuffers(budget_bytes=256 * MIB, most_bytes=32 * MIB)
+    fill(buffers.take(32 * MIB))
+
+    assert faults_of(buffers.take(31 * MIB)) < 0.1
 
 
 def test_buffers_when_another_size_is_wanted_then_what_small_ones_had_is_used_for_large_ones() -> (
@@ -192,8 +236,11 @@ def test_buffer_of_a_small_cache_when_let_go_then_not_used_again() -> None:
 def test_made_ready_then_the_next_buffer_of_that_size_has_been_touched() -> None:
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
 
-    for _ in range(3):
+    buffers.make_ready(MIB + 1)
+    before = _faults()
+    for _ in range(100):
         buffers.make_ready(MIB + 1)
+    assert _faults() - before < 2 * MIB // mmap.PAGESIZE // 2
 
     assert buffers.free_bytes == 2 * MIB
     buffer = buffers.take(2 * MIB)
