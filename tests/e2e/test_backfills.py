@@ -25,7 +25,7 @@ from tests.services.waiting import wait_until
 
 _CLIENTS = 50
 _SEGMENTS = 8
-_CLIENT_BYTES = 2 << 20
+_CLIENT_BYTES = 8 << 20  # some seconds, in which turns even out
 _FETCH_BYTES = 256 << 10
 _BUDGET_BYTES = 6 << 20
 _CONNECTION_BYTES = 768 << 10
