@@ -122,15 +122,14 @@ class SegmentParts:
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
         begun_ms = self._clock.monotonic_ms()
         buffer = self._buffers.take(len(positions))
-        chunk = SegmentChunk(buffer, positions.start_position)
         try:
             self._read_into(metadata, positions, buffer)
         except TieredStorageError as error:
             _forget_locals(error)
-            del buffer, chunk
+            del buffer
             raise
         self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
-        return chunk
+        return SegmentChunk(buffer, positions.start_position)
 
     def _read_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, buffer: memoryview

@@ -16,7 +16,6 @@ from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _KNOWN_DEADLINE_S = 90.0
-_LOG_TAIL = 12_000
 
 
 class ThreeHosts:
@@ -103,10 +102,7 @@ class ThreeHosts:
 
     def log_tails(self) -> str:
         """The end of what each host has logged, by node id."""
-        tails = {
-            node_id: host.log_path.read_text(errors="replace")[-_LOG_TAIL:]
-            for node_id, host in self._hosts.items()
-        }
+        tails = {node_id: each.log_tail() for node_id, each in self._processes.items()}
         return "\n".join(f"host {node_id}:\n{tail}" for node_id, tail in tails.items())
 
     def wait_led_to(self, expected: dict[int, str], *, asked: int) -> None:
