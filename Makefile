@@ -2,9 +2,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest fuzz sim chaos demo bench bench-gateway bench-metadata bench-spark bench-storage \
-	proto docs lock clean static downloads s3-server-if-possible azurite-if-possible \
-	gcs-server-if-possible reader-if-possible
+.PHONY: help setup check test test-long test-spark-oldest fuzz sim chaos demo bench bench-gateway \
+	bench-metadata bench-spark bench-storage proto docs lock clean static services maven
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -24,7 +23,12 @@ OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 # Setuptools warns at length that an editable installation is one.
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
+MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
+# Workers of the tests that compute, and of those that wait for brokers and stores.
+CHECK_WORKERS ?= 2
+TEST_WORKERS ?= 4
+MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
@@ -32,63 +36,72 @@ PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --g
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMPS)/kafka ## Install Python packages, Kafka's jars and test clients below the checkout
+setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
-check: setup static ## Format, lint, types, layers, and the tests without services
-	$(PYTEST) -q $(wildcard tests/architecture tests/unit tests/contract)
+check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
+	$(PYTEST) -q -n $(CHECK_WORKERS) tests/architecture tests/unit tests/contract
 
-test: setup $(addprefix $(STAMPS)/,reader-go reader-java kafka-tiering versitygw hadoop azurite fake-gcs) static ## The static checks and every test
-	$(PYTEST) -q tests
+test: services static ## The static checks and every test
+	$(PYTEST) -q -n $(TEST_WORKERS) tests
 
-test-long: setup ## The tests with random data, with 50 times as much of it (an hour or so)
+services: ## Install all that the tests start: stores, clients, Spark's connector
+	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \
+		$(addprefix $(STAMPS)/,versitygw fake-gcs azurite reader-go)
+	@$(MAKE) --no-print-directory $(STAMPS)/broker $(STAMPS)/reader-java
+
+# One after the other: two Mavens at once can spoil each other's downloads.
+maven:
+	@$(MAKE) --no-print-directory -j1 $(MAVEN_STAMPS)
+
+test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 50 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
 # That Spark has no filters to push down, and leaves sockets open.
-test-spark-oldest: setup $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
+test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
 		$(PYTEST) -q tests/integration/spark_tools -k "not pushed_down" \
 		-W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
-fuzz: setup ## The gateway's session between random clients and brokers, for some minutes
+fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
 
-sim: setup ## Random stories of crashes and elections in memory (SEEDS=100000, or SEED=7 STEPS=60)
+sim: $(STAMPS)/dev ## Random stories of crashes and elections in memory (SEEDS=100000, or SEED=7 STEPS=60)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(STEPS),--steps $(STEPS))
 
-chaos: setup ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
+chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(KEEP),--keep)
 
-bench: setup ## Measure against peers in the same run (OUT=FILE: write JSON too)
+bench: $(STAMPS)/dev $(STAMPS)/broker ## Measure against peers in the same run (OUT=FILE: write JSON too)
 	@$(BIN)/python -m bench $(if $(OUT),--out $(OUT))
 
-bench-gateway: setup $(STAMPS)/kafka-tiering ## Measure the gateway (OUT=FILE, ONLY="NAME …", SHORT=1)
+bench-gateway: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/kafka-tiering ## Measure the gateway (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.gateway $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
 
-bench-metadata: setup ## Measure the metadata side (SEGMENTS="10000 …" OUT=FILE)
+bench-metadata: $(STAMPS)/dev $(STAMPS)/broker ## Measure the metadata side (SEGMENTS="10000 …" OUT=FILE)
 	@$(BIN)/python -m bench.metadata $(if $(OUT),--out $(OUT)) \
 		$(if $(SEGMENTS),--segments $(SEGMENTS))
 
-bench-storage: setup $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
+bench-storage: $(STAMPS)/dev $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
 	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
-bench-spark: setup $(STAMPS)/versitygw ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
+bench-spark: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-jars ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
 
-proto: setup ## Generate the protobuf modules beside their .proto files
+proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
-docs: setup ## Generate docs/config.md and docs/metrics.md from the code
+docs: $(STAMPS)/product ## Generate docs/config.md and docs/metrics.md from the code
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.metrics_reference > docs/metrics.md
 
-lock: setup ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
-	$(PIP_COMPILE) -o requirements.txt pyproject.toml
+lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
+	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml
 	$(PIP_COMPILE) --extra dev --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
 
 clean: ## Remove what was installed and built
@@ -100,15 +113,22 @@ static:
 	$(BIN)/mypy --no-error-summary $(OURS)
 	$(BIN)/lint-imports --cache-dir build/import-linter
 
-$(STAMPS)/venv: requirements-dev.txt pyproject.toml
+# rlm as a user installs it: enough for the demo.
+$(STAMPS)/product: requirements.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not on the PATH" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$$($(PYTHON) --version) is too old: Python 3.11 or newer is needed;" \
 			"name one with make PYTHON=python3.11" >&2; exit 1; }
-	@echo "Installing Python packages into .venv"
+	@echo "Installing rlm into .venv"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) --require-hashes -r requirements-dev.txt
+	@$(PIP) --require-hashes -r requirements.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
+	@mkdir -p $(@D) && touch $@
+
+# What checks, tests and benchmarks need too, Spark among it.
+$(STAMPS)/dev: requirements-dev.txt $(STAMPS)/product
+	@echo "Installing the packages of tests and checks into .venv"
+	@$(PIP) --require-hashes -r requirements-dev.txt
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/jars: tests/services/pom.xml
@@ -116,34 +136,38 @@ $(STAMPS)/jars: tests/services/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
 	@echo "Fetching Kafka's jars into $(KAFKA)"
 	@rm -rf $(KAFKA)
-	@mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime \
+	@$(MVN) -f $< dependency:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@mkdir -p $(@D) && touch $@
+
+# What each start of a broker reuses: a formatted directory, an archive of loaded classes.
+$(STAMPS)/broker: $(STAMPS)/jars $(STAMPS)/product
+	@$(BIN)/python -m tests.services.kafka_setup
+	@touch $@
 
 # What `rlm-repair --jars build/spark-jars` wants.
 $(STAMPS)/spark-jars: spark_tools/connector.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
 	@echo "Fetching Spark's Kafka connector into build/spark-jars"
 	@rm -rf build/spark-jars
-	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
+	@$(MVN) -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
 	@mkdir -p $(@D) && touch $@
 
 # In front of the installed one on Python's path.
-$(STAMPS)/spark-oldest: spark_tools/connector.xml
+$(STAMPS)/spark-oldest: spark_tools/connector.xml $(STAMPS)/dev
 	@echo "Fetching Spark $(SPARK_OLDEST_VERSION) and its Kafka connector into $(SPARK_OLDEST)"
 	@rm -rf $(SPARK_OLDEST)
 	@$(PIP) --target $(SPARK_OLDEST)/packages --no-deps pyspark==$(SPARK_OLDEST_VERSION) \
 		$$(sed -n 's/^\(py4j==[0-9.]*\).*/\1/p' requirements-dev.txt)
-	@mvn -q -B -f $< -Dspark.version=$(SPARK_OLDEST_VERSION) dependency:copy-dependencies \
+	@$(MVN) -f $< -Dspark.version=$(SPARK_OLDEST_VERSION) dependency:copy-dependencies \
 		-DoutputDirectory=$(CURDIR)/$(SPARK_OLDEST)/jars
 	@mkdir -p $(@D) && touch $@
 
-# Behind the other jars: two Mavens at once may spoil each other's downloads.
-$(STAMPS)/hadoop: tests/services/hadoop/pom.xml | $(STAMPS)/jars
+$(STAMPS)/hadoop: tests/services/hadoop/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
 	@echo "Fetching the jars of Hadoop's mini cluster into $(HADOOP)"
 	@rm -rf $(HADOOP)
-	@mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime \
+	@$(MVN) -f $< dependency:copy-dependencies -DincludeScope=runtime \
 		-DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
 	@mkdir -p $(@D) && touch $@
 
@@ -187,29 +211,6 @@ $(STAMPS)/kafka-tiering: tests/services/pom.xml
 	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
 	@echo "Fetching Kafka's LocalTieredStorage into $(KAFKA_TIERING)"
 	@rm -rf $(KAFKA_TIERING)
-	@mvn -q -B dependency:copy -DoutputDirectory=$(CURDIR)/$(KAFKA_TIERING) \
+	@$(MVN) dependency:copy -DoutputDirectory=$(CURDIR)/$(KAFKA_TIERING) \
 		-Dartifact=org.apache.kafka:kafka-storage:$(KAFKA_VERSION):jar:test
 	@mkdir -p $(@D) && touch $@
-
-# Downloads from several registries: side by side they take as long as the slowest one.
-downloads:
-	@$(MAKE) --no-print-directory -j7 $(STAMPS)/venv $(STAMPS)/jars $(STAMPS)/spark-jars \
-		$(STAMPS)/hadoop reader-if-possible s3-server-if-possible azurite-if-possible \
-		gcs-server-if-possible
-
-reader-if-possible:
-	@$(MAKE) --no-print-directory $(STAMPS)/reader-go || echo "Only the full test run needs that."
-
-azurite-if-possible:
-	@$(MAKE) --no-print-directory $(STAMPS)/azurite || echo "Only the full test run needs that."
-
-gcs-server-if-possible:
-	@$(MAKE) --no-print-directory $(STAMPS)/fake-gcs || echo "Only the full test run needs that."
-
-s3-server-if-possible:
-	@$(MAKE) --no-print-directory $(STAMPS)/versitygw || echo "Only the full test run needs that."
-
-$(STAMPS)/kafka: tests/services/pom.xml spark_tools/connector.xml requirements-dev.txt pyproject.toml
-	@$(MAKE) --no-print-directory downloads
-	@$(BIN)/python -m tests.services.kafka_setup
-	@touch $@

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo.failure import DemoFailedError
-from tests.services.kafka import BrokerFailedError, KafkaCluster
-from tests.services.kafka_runtime import KafkaNotInstalledError
-from tests.services.rlm_run import RlmFailedError, RlmRun
+from tests.services.kafka import KafkaCluster
+from tests.services.rlm_run import RlmRun
+from tests.services.service import ServiceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +50,5 @@ def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
             stack.callback(rlm.stop)
             rlm.start()
             yield Stage(directory=directory, cluster=cluster, rlm=rlm)
-        except (BrokerFailedError, KafkaNotInstalledError, RlmFailedError) as error:
+        except ServiceError as error:
             raise DemoFailedError(str(error)) from error

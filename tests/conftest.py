@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
+from tests.services.service import ServiceError, ServiceMissingError
+from tests.work_units import WorkUnits, rank
 
 _TESTS = Path(__file__).parent
 _MAX_NAME_CHARACTERS = 80
@@ -23,9 +27,10 @@ settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("without-clock")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let processes that tests start hear Ctrl-C, also where this one was started in background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.register(RunReport())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,6 +38,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         level = item.path.relative_to(_TESTS).parts[0]
         item.add_marker(getattr(pytest.mark, level))
+    items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkUnits:
+    """Hand out work in the order of the collected tests."""
+    config.option.loadscopereorder = False
+    return WorkUnits(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """End the run where a service of the whole session does not start."""
+    try:
+        return (yield)
+    except ServiceError as error:
+        if fixturedef.scope == "session":
+            request.session.shouldfail = str(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """End the run where the machine lacks what a service needs: other tests need it too."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, ServiceMissingError):
+        item.session.shouldfail = str(call.excinfo.value)
+    return (yield)
 
 
 @pytest.fixture(scope="session")

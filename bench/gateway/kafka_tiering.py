@@ -16,7 +16,7 @@ from bench.gateway.processes import ProcessGroup, process_tree
 from bench.gateway.stage import TIERED, Stage, wait_trimmed
 from rsm.segment.ranges import OffsetRange
 from tests.services.kafka import KafkaCluster
-from tests.services.kafka_runtime import KafkaNotInstalledError
+from tests.services.service import ServiceMissingError
 
 _JARS = Path(__file__).resolve().parents[2] / "build" / "kafka-tiering"
 _STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
@@ -40,7 +40,7 @@ class KafkaTiering:
 
 @contextmanager
 def running_kafka_tiering(stage: Stage) -> Iterator[KafkaTiering]:
-    """A broker of its own, beside the stage's. Raises KafkaNotInstalledError without the jar."""
+    """A broker of its own, beside the stage's. Raises ServiceMissingError without the jar."""
     directory = stage.dataset.scratch / "kafka-tiering"
     store = directory / "store"
     store.mkdir(parents=True)
@@ -56,7 +56,7 @@ def running_kafka_tiering(stage: Stage) -> Iterator[KafkaTiering]:
 def _broker_properties(store: Path) -> dict[str, str]:
     jars = sorted(_JARS.glob("kafka-storage-*-test.jar"))
     if not jars:
-        raise KafkaNotInstalledError("no jar in build/kafka-tiering: run `make bench-gateway`")
+        raise ServiceMissingError("no jar in build/kafka-tiering: run `make bench-gateway`")
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": _STORAGE,

@@ -1,6 +1,6 @@
 """The readers of the client libraries, each started as a program of its own.
 
-They are in `build/clients` or beside this module; `make setup` builds those that are compiled.
+They are in `build/clients` or beside this module; `make services` builds those that are compiled.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.clients.reader_contract import DEADLINE_S, ReadRequest
 from tests.clients.record_digests import PartitionRead
 from tests.services.kafka_runtime import java_command
+from tests.services.service import installed
 from tests.services.waiting import wait_until
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -34,9 +35,9 @@ class ReaderFailedError(Exception):
 def _command(reader: str) -> list[str]:
     match reader:
         case "java":
-            return java_command("Reader", classes=(_BUILT / "java",))
+            return java_command("Reader", classes=(Path(installed(_BUILT / "java")),))
         case "franz-go":
-            return [str(_BUILT / "reader-go")]
+            return [installed(_BUILT / "reader-go")]
         case _:
             return [sys.executable, "-m", f"tests.clients.{reader}_reader"]
 

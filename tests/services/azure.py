@@ -1,6 +1,6 @@
 """A real Azure Blob Storage server on this machine: Azurite, which keeps all in memory.
 
-`make setup` installs it.
+`make services` installs it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from azure.storage.blob import ContainerClient
 
 from tests.services.server_process import ServerProcess
+from tests.services.service import installed, program
 
 _HOME = Path(__file__).resolve().parents[2] / "build" / "azurite"
 _SCRIPT = _HOME / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
@@ -42,4 +43,4 @@ class AzureServer(ServerProcess):
     def _command(self) -> Sequence[str]:
         listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self.port))
         quiet = ("--silent", "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry")
-        return ["node", str(_SCRIPT), *listen, *quiet]
+        return [program("node"), installed(_SCRIPT), *listen, *quiet]

@@ -6,6 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.services.service import program
+
 _KEY_KIND = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 _DAYS = ("-days", "2")
 
@@ -65,6 +67,6 @@ class CertificateAuthority:
 
 
 def _openssl(*arguments: str) -> None:
-    command = ["openssl", *arguments]
+    command = [program("openssl"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 """A stand-in for Google Cloud Storage on this machine: fake-gcs-server, which keeps all in memory.
 
-`make setup` builds it. It asks nobody for credentials.
+`make services` builds it. It asks nobody for credentials.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.services.server_process import ServerProcess
+from tests.services.service import installed
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "fake-gcs" / "fake-gcs-server"
 
@@ -31,4 +32,4 @@ class GcsServer(ServerProcess):
 
     def _command(self) -> Sequence[str]:
         listen = ("-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port))
-        return [str(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"]
+        return [installed(_PROGRAM), *listen, "-backend", "memory", "-log-level", "warn"]

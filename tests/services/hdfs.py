@@ -1,6 +1,6 @@
 """A real HDFS of one name node and one data node in one JVM: Hadoop's mini cluster.
 
-`make setup` copies its jars. Speaks WebHDFS; its data is gone when it ends.
+`make services` copies its jars. Speaks WebHDFS; its data is gone when it ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.services.ports import free_ports
 from tests.services.server_process import ServerProcess
+from tests.services.service import installed, program
 
 _JARS = Path(__file__).resolve().parents[2] / "build" / "hadoop" / "jars"
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
@@ -34,7 +35,8 @@ class HdfsCluster(ServerProcess):
         ports = ("-nnport", str(self._rpc_port), "-httpport", str(self.port))
         # Everybody may write: who tests is not who runs the name node.
         settings = ("-D", "dfs.permissions.enabled=false")
-        command = ["java", *_JVM, "-cp", f"{_JARS}/*", _MAIN, "-format", *ports, *settings]
+        classes = f"{installed(_JARS)}/*"
+        command = [program("java"), *_JVM, "-cp", classes, _MAIN, "-format", *ports, *settings]
         return [*command, "-datanodes", "1"]
 
     def _is_ready(self) -> bool:

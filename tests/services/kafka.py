@@ -24,14 +24,14 @@ from confluent_kafka.cimpl import NewTopic
 from tests.services.kafka_runtime import format_log_dir, java_command, new_id, run_tool
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
-from tests.services.service import Service
+from tests.services.service import Service, ServiceError
 from tests.services.waiting import wait_until
 
 _READY_DEADLINE_S = 120.0
 _MAX_CONTROLLERS = 3
 
 
-class BrokerFailedError(Exception):
+class BrokerFailedError(ServiceError):
     """A broker ended, or was not ready in time; the message holds the end of its log."""
 
 

@@ -12,6 +12,8 @@ import subprocess
 import uuid
 from pathlib import Path
 
+from tests.services.service import installed, program
+
 HOME = Path(__file__).resolve().parents[2] / "build" / "kafka"
 _JARS = HOME / "jars"
 CLASS_ARCHIVE = HOME / "classes.jsa"
@@ -19,10 +21,6 @@ BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
 _MEMORY = ("-Xms256m", "-Xmx256m")
 _STARTS_FAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
 _LOGS = "-Dorg.apache.logging.log4j.level=INFO"
-
-
-class KafkaNotInstalledError(Exception):
-    """The machine lacks something that `make setup` or the user has to bring."""
 
 
 def new_id() -> str:
@@ -38,14 +36,10 @@ def java_command(
 ) -> list[str]:
     """The command that runs a class of the Kafka jars, or of directories of `classes`.
 
-    Raises KafkaNotInstalledError.
+    Raises ServiceMissingError.
     """
-    java = shutil.which("java")
-    if java is None:
-        raise KafkaNotInstalledError("no java on the PATH: Java 17 or newer is needed")
-    jars = sorted(_JARS.glob("*.jar"))
-    if not jars:
-        raise KafkaNotInstalledError("no Kafka jars in build/kafka/jars: run `make setup`")
+    java = program("java")
+    jars = sorted(Path(installed(_JARS)).glob("*.jar"))
     archive = (f"-XX:SharedArchiveFile={CLASS_ARCHIVE}",) if CLASS_ARCHIVE.exists() else ()
     class_path = os.pathsep.join(map(str, (*jars, *classes)))
     java_flags = (*_MEMORY, *_STARTS_FAST, *(flags or archive), _LOGS)
@@ -74,12 +68,11 @@ def format_log_dir(log_dir: Path, *, cluster_id: str, node_id: int) -> None:
     The features a cluster starts with are in the checkpoint and alike for all; the ids are in
     meta.properties. An existing directory is left as it is.
     """
-    if not BOOTSTRAP_CHECKPOINT.exists():
-        raise KafkaNotInstalledError("no bootstrap.checkpoint in build/kafka: run `make setup`")
+    checkpoint = installed(BOOTSTRAP_CHECKPOINT)
     if (log_dir / "meta.properties").exists():
         return
     log_dir.mkdir(parents=True, exist_ok=True)
-    shutil.copy(BOOTSTRAP_CHECKPOINT, log_dir)
+    shutil.copy(checkpoint, log_dir)
     (log_dir / "meta.properties").write_text(
         f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={new_id()}\n"
     )

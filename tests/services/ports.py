@@ -1,10 +1,17 @@
-"""Ports of this machine for the services of a test."""
+"""Ports of this machine for the services of a test.
+
+Workers of one run take theirs from parts of the range that don't overlap: a port that one has found
+free and not taken yet is not found free by another.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import socket
+
+from tests.services.service import ServiceMissingError
 
 # Below the range that systems take for outgoing connections: a port stays free while its broker
 # is down, so a restart finds it again.
@@ -13,9 +20,12 @@ _LAST_PORT = 32_000
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` different ports of 127.0.0.1 that nothing listens on."""
+    """Return `count` different ports of 127.0.0.1 that nothing listens on.
+
+    Raises ServiceMissingError if there are not as many.
+    """
     # Not the seeded generator: every session of tests would try the same ports first.
-    candidates = random.SystemRandom().sample(range(_FIRST_PORT, _LAST_PORT), 50 + count)
+    candidates = random.SystemRandom().sample(_own_ports(), 50 + count)
     found: list[int] = []
     with contextlib.ExitStack() as held:
         for port in candidates:
@@ -27,12 +37,16 @@ def free_ports(count: int) -> tuple[int, ...]:
             found.append(port)
             if len(found) == count:
                 return tuple(found)
-    raise RuntimeError(f"no {count} free ports between {_FIRST_PORT} and {_LAST_PORT}")
+    raise ServiceMissingError(f"no {count} free ports between {_FIRST_PORT} and {_LAST_PORT}")
 
 
 def free_port_range(count: int) -> int:
-    """Return the first of `count` ports of 127.0.0.1 in a row that nothing listens on."""
-    for first in random.SystemRandom().sample(range(_FIRST_PORT, _LAST_PORT - count), 50):
+    """Return the first of `count` ports of 127.0.0.1 in a row that nothing listens on.
+
+    Raises ServiceMissingError if there are not as many.
+    """
+    own = _own_ports()
+    for first in random.SystemRandom().sample(own[: len(own) - count], 50):
         with contextlib.ExitStack() as held:
             try:
                 for port in range(first, first + count):
@@ -40,10 +54,19 @@ def free_port_range(count: int) -> int:
             except OSError:
                 continue
             return first
-    raise RuntimeError(f"no {count} free ports in a row")
+    raise ServiceMissingError(f"no {count} free ports in a row")
 
 
 def is_listening(port: int) -> bool:
     """Whether something takes connections at that port of 127.0.0.1."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _own_ports() -> range:
+    """The ports of this worker of the run; all of them where there is one process."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    worker_count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    size = (_LAST_PORT - _FIRST_PORT) // worker_count
+    first = _FIRST_PORT + int(worker) * size
+    return range(first, first + size)

@@ -15,6 +15,7 @@ import httpx
 from tests.services.kafka import KafkaBroker, KafkaCluster
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
+from tests.services.service import ServiceError
 from tests.services.waiting import wait_until
 
 RLM = str(Path(sys.executable).with_name("rlm"))
@@ -22,7 +23,7 @@ _READY_DEADLINE_S = 120.0
 _STOP_DEADLINE_S = 25.0  # `rlm run` promises 20
 
 
-class RlmFailedError(Exception):
+class RlmFailedError(ServiceError):
     """`rlm run` ended, or was not ready in time; the message holds the end of its log."""
 
 

@@ -1,6 +1,7 @@
 """A real S3 server on this machine: versitygw over a directory.
 
-`make setup` builds it. Buckets are made by whoever uses them; keys `a` and `a/b` don't go together.
+`make services` builds it. Buckets are made by whoever uses them; keys `a` and `a/b` don't go
+together.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 import boto3
 
 from tests.services.server_process import ServerProcess
+from tests.services.service import installed
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
 _REGION = "us-east-1"
@@ -48,7 +50,7 @@ class S3Server(ServerProcess):
         session.client("s3", endpoint_url=self.url).create_bucket(Bucket=name)
 
     def _command(self) -> Sequence[str]:
-        command = [str(_PROGRAM), "--port", f"127.0.0.1:{self.port}", "--region", _REGION]
+        command = [installed(_PROGRAM), "--port", f"127.0.0.1:{self.port}", "--region", _REGION]
         return [*command, "--keep-alive", "--quiet", "posix", str(self._data)]
 
     def _environment(self) -> Mapping[str, str]:

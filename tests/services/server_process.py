@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tests.services.ports import free_ports, is_listening
 from tests.services.process import ServiceProcess
-from tests.services.service import Service
+from tests.services.service import Service, ServiceError
 from tests.services.waiting import wait_until
 
 
@@ -45,7 +45,10 @@ class ServerProcess(Service):
             environment=self._environment(),
             directory=self._directory,
         )
-        wait_until(self._is_ready, self.start_deadline_s, self._process.log_tail)
+        try:
+            wait_until(self._is_ready, self.start_deadline_s, self._process.log_tail)
+        except AssertionError as late:
+            raise ServiceError(f"{self.name} on port {self._port}: {late}") from None
 
     def stop(self) -> None:
         if self._process is not None:
