@@ -13,11 +13,12 @@ from pathlib import PurePosixPath
 from xdist.scheduler import LoadScopeScheduling
 
 _WHOLE_FOLDERS = (
+    "tests/architecture",
     "tests/e2e/three_brokers",
     "tests/integration/spark_tools",
     "tests/integration/rlm/gateway/security",
 )
-_LONGEST_FIRST = (*_WHOLE_FOLDERS, "tests/e2e", "tests/integration", "tests/simulation")
+_LONGEST_FIRST = (*_WHOLE_FOLDERS[1:], "tests/e2e", "tests/integration", "tests/simulation")
 
 
 class WorkUnits(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ships untyped

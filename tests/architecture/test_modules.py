@@ -7,6 +7,8 @@ import ast
 from tests.architecture.tree import (
     PRODUCT_PACKAGES,
     PROGRAMS,
+    Function,
+    Import,
     SourceFile,
     handwritten_files,
     python_files,
@@ -66,15 +68,14 @@ def test_product_modules_when_read_then_each_opens_with_a_docstring() -> None:
 def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> None:
     files = handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
 
-    hidden = [
-        f"{file.name}:{node.lineno}"
+    hidden = {
+        f"{file.name}:{found.lineno}"
         for file in files
         if file.name not in LAZY_IMPORTERS
-        for function in file.functions()
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    assert hidden == []
+        for found in file.imports
+        if any(_spans(function, found) for function in file.functions)
+    }
+    assert hidden == set()
 
 
 def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -> None:
@@ -99,6 +100,11 @@ def _reachable(files: dict[str, SourceFile], start: set[str]) -> set[str]:
 def _with_parents(name: str) -> list[str]:
     parts = name.split(".")
     return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+
+
+def _spans(function: Function, statement: Import) -> bool:
+    assert function.end_lineno is not None
+    return function.lineno <= statement.lineno <= function.end_lineno
 
 
 def _is_package(file: SourceFile) -> bool:

@@ -35,7 +35,7 @@ def test_functions_when_measured_then_none_exceeds_the_limit() -> None:
     too_long = [
         f"{file.name}:{function.lineno} {function.name}: {_line_count(function)} lines"
         for file in handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
-        for function in file.functions()
+        for function in file.functions
         if _line_count(function) > MAX_FUNCTION_LINES
     ]
 
@@ -46,7 +46,7 @@ def test_product_functions_when_measured_then_nine_of_ten_are_short() -> None:
     lengths = [
         _line_count(function)
         for file in handwritten_files(*PRODUCT_PACKAGES)
-        for function in file.functions()
+        for function in file.functions
     ]
 
     assert _p90(lengths) <= P90_FUNCTION_LINES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -50,21 +50,19 @@ class SourceFile:
         """Its syntax tree."""
         return ast.parse(self.path.read_text(), self.name)
 
-    def functions(self) -> Iterator[Function]:
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
         """Every function and method, nested ones too."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, Function):
-                yield node
+        return tuple(node for node in _statements(self.tree) if isinstance(node, Function))
 
-    def imports(self) -> Iterator[Import]:
-        """Every import statement, wherever it stands."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, Import):
-                yield node
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """Every import statement, also those inside functions."""
+        return tuple(node for node in _statements(self.tree) if isinstance(node, Import))
 
     def imported_names(self) -> Iterator[str]:
         """What it imports, as dotted names that are a module or something in one."""
-        for node in self.imports():
+        for node in self.imports:
             for alias in node.names:
                 if isinstance(node, ast.Import):
                     yield alias.name
@@ -72,10 +70,24 @@ class SourceFile:
                     yield f"{node.module}.{alias.name}"
 
 
+@cache
+def _source_file(path: Path) -> SourceFile:
+    """One object for each path, so that no file is parsed twice."""
+    return SourceFile(path)
+
+
+def _statements(parent: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node: expressions, which are most of a tree, are passed over."""
+    for node in ast.iter_child_nodes(parent):
+        if not isinstance(node, ast.expr):
+            yield node
+            yield from _statements(node)
+
+
 def python_files(*roots: str) -> list[SourceFile]:
     """The Python files below these top-level directories, generated ones included."""
     found = (path for root in roots for path in (CHECKOUT / root).rglob("*.py"))
-    return [SourceFile(path) for path in sorted(found)]
+    return [_source_file(path) for path in sorted(found)]
 
 
 def handwritten_files(*roots: str) -> list[SourceFile]:
