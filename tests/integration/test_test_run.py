@@ -1,0 +1,86 @@
+"""A run of the tests itself: it ends with the name of what is missing, and leaves no process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.services.process import ServiceProcess
+from tests.services.waiting import wait_until
+
+_CHECKOUT = Path(__file__).parents[2]
+_NEEDS_A_BROKER = "tests/integration/test_kafka_service.py"
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_run_when_a_tool_is_missing_then_ends_at_once_with_its_name(
+    tmp_path: Path, workers: str
+) -> None:
+    done = subprocess.run(
+        _pytest(tmp_path, "-n", workers, _NEEDS_A_BROKER, "tests/integration/test_logdir.py"),
+        cwd=_CHECKOUT,
+        env={**_environment(), "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert "java is not on the PATH" in done.stdout.splitlines()[-2]
+    assert done.stdout.count("ERROR tests/") <= max(1, int(workers)), done.stdout
+
+
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name
+)
+def test_run_when_interrupted_then_leaves_no_process(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    """By Ctrl-C, by kill, and by kill -9: brokers end with the worker that started them."""
+    run = ServiceProcess(
+        ["env", "--unset=PYTEST_XDIST_WORKER", *_pytest(tmp_path, "-n", "2", _NEEDS_A_BROKER)],
+        log_path=tmp_path / "pytest.log",
+        directory=_CHECKOUT,
+    )
+    wait_until(lambda: _brokers(run.pid) or run.exit_code() is not None, 120.0, run.log_tail)
+    assert run.exit_code() is None, run.log_tail()
+    started = psutil.Process(run.pid).children(recursive=True)
+
+    os.kill(run.pid, ending)
+
+    run.wait(deadline_s=60.0)
+    wait_until(lambda: not _alive(started), 30.0, lambda: f"{_alive(started)} left")
+
+
+def _pytest(directory: Path, *arguments: str) -> list[str]:
+    own = (f"--basetemp={directory / 'nested'}", "-o", f"cache_dir={directory / 'cache'}")
+    return [sys.executable, "-m", "pytest", "-q", *own, *arguments]
+
+
+def _environment() -> dict[str, str]:
+    """This one's, without what xdist would take for a worker's."""
+    return {name: value for name, value in os.environ.items() if "PYTEST_XDIST" not in name}
+
+
+def _brokers(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children(recursive=True)
+    return [each for each in children if "kafka.Kafka" in " ".join(_command_line(each))]
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        found: list[str] = process.cmdline()
+        return found
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [each for each in processes if each.is_running() and each.status() != "zombie"]
