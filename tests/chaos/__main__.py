@@ -40,11 +40,12 @@ _REST_DEADLINE_S = 120.0
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--rounds", type=int, help="end earlier: each fault this many times")
     parser.add_argument("--seed", type=int, default=1, help="decides on which brokers")
     parser.add_argument("--json", action="store_true", help="print nothing but one line of JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:
-        verdict = _run(Path(name), duration_s=60.0 * options.minutes, seed=options.seed)
+        verdict = _run(Path(name), options)
     found = {**asdict(verdict), "is_good": verdict.is_good}
     if options.json:
         sys.stdout.write(json.dumps(found) + "\n")
@@ -53,19 +54,19 @@ def main() -> int:
     return 0 if verdict.is_good else 1
 
 
-def _run(directory: Path, *, duration_s: float, seed: int) -> Verdict:
+def _run(directory: Path, options: argparse.Namespace) -> Verdict:
     properties = {"auto.leader.rebalance.enable": "false", "broker.session.timeout.ms": "2000"}
     cluster = KafkaCluster(directory / "kafka", brokers=3, properties=properties)
     with cluster:
         hosts = ChaosHosts(directory / "hosts", cluster)
         try:
             hosts.start()
-            return _run_with(cluster, hosts, duration_s=duration_s, seed=seed)
+            return _run_with(cluster, hosts, options)
         finally:
             hosts.stop()
 
 
-def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, *, duration_s: float, seed: int) -> Verdict:
+def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namespace) -> Verdict:
     began = time.monotonic()
     _create_topics(cluster, hosts)
     ledger = Ledger()
@@ -77,8 +78,8 @@ def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, *, duration_s: float, se
     ]
     for writer in writers:
         writer.start()
-    faults = Faults(cluster, hosts, seed=seed)
-    faults.run(duration_s)
+    faults = Faults(cluster, hosts, seed=options.seed)
+    faults.run(60.0 * options.minutes, max_rounds=options.rounds)
     for writer in writers:
         writer.finish()
     cluster.restore_leaders()

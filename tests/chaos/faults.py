@@ -7,6 +7,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
 from random import Random
 
 from tests.chaos.hosts import ChaosHosts
@@ -34,8 +35,11 @@ class Faults:
         self._over = threading.Event()
         self.injected: Counter[str] = Counter()
 
-    def run(self, duration_s: float) -> None:
-        """Inject faults for so long; all is mended on return."""
+    def run(self, duration_s: float, *, max_rounds: int | None = None) -> None:
+        """Inject faults until the time is over, or each kind has been there `max_rounds` times.
+
+        Nothing is broken any more on return.
+        """
         timer = threading.Timer(duration_s, self._over.set)
         timer.start()
         kinds: tuple[Callable[[int], None], ...] = (
@@ -45,11 +49,11 @@ class Faults:
             self.kill_broker,
             self.freeze_host,
         )
-        number = 0
+        rounds = count() if max_rounds is None else range(max_rounds)
         try:
-            while not self._over.wait(_BETWEEN_S):
-                kind = kinds[number % len(kinds)]
-                number += 1
+            for kind in (kind for _ in rounds for kind in kinds):
+                if self._over.wait(_BETWEEN_S):
+                    break
                 kind(self._random.choice([each.node_id for each in self._cluster.brokers]))
                 self.injected[kind.__name__] += 1
         finally:

@@ -19,7 +19,9 @@ _JARS = HOME / "jars"
 CLASS_ARCHIVE = HOME / "classes.jsa"
 BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
 _MEMORY = ("-Xms256m", "-Xmx256m")
-_STARTS_FAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
+# Of a JVM that lives for seconds: what its second compiler would make is never used.
+SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_STARTS_FAST = (*SHORT_LIVED_JVM, "-Xshare:auto", "-Xlog:disable")
 _LOGS = "-Dorg.apache.logging.log4j.level=INFO"
 
 

@@ -19,6 +19,7 @@ from tests.integration.rlm.gateway.crafted_logs import every_kind_of_batch, olde
 from tests.integration.rlm.gateway.twin_topics import TwinTopics, make_twins
 from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.services.kafka import KafkaCluster
+from tests.services.kafka_runtime import SHORT_LIVED_JVM
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
 _BUCKET = "segments"
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_lived_jvms() -> None:
+    """Of the sessions here, and of the programs that tests start."""
+    os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED_JVM)
 
 
 @pytest.fixture(scope="session")

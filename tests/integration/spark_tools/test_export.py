@@ -16,6 +16,7 @@ from spark_tools.export.command import command_parser, export
 from spark_tools.export.manifest import Manifest
 from spark_tools.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
+from tests.services.kafka_runtime import SHORT_LIVED_JVM
 
 
 def run(twins: TwinTopics, output: Path, *more: str) -> int:
@@ -78,6 +79,7 @@ def test_export_when_executors_are_processes_of_their_own_then_the_same(
 ) -> None:
     """As a user starts it: the master comes from outside, never from the program."""
     conf = "--conf spark.ui.enabled=false --conf spark.executor.memory=512m"
+    conf += f" --conf 'spark.executor.extraJavaOptions={' '.join(SHORT_LIVED_JVM)}'"
     submit = f"--master local-cluster[2,1,512] {conf} pyspark-shell"
     environment = {
         **os.environ,
