@@ -33,6 +33,7 @@ from rlmm.manager import ManagerSettings
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
@@ -142,6 +143,9 @@ class Process:
     def make_objects(self, outside: Outside) -> ChunkStorage:
         return SeamChunkStorage(outside.objects, self.effects)
 
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return (RawLayout(),)
+
     def make_copies(self) -> CopyLanes:
         return self.copies_type(
             self.ports,
@@ -200,7 +204,7 @@ class Process:
             storage=SegmentStorageManager(
                 storage=self.make_objects(outside),
                 keys=ObjectKeys(),
-                layouts=(RawLayout(),),
+                layouts=self.make_layouts(),
             ),
             metadata=self.make_metadata(outside),
             dead_letters=SeamDeadLetters(outside.dead_letters, self.effects),

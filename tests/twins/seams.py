@@ -195,4 +195,7 @@ class SeamChunkStorage(ChunkStorage):
 
 
 def _suffix(name: str) -> str:
-    return name[name.rindex(".") :]
+    """What ends a name: `.log`, or `-index` where an object of a ledger has no suffix."""
+    last = name.rpartition("/")[2]
+    mark = "." if "." in last else "-"
+    return last[last.rindex(mark) :]
