@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest fuzz sim chaos demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage proto docs lock clean static services maven
+	bench-metadata bench-spark bench-storage proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -103,6 +103,9 @@ proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
 docs: $(STAMPS)/product ## Generate docs/config.md and docs/metrics.md from the code
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.metrics_reference > docs/metrics.md
+
+released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
+	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)
 
 lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml

@@ -12,7 +12,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 PRODUCT_PACKAGES = ("rlm", "rsm", "rlmm", "spark_tools")
 PROGRAMS = ("demo", "bench")
 _NOT_OURS = {"build", "dist", "__pycache__"}
-_OURS_THOUGH_HIDDEN = {".ci", ".gitignore"}
+_OURS_THOUGH_HIDDEN = {".ci", ".gitattributes", ".gitignore"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom

@@ -1,0 +1,145 @@
+"""A broker, a manager of this version and its store, composed to leave a state on disk.
+
+The manager is the product's: it reads a log dir, writes a file system store, and caches metadata in
+RocksDB. The broker and the topics are in memory. Ids and clocks are counted, so that the same calls
+write the same records and objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlm.policy.view import PolicyLimits
+from rlm.source.logdir import LogDirSource
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.events import Event
+from rlmm.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
+from rsm.segment.ids import TopicIdPartition
+from rsm.storage.filesystem import FilesystemChunkStorage
+from tests.hosted_partitions import user_partitions
+from tests.log_dir_builder import make_log_dir
+from tests.released_states.written_logs import WrittenLog, replicas, write_log_dir
+from tests.twins.broker import MemoryBroker
+from tests.twins.clock import FakeClock
+from tests.twins.dead_letters import MemoryDeadLetters
+from tests.twins.ids import CountedIds
+from tests.twins.metadata import FreshMetadata
+from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.share_groups import MemoryShareGroups
+
+METADATA_PARTITIONS = 3
+INTERVAL_MS = 30_000
+_CYCLES = 5
+_SMALL_BLOCK_BYTES = 65_536
+_ALL_PARTITIONS = tuple(
+    user_partitions(number, METADATA_PARTITIONS)[0] for number in range(METADATA_PARTITIONS)
+)
+NO_POLLING = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
+
+
+class WholeMetadata(FreshMetadata):
+    """Applies all partitions of the metadata topic before it answers."""
+
+    def refresh(self) -> None:
+        self.those_caught_up(_ALL_PARTITIONS)
+
+
+class RawProcess(Process):
+    """A manager that writes new segments as they are."""
+
+    metadata_type = WholeMetadata
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return (RawLayout(), BlockV1Layout(block_bytes=_SMALL_BLOCK_BYTES))
+
+
+class BlockProcess(RawProcess):
+    """A manager that writes new segments as offloaded ledgers."""
+
+    def make_layouts(self) -> tuple[SegmentLayout, ...]:
+        return tuple(reversed(super().make_layouts()))
+
+
+class RecordedCluster:
+    """One broker that leads all partitions, and one manager at a time.
+
+    `directory` gets a log dir, a store and a cache.
+    """
+
+    def __init__(self, directory: Path, partitions: Sequence[TopicIdPartition]) -> None:
+        self.clock = FakeClock()
+        self.new_id = CountedIds()
+        self.topic = MemoryLog(
+            self.clock,
+            partition_count=METADATA_PARTITIONS,
+            cluster_id="released-states",
+            topic_id="bWV0YWRhdGEtdG9waWMtMQ",
+        )
+        self.dead_letters = MemoryDeadLetters()
+        self.logs = {
+            tip: WrittenLog(topic_id_partition=tip, clock=self.clock) for tip in partitions
+        }
+        self.broker = MemoryBroker(1, replicas(tuple(self.logs.values())))
+        self.log_dir = make_log_dir(directory / "logs")
+        self.store_path = directory / "store"
+        self.store_path.mkdir()
+        self.cache_path = directory / "cache"
+        self.objects = FilesystemChunkStorage(self.store_path)
+        self._process: Process | None = None
+
+    def start(self, process_type: type[Process]) -> Process:
+        """Start a manager of this kind in place of the one that runs, which ends in order."""
+        self.stop()
+        outside = Outside(
+            broker=self.broker,
+            source=LogDirSource([self.log_dir], clock=self.clock),
+            objects=self.objects,
+            topic=self.topic,
+            dead_letters=self.dead_letters,
+            share_groups=MemoryShareGroups(),
+            cache=RocksDbStore(self.cache_path),
+            clock=self.clock,
+            new_id=self.new_id,
+        )
+        settings = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0))
+        self._process = process_type(outside, settings, lambda *_: None)
+        return self._process
+
+    def stop(self) -> None:
+        """End the manager, if one runs."""
+        if self._process is not None:
+            self._process.ports.metadata.close()
+            self._process = None
+
+    def settle(self) -> None:
+        """Let the manager work off what the logs hold now."""
+        assert self._process is not None, "a manager works"
+        for _ in range(_CYCLES):
+            self.clock.advance(INTERVAL_MS)
+            write_log_dir(self.log_dir, tuple(self.logs.values()))
+            self._process.step()
+
+    def open_metadata(self) -> TopicBasedRemoteLogMetadataManager:
+        """A manager's metadata over the cache, caught up. No other process may hold the cache."""
+        self.stop()
+        cache = MetadataCache(RocksDbStore(self.cache_path))
+        metadata = TopicBasedRemoteLogMetadataManager(
+            MemoryTopic(self.topic), cache, self.clock, NO_POLLING
+        )
+        readiness = metadata.wait_ready(60_000)
+        assert readiness.ready, readiness.reason
+        return metadata
+
+
+def publish(metadata: TopicBasedRemoteLogMetadataManager, *events: Event) -> None:
+    """Publish events of which each must be accepted."""
+    for event in events:
+        result = metadata.publish(event)
+        assert result.accepted, f"{event}: {result.refusal}"

@@ -1,0 +1,110 @@
+"""Writes the state of this version: runs the history, keeps what it leaves, asks what it says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rlmm import codec, dead_letter, orphan_letter
+from rlmm.cache.values import SCHEMA_VERSION
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.positions import TopicRecord
+from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.store_root import INCOMING
+from tests.released_states.directories import StateDirectory
+from tests.released_states.letter_answers import letter_answers
+from tests.released_states.metadata_answers import (
+    Json,
+    interesting_points,
+    metadata_answers,
+)
+from tests.released_states.recorded_cluster import METADATA_PARTITIONS, RecordedCluster
+from tests.released_states.recorded_history import PARTITIONS, RecordedHistory
+from tests.released_states.store_answers import store_answers
+from tests.released_states.topic_records import write_records
+
+_LINE_CHARACTERS = 160
+# Logs and options hold paths and settings of the machine, and none of them is read when a cache is
+# opened: RocksDB makes them again.
+_NOT_KEPT = ("LOG", "LOG.old.*", "LOCK", "OPTIONS-*")
+
+
+def write_state(directory: StateDirectory, *, version: str, scratch: Path) -> None:
+    """Write the state of this version to a directory that is not there yet."""
+    history = RecordedHistory(scratch)
+    metadata = history.happen()
+    try:
+        directory.path.mkdir(parents=True)
+        cluster = history.cluster
+        letters = _letters(history)
+        write_records(directory.metadata_topic, _metadata_records(cluster))
+        write_records(directory.dead_letter_topic, letters, kinds=False)
+        # The cache is copied while it is open, so that its newest records are in RocksDB's log.
+        ignored = shutil.ignore_patterns(*_NOT_KEPT)
+        shutil.copytree(cluster.cache_path, directory.cache, ignore=ignored)
+        shutil.copytree(
+            cluster.store_path, directory.store, ignore=shutil.ignore_patterns(INCOMING)
+        )
+        expected = _answers(directory, metadata, letters, version)
+    finally:
+        metadata.close()
+    directory.expected_file.write_text(_readable(expected) + "\n")
+
+
+def _metadata_records(cluster: RecordedCluster) -> Iterator[TopicRecord]:
+    for partition in range(METADATA_PARTITIONS):
+        yield from cluster.topic.records(partition)
+
+
+def _letters(history: RecordedHistory) -> list[TopicRecord]:
+    """A failed deletion, the same after a repair failed too, and the orphans."""
+    (given_up,) = history.cluster.dead_letters.letters
+    repaired = replace(given_up, attempts=given_up.attempts + 1, repair_attempts=1)
+    records = [dead_letter.encode(each) for each in (given_up, repaired)]
+    records += [orphan_letter.encode(each) for each in history.orphans]
+    now_ms = history.cluster.clock.wall_ms()
+    return [
+        TopicRecord(
+            partition=0,
+            offset=offset,
+            append_time_ms=now_ms,
+            key=record.key,
+            value=record.value,
+            leader_epoch=0,
+        )
+        for offset, record in enumerate(records)
+    ]
+
+
+def _answers(
+    directory: StateDirectory,
+    metadata: TopicBasedRemoteLogMetadataManager,
+    letters: Sequence[TopicRecord],
+    version: str,
+) -> Json:
+    storage = FilesystemChunkStorage(directory.store)
+    points = {tip: interesting_points(metadata, tip) for tip in PARTITIONS}
+    return {
+        "version": version,
+        "cache": {"schema_version": SCHEMA_VERSION, "fold_version": codec.FOLD_VERSION},
+        "metadata": metadata_answers(metadata, points),
+        "store": store_answers(storage, metadata, PARTITIONS),
+        "letters": letter_answers(letters),
+    }
+
+
+def _readable(value: object, margin: str = "") -> str:
+    """JSON of which what is short stands on one line, so that changes can be reviewed."""
+    short = json.dumps(value)
+    if len(margin) + len(short) <= _LINE_CHARACTERS or not isinstance(value, dict | list):
+        return short
+    inner = margin + " "
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {_readable(each, inner)}" for key, each in value.items()]
+    else:
+        items = [_readable(each, inner) for each in value]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + "\n" + ",\n".join(inner + item for item in items) + f"\n{margin}{end}"

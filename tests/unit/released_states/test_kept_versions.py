@@ -1,0 +1,169 @@
+"""Which states are kept, and that the one of this version holds an example of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from google.protobuf.message import Message
+
+from rlmm.codec import decode, encode
+from rlmm.positions import TopicRecord
+from rlmm.proto import dead_letter_pb2, events_pb2
+from rlmm.record_keys import RecordKind, parse_record_key
+from rsm.layout.block_index import decode_index, encode_index
+from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.companion import MAGIC, decode_companion, encode_companion
+from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
+from rsm.layout.originals import OriginalsKeys, decode_originals, encode_originals
+from rsm.layout.proto import companion_pb2
+from rsm.layout.raw import COMPANION_SUFFIX, LOG_SUFFIX, RawLayout
+from rsm.segment.proto import segment_pb2
+from rsm.storage.filesystem import FilesystemChunkStorage
+from tests.released_states.__main__ import main
+from tests.released_states.directories import (
+    StateDirectory,
+    committed_state,
+    committed_versions,
+    current_version,
+)
+from tests.released_states.letter_answers import reencoded
+from tests.released_states.store_answers import content
+from tests.released_states.topic_records import read_records
+
+MAX_BYTES = 300_000
+VERSION_BYTES = 2
+SCHEMAS = (segment_pb2, events_pb2, dead_letter_pb2, companion_pb2)
+NEVER_WRITTEN = {"rlmm.OutagePolicy.HOLD"}  # the default, which a policy leaves out
+LAYOUTS = {RawLayout().name, BlockV1Layout().name}
+
+
+def test_states_when_listed_then_this_version_has_one() -> None:
+    """Scenario 102: `make released-state` writes it when the version is raised."""
+    assert current_version() in committed_versions()
+
+
+def test_state_when_it_is_kept_already_then_is_not_replaced_by_accident(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Scenario 102: what a release left is never written again."""
+    before = _digests(committed_state(current_version()))
+
+    exit_code = main([])
+
+    assert exit_code == 1
+    assert "it exists" in capsys.readouterr().err
+    assert _digests(committed_state(current_version())) == before
+
+
+def test_states_when_measured_then_each_is_small() -> None:
+    for version in committed_versions():
+        files = [each for each in committed_state(version).path.rglob("*") if each.is_file()]
+
+        assert sum(each.stat().st_size for each in files) < MAX_BYTES, version
+
+
+def test_state_when_this_version_wrote_it_then_has_each_kind_of_record_and_field(
+    current_state: StateDirectory,
+) -> None:
+    """Scenario 102: each kind of key, and each field and enum value of the schema."""
+    records = _written(read_records(current_state.metadata_topic))
+    letters = _written(read_records(current_state.dead_letter_topic))
+    messages: list[Message] = [
+        *(events_pb2.MetadataEvent.FromString(value) for _, value in records),
+        *(dead_letter_pb2.DeadLetter.FromString(value) for _, value in letters),
+        *(companion_pb2.Companion.FromString(each) for each in _companions(current_state)),
+    ]
+
+    kinds = {parse_record_key(key).kind for key, _ in records}
+    present = {name for message in messages for name in _present(message)}
+    assert kinds == set(RecordKind)
+    assert set(_known()) - present == NEVER_WRITTEN
+
+
+def test_state_when_this_version_wrote_it_then_has_each_layout(
+    current_state: StateDirectory,
+) -> None:
+    partitions = current_state.expected()["metadata"]["partitions"].values()
+
+    found = {each["layout"] for partition in partitions for each in partition["segments"]}
+    assert found == LAYOUTS
+
+
+def test_records_when_this_version_wrote_them_then_are_encoded_to_the_same_bytes(
+    current_state: StateDirectory,
+) -> None:
+    """Scenario 102: a change of the encoding shows before a release has it."""
+    records = _written(read_records(current_state.metadata_topic))
+    letters = _written(read_records(current_state.dead_letter_topic))
+
+    encoded = [encode(decode(key, value)) for key, value in records]
+
+    assert [(each.key, each.value) for each in encoded] == records
+    assert [reencoded(key, value) for key, value in letters] == letters
+
+
+def test_objects_when_this_version_wrote_them_then_are_named_and_encoded_to_the_same_bytes(
+    current_state: StateDirectory,
+) -> None:
+    """Scenario 102: names, companions, indexes and originals; logs are compared in test_store."""
+    storage, keys = FilesystemChunkStorage(current_state.store), ObjectKeys()
+    kinds: set[object] = set()
+    for info in storage.list(""):
+        data, key = content(storage, info), keys.parse(info.name)
+        if key is None:
+            assert OriginalsKeys().parse(info.name) is not None, info.name
+            assert encode_originals(decode_originals(data)) == data
+            continue
+        kinds.add(kind := _kind(key))
+        if kind in {COMPANION_SUFFIX, LedgerPart.COMPANION}:
+            assert encode_companion(decode_companion(data)) == data
+        elif kind is LedgerPart.INDEX:
+            assert encode_index(decode_index(data, name=info.name)) == data
+    assert kinds == {LOG_SUFFIX, COMPANION_SUFFIX, *LedgerPart}
+
+
+def _digests(state: StateDirectory) -> dict[Path, str]:
+    files = (each for each in state.path.rglob("*") if each.is_file())
+    return {each: sha256(each.read_bytes()).hexdigest() for each in files}
+
+
+def _written(records: Iterable[TopicRecord]) -> list[tuple[bytes, bytes]]:
+    return [(each.key, each.value) for each in records if each.value is not None]
+
+
+def _companions(state: StateDirectory) -> Iterator[bytes]:
+    """The protobuf of each companion, without the header before it."""
+    storage = FilesystemChunkStorage(state.store)
+    for info in storage.list(""):
+        data = content(storage, info)
+        if data.startswith(MAGIC):
+            yield data[len(MAGIC) + VERSION_BYTES :]
+
+
+def _kind(key: ObjectKey | LedgerKey) -> str | LedgerPart:
+    return key.part if isinstance(key, LedgerKey) else key.suffix
+
+
+def _present(message: Message) -> Iterator[str]:
+    """The fields that a message sets, and the enum values in them, also in what it holds."""
+    for field, value in message.ListFields():
+        yield field.full_name
+        values = value if field.is_repeated else [value]
+        for each in values:
+            if isinstance(each, Message):
+                yield from _present(each)
+            elif field.enum_type is not None:
+                yield f"{field.enum_type.full_name}.{field.enum_type.values_by_number[each].name}"
+
+
+def _known() -> Iterator[str]:
+    """All fields and enum values of the schemas, but for values that mean unknown."""
+    for module in SCHEMAS:
+        for message in module.DESCRIPTOR.message_types_by_name.values():
+            yield from (field.full_name for field in message.fields)
+        for enum in module.DESCRIPTOR.enum_types_by_name.values():
+            values = (value for value in enum.values if value.number)
+            yield from (f"{enum.full_name}.{value.name}" for value in values)
