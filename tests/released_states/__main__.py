@@ -9,16 +9,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.released_states.directories import (
-    CHECKOUT,
-    StateDirectory,
-    committed_state,
-    current_version,
-)
+from tests.released_states.directories import STATES, StateDirectory, current_version
 from tests.released_states.writer import write_state
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], states: Path = STATES) -> int:
     """Write the directory of the version in pyproject.toml. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.released_states", description=__doc__)
     parser.add_argument(
@@ -28,20 +23,19 @@ def main(arguments: Sequence[str]) -> int:
     )
     is_forced = parser.parse_args(arguments).force
     version = current_version()
-    target = committed_state(version)
-    name = target.path.relative_to(CHECKOUT)
-    if target.path.exists() and not is_forced:
+    target = states / version
+    if target.exists() and not is_forced:
         sys.stderr.write(
-            f"cannot write {name}: it exists (version={version}). "
+            f"cannot write {target}: it exists (version={version}). "
             "Raise the version in pyproject.toml, or use --force if it is not released.\n"
         )
         return 1
     with tempfile.TemporaryDirectory() as scratch:
         written = StateDirectory(Path(scratch) / "state")
         write_state(written, version=version, scratch=Path(scratch))
-        shutil.rmtree(target.path, ignore_errors=True)
-        shutil.copytree(written.path, target.path)
-    sys.stdout.write(f"wrote {name}\n")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(written.path, target)
+    sys.stdout.write(f"wrote {target}\n")
     return 0
 
 

@@ -14,7 +14,7 @@ from rlm.policy.view import PolicyLimits
 from rlm.source.logdir import LogDirSource
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
-from rlmm.events import Event
+from rlmm.events import Event, SegmentEvent
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
@@ -93,8 +93,10 @@ class RecordedCluster:
         self.cache_path = directory / "cache"
         self.objects = FilesystemChunkStorage(self.store_path)
         self._process: Process | None = None
+        self._deadly = ""
+        self._unpublished: SegmentEvent | None = None
 
-    def start(self, process_type: type[Process]) -> Process:
+    def start(self, process_type: type[Process], *, idle_copy_ms: int = -1) -> Process:
         """Start a manager of this kind in place of the one that runs, which ends in order."""
         self.stop()
         outside = Outside(
@@ -108,8 +110,8 @@ class RecordedCluster:
             clock=self.clock,
             new_id=self.new_id,
         )
-        settings = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0))
-        self._process = process_type(outside, settings, lambda *_: None)
+        limits = PolicyLimits(local_trim_min_age_ms=0, idle_copy_ms=idle_copy_ms)
+        self._process = process_type(outside, ProcessSettings(limits=limits), self._witness)
         return self._process
 
     def stop(self) -> None:
@@ -118,6 +120,16 @@ class RecordedCluster:
             self._process.ports.metadata.close()
             self._process = None
 
+    def kill_before(self, publication: str) -> SegmentEvent:
+        """Let the manager work until it is about to publish this, and kill it.
+
+        Returns the event, which it has not published.
+        """
+        self._deadly = f"publish {publication}"
+        self.settle()
+        assert self._unpublished is not None, f"it comes to {publication}"
+        return self._unpublished
+
     def settle(self) -> None:
         """Let the manager work off what the logs hold now."""
         assert self._process is not None, "a manager works"
@@ -125,6 +137,11 @@ class RecordedCluster:
             self.clock.advance(INTERVAL_MS)
             write_log_dir(self.log_dir, tuple(self.logs.values()))
             self._process.step()
+
+    def _witness(self, process: Process, name: str, subject: object) -> None:
+        if name == self._deadly and isinstance(subject, SegmentEvent):
+            self._deadly, self._unpublished = "", subject
+            process.effects.crash()
 
     def open_metadata(self) -> TopicBasedRemoteLogMetadataManager:
         """A manager's metadata over the cache, caught up. No other process may hold the cache."""

@@ -92,6 +92,7 @@ _KEEP = TopicPolicy(
     ),
 )
 _EXPIRE = replace(_KEEP, topic="clicks", topic_id=CLICKS_ID, retention_ms=_HOUR_MS, originals=())
+_COPIED = SegmentState.COPY_SEGMENT_FINISHED.name
 _CODECS = tuple(CompressionType)
 
 
@@ -111,6 +112,7 @@ class RecordedHistory:
         for log in self.cluster.logs.values():
             log.elect(0)
         self._copy_as_they_are()
+        self._copy_twice()
         self._lose_records_and_copy_in_blocks()
         self._expire()
         self._die_copying()
@@ -172,6 +174,26 @@ class RecordedHistory:
         self.cluster.start(RawProcess)
         self.cluster.settle()
 
+    def _copy_twice(self) -> None:
+        """A manager dies when it has copied what is not rolled, and the next one copies it again.
+
+        Deletions are paused, so that the objects stay. What the first one was about to publish
+        arrives late, and two segments overlap.
+        """
+        self.cluster.start(RawProcess, idle_copy_ms=0)
+        self.legacy.write(2)
+        late = self.cluster.kill_before(_COPIED)
+        self.legacy.write(2)
+        self.legacy.roll()
+        metadata = self.cluster.open_metadata()
+        publish(metadata, self._paused(ORDERS, PausableTask.DELETE))
+        metadata.close()
+        self.cluster.start(RawProcess)
+        self.cluster.settle()
+        metadata = self.cluster.open_metadata()
+        publish(metadata, late, self._paused(ORDERS))
+        metadata.close()
+
     def _lose_records_and_copy_in_blocks(self) -> None:
         """Records go from the broker before they were copied; layout block_v1 from here on."""
         self.orders.write(4)
@@ -207,16 +229,13 @@ class RecordedHistory:
 
         The objects are there then, and COPY_SEGMENT_FINISHED is not.
         """
-        process = self.cluster.start(RawProcess)
+        self.cluster.start(RawProcess)
         self.legacy.replica.truncate(self.legacy.replica.end_offset - 2)
         self.legacy.roll()
         self.legacy.elect(2)
         self.legacy.write()
         self.legacy.roll()
-        state = SegmentState.COPY_SEGMENT_FINISHED.name
-        process.effects.before(f"publish {state}", process.effects.crash)
-        self.cluster.settle()
-        assert not process.alive, "it copies the segment"
+        self.cluster.kill_before(_COPIED)
 
     def _requests(self) -> Iterator[Event]:
         """What gateways publish for clients, commands for operators, and jobs for themselves."""
@@ -236,11 +255,16 @@ class RecordedHistory:
             duration_ms=_HOUR_MS,
             holder="spark job 17",
         )
-        yield TopicPaused(
-            event_id=new_id(),
-            topic=INVOICES[0].topic,
-            topic_id=INVOICES_ID,
-            tasks=frozenset(PausableTask),
+        yield self._paused(INVOICES[0], *PausableTask)
+        yield self._paused(CLICKS, PausableTask.TRIM)
+
+    def _paused(self, tip: TopicIdPartition, *tasks: PausableTask) -> TopicPaused:
+        """All that is paused of a partition's topic from now on."""
+        return TopicPaused(
+            event_id=self.cluster.new_id(),
+            topic=tip.topic,
+            topic_id=tip.topic_id,
+            tasks=frozenset(tasks),
         )
 
     def _gateway(self) -> ProcessRegistered:
@@ -265,7 +289,7 @@ class RecordedHistory:
         owner = metadata.partition_state(ORDERS_1).owner
         assert owner is not None, "the manager has claimed it"
         shed = RecordedGap(
-            offsets=OffsetRange(start_offset=19, end_offset=23),
+            offsets=OffsetRange(start_offset=23, end_offset=27),
             reason=GapReason.SHED,
             recorded_ms=self.cluster.clock.wall_ms(),
         )

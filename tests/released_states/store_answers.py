@@ -27,6 +27,7 @@ from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange
+from rsm.segment.records import Record, decode_records
 from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import IndexType, RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
@@ -196,7 +197,13 @@ def _batch(header: BatchHeader, data: bytes) -> Json:
         "codec": CompressionType(header.compression_id).name,
         "leader_epoch": header.partition_leader_epoch,
         "bytes": _digest(data),
+        "records": _digest(repr([_record(each) for each in decode_records(header, data)]).encode()),
     }
+
+
+def _record(record: Record) -> list[object]:
+    kind = record.timestamp_type.value
+    return [record.offset, record.timestamp_ms, kind, record.key, record.value, record.headers]
 
 
 def _records(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.twins.replica import Replica, SegmentFile
 
 ABORTING_PRODUCER = 7
 COMMITTING_PRODUCER = 8
+_LATENESS_MS = (3, 0, 200)  # of records after the batch's first, earlier ones among them
 _HEADERS = (("trace", b"\x00\x01"), ("empty", None))
 
 
@@ -65,14 +67,17 @@ class WrittenLog:
         base_offset = self.replica.end_offset
         now_ms = self.clock.wall_ms()
         batch = build_batch(
-            [_record(base_offset + n, now_ms + n, value_bytes) for n in range(count)],
+            [
+                _record(base_offset + n, now_ms + _LATENESS_MS[n % 3], value_bytes)
+                for n in range(count)
+            ],
             codec=codec,
             last_offset=base_offset + count - 1 + skips,
             leader_epoch=epoch,
             timestamp_type=(
                 TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME
             ),
-            append_time_ms=now_ms + count if append_time else None,
+            append_time_ms=now_ms + 5 if append_time else None,
             producer_id=producer_id,
             producer_epoch=0 if producer_id >= 0 else -1,
             base_sequence=0 if producer_id >= 0 else -1,
@@ -146,6 +151,8 @@ def write_log_dir(log_dir: Path, logs: Sequence[WrittenLog]) -> None:
             path = segment_file(directory, file.base_offset, "log")
             if not path.exists() or path.read_bytes() != file.content:
                 write_segments(directory, [log.built(file)])
+                written_s = log.clock.wall_ms() / 1_000
+                os.utime(path, (written_s, written_s))
         for file in files[1:]:
             snapshot = segment_file(directory, file.base_offset, "snapshot")
             snapshot.write_bytes(producer_snapshot())
