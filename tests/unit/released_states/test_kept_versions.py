@@ -12,6 +12,7 @@ from rlmm.codec import decode, encode
 from rlmm.positions import TopicRecord
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
+from rsm.layout.block_format import decode_header, encode_header
 from rsm.layout.block_index import decode_index, encode_index
 from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.companion import MAGIC, decode_companion, encode_companion
@@ -122,6 +123,9 @@ def test_objects_when_this_version_wrote_them_then_are_named_and_encoded_to_the_
             assert encode_companion(decode_companion(data)) == data
         elif kind is LedgerPart.INDEX:
             assert encode_index(decode_index(data, name=info.name)) == data
+        elif kind is LedgerPart.DATA:
+            header = decode_header(data, name=info.name, position=0)
+            assert data.startswith(encode_header(header))
     assert kinds == {LOG_SUFFIX, COMPANION_SUFFIX, *LedgerPart}
 
 
