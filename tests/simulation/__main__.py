@@ -1,4 +1,7 @@
-"""Run many seeds on all processors: `make sim SEEDS=100000`, or tell one: `make sim SEED=7`."""
+"""Run many seeds on all processors: `make sim SEEDS=100000`, or tell one: `make sim SEED=7`.
+
+`--seed 7 --trace` prints every event of it; two runs of one seed print the same.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import time
 from tests.simulation.many_seeds import first_failure, tellers
 from tests.simulation.simulation import STEPS, Simulation
 from tests.simulation.telling import told
+from tests.simulation.trace import Trace
 
 
 def main() -> int:
@@ -19,8 +23,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=2_000, help="so many")
     parser.add_argument("--first", type=int, default=0, help="from this one on")
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--trace", action="store_true", help="with --seed: print every event")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
+    if options.seed is not None and options.trace:
+        return _traced(options.seed, options.steps)
     if options.seed is not None:
         return _one(options.seed, options.steps)
     return _many(range(options.first, options.first + options.seeds), options.steps)
@@ -31,6 +38,13 @@ def _one(seed: int, steps: int) -> int:
     failure = simulation.run(steps)
     _say("\n".join(simulation.trail))
     _say("all invariants hold" if failure is None else told(seed, failure))
+    return int(failure is not None)
+
+
+def _traced(seed: int, steps: int) -> int:
+    trace = Trace()
+    failure = Simulation(seed, trace=trace).run(steps)
+    _say("\n".join(trace.events))
     return int(failure is not None)
 
 

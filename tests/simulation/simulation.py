@@ -37,6 +37,7 @@ from tests.simulation.processes import (
 from tests.simulation.rare_actions import RARE_ACTIONS
 from tests.simulation.reader_view import ReaderView
 from tests.simulation.topic_deletion import AFTERWARDS
+from tests.simulation.trace import Trace
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.invariants import leftovers, violations
@@ -78,7 +79,7 @@ class Simulation:
     """A world and its schedule.
 
     `skipped` are steps that are left out; `favoured` are actions that happen so often, also while
-    a process is paused.
+    a process is paused. `trace` gets every event; None records nothing.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Simulation:
         process_type: type[SimulatedProcess] = SimulatedProcess,
         skipped: frozenset[int] = frozenset(),
         favoured: Mapping[Action, float] | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.random = Random(seed)
+        self._trace = trace
         self._skipped = skipped
         self._draw_shape()
         self._draw_other_users(0 if favoured else seed)
@@ -102,6 +105,8 @@ class Simulation:
             process_type=process_type,
             partitions=1 if favoured else self._draw_partitions(seed),
         )
+        if trace is not None:
+            trace.follow(self.world)
         self.world.copies_in_order = not self._shuffles
         if self._weight_of(read_in_share_group):
             self.world.begin_share_groups()
@@ -192,14 +197,16 @@ class Simulation:
 
     def _problem_of(self, part: Callable[[], None]) -> str | None:
         """What is wrong after a part of the story, or made it end early."""
+        problem = None
         try:
             part()
             self.check()
         except (BrokenInvariantError, UnexpectedError) as error:
-            return str(error)
+            problem = str(error)
         except Exception:  # noqa: BLE001 - whatever it is, it is told with its seed
-            return traceback.format_exc()
-        return None
+            problem = traceback.format_exc()
+        self._record("check", "all invariants hold" if problem is None else problem)
+        return problem
 
     def _act(self) -> None:
         (action,) = self.random.choices(self._actions, self._present_weights())
@@ -211,6 +218,7 @@ class Simulation:
         done = action(self)
         if done is not None:
             self.trail.insert(place, indent + done)
+            self._record("action", done)
         self.world.note_allowed_start()
 
     def _present_weights(self) -> list[float]:
@@ -244,6 +252,7 @@ class Simulation:
         """All comes back, each broker has one new manager: then everything is finished."""
         self._calm = True
         self.trail.append("all is healed, managers are started anew")
+        self._record("action", self.trail[-1])
         self.world.heal()
         for process in self.living():
             process.effects.crashed = True
@@ -396,3 +405,8 @@ class Simulation:
 
     def _note(self, what: str) -> None:
         self.trail.append("  " * len(self._active) + what)
+        self._record("interruption", what)
+
+    def _record(self, kind: str, what: str) -> None:
+        if self._trace is not None:
+            self._trace.add(kind, what)

@@ -62,14 +62,3 @@ def test_story_when_a_log_start_and_an_election_cross_then_comes_to_rest(seed: i
     failure = Simulation(seed).run()
 
     assert failure is None, failure
-
-
-def test_story_when_told_twice_then_is_the_same() -> None:
-    """Scenario 103: a seed is enough to repeat a failure."""
-    first, second = Simulation(11), Simulation(11)
-
-    outcomes = first.run(), second.run()
-
-    assert outcomes[0] == outcomes[1]
-    assert first.trail == second.trail
-    assert len(first.trail) > 20

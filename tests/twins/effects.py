@@ -2,7 +2,8 @@
 
 An effect changes something outside (a publish, an object written or deleted, DeleteRecords, a dead
 letter) and is numbered from 0; a question is not. Every effect is looked at by a witness before it
-happens. After a crash nothing passes any more.
+happens. After a crash nothing passes any more. A recorder, if there is one, gets every act with its
+outcome.
 """
 
 from __future__ import annotations
@@ -30,11 +31,25 @@ class Moment:
     after: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """An effect or a question as it ended: with an answer, or with an error.
+
+    An effect whose answer is lost is recorded twice: first it happened, then it failed.
+    """
+
+    name: str
+    subject: object
+    answer: object = None
+    error: BaseException | None = None
+
+
 class Effects:
     """The acts of one process. `performed` are the names of its effects so far, in order.
 
     `interrupt` is called before and after each effect, and before questions to the broker, with the
-    act's name and whether it is over; what it raises, the act raises.
+    act's name and whether it is over; what it raises, the act raises. `recorder` gets each act when
+    it ends; None records nothing.
     """
 
     def __init__(self, witness: Callable[[str, object], None]) -> None:
@@ -45,6 +60,7 @@ class Effects:
         self._moments: dict[Moment, Hook] = {}
         self.crashed = False
         self.interrupt: Callable[[str, bool], None] | None = None
+        self.recorder: Callable[[Act], None] | None = None
 
     def at(self, moment: Moment, hook: Hook) -> None:
         """Call `hook` at a moment of the process's life."""
@@ -73,6 +89,13 @@ class Effects:
 
     def perform(self, name: str, subject: object, act: Callable[[], _ResultT]) -> _ResultT:
         """Carry out an effect on `subject`."""
+        try:
+            return self._perform(name, subject, act)
+        except BaseException as error:
+            self._record_failure(name, subject, error)
+            raise
+
+    def _perform(self, name: str, subject: object, act: Callable[[], _ResultT]) -> _ResultT:
         self._require_alive()
         self._run_hooks("before", name)
         if isinstance(subject, str) and (name, subject) in self._refused:
@@ -86,29 +109,47 @@ class Effects:
             result = act()
         finally:
             self._pass(Moment(number=number, after=True))
+        self._record(name, subject, result)
         self._interrupt(name, is_over=True)
         self._run_hooks("after", name)
         return result
 
     def ask(self, name: str, question: Callable[[], _ResultT]) -> _ResultT:
         """Ask a question, which changes nothing."""
+        try:
+            return self._ask(name, question)
+        except BaseException as error:
+            self._record_failure(name, None, error)
+            raise
+
+    def _ask(self, name: str, question: Callable[[], _ResultT]) -> _ResultT:
         self._require_alive()
         self._run_hooks("before", name)
         if name in _INTERRUPTED_QUESTIONS:
             self._interrupt(name, is_over=False)
         answer = question()
+        self._record(name, None, answer)
         self._witness(name, None)
         self._run_hooks("after", name)
         return answer
 
     def tell(self, name: str, subject: object) -> None:
         """Have the witness look at what is happening at this moment, within an effect."""
+        self._record(name, subject, None)
         self._witness(name, subject)
 
     def crash(self) -> None:
         """End the process here."""
         self.crashed = True
         raise ProcessCrashError
+
+    def _record(self, name: str, subject: object, answer: object) -> None:
+        if self.recorder is not None:
+            self.recorder(Act(name=name, subject=subject, answer=answer))
+
+    def _record_failure(self, name: str, subject: object, error: BaseException) -> None:
+        if self.recorder is not None:
+            self.recorder(Act(name=name, subject=subject, error=error))
 
     def _run_hooks(self, moment: str, name: str) -> None:
         if waiting := self._hooks[moment, name]:

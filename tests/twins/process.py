@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 from uuid import UUID
 
@@ -38,7 +39,7 @@ from rsm.manager import SegmentStorageManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.twins.effects import Effects, ProcessCrashError
+from tests.twins.effects import Act, Effects, ProcessCrashError
 from tests.twins.executor import SynchronousExecutor
 from tests.twins.metadata import FreshMetadata
 from tests.twins.seams import SeamBroker, SeamChunkStorage, SeamDeadLetters, SeamTopic
@@ -57,7 +58,10 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What outlives a process: its broker and disk, the store, the topics, its own cache, time."""
+    """What outlives a process: its broker and disk, the store, the topics, its own cache, time.
+
+    `recorder` gets every act of the process, from its start on.
+    """
 
     broker: Broker
     source: LogSource
@@ -68,6 +72,7 @@ class Outside:
     cache: OrderedStore
     clock: Clock
     new_id: Callable[[], UUID]
+    recorder: Callable[[Process, Act], None] | None = None
 
 
 class Process:
@@ -87,6 +92,8 @@ class Process:
         self.settings = settings
         self.incarnation = self.make_incarnation(outside)
         self.effects = Effects(lambda name, subject: witness(self, name, subject))
+        if outside.recorder is not None:
+            self.effects.recorder = partial(outside.recorder, self)
         self.metrics = Metrics(CollectorRegistry())
         self.stopping = Event()
         self.reports: tuple[PartitionReport, ...] = ()

@@ -7,7 +7,7 @@ calls in the same order give the same world.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from tests.twins.audit import Audit
 from tests.twins.broker import MemoryBroker
 from tests.twins.clock import FakeClock
 from tests.twins.dead_letters import MemoryDeadLetters
+from tests.twins.effects import Act
 from tests.twins.ids import CountedIds
 from tests.twins.log_source import MemoryLogSource
 from tests.twins.metadata import FreshMetadata
@@ -78,7 +79,8 @@ class World:
     `has_late_writers`: objects may come in after their attempt was deleted. `copies_in_order`: no
     process copies a segment before an older one. `allowed_before` is how
     far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
-    else has deleted at the brokers, stored or not.
+    else has deleted at the brokers, stored or not. `recorder` gets every act of the processes that
+    start from then on.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class World:
         self.copies_in_order = True
         self.allowed_before: dict[TopicIdPartition, int] = {}
         self.processes: list[Process] = []
+        self.recorder: Callable[[Process, Act], None] | None = None
         self.metadata = FreshMetadata(
             MemoryTopic(self.topic), MetadataCache(MemoryStore()), self.clock
         )
@@ -190,6 +193,7 @@ class World:
             cache=host.cache if not self.running(node_id) else MemoryStore(),
             clock=self.clock,
             new_id=self.new_id,
+            recorder=self.recorder,
         )
         process = (process_type or self.process_type)(outside, self.settings, self.audit.witness)
         self.processes.append(process)
