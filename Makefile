@@ -69,9 +69,9 @@ test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/
 fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
 
-sim: $(STAMPS)/dev ## Random stories of crashes and elections in memory (SEEDS=100000, or SEED=7 STEPS=60)
+sim: $(STAMPS)/dev ## Random crashes, elections and faults in memory (SEEDS=100000 FIRST=0 JSON=1, or SEED=7 STEPS=60)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
-		$(if $(STEPS),--steps $(STEPS))
+		$(if $(FIRST),--first $(FIRST)) $(if $(STEPS),--steps $(STEPS)) $(if $(JSON),--json)
 
 chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
