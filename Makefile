@@ -27,7 +27,7 @@ MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
 # Workers of the tests that compute, and of those that wait for brokers and stores.
 CHECK_WORKERS ?= 2
-TEST_WORKERS ?= 4
+TEST_WORKERS ?= 3
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \

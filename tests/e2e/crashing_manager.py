@@ -1,9 +1,10 @@
 """A manager that kills itself with -9 right after a given effect on the outside.
 
-Run with `--config F --journal J [--die-at LABEL]`. An effect is a record written to the metadata
-topic, an object written or deleted, a request to delete records; its label is what it was and how
-often that has happened, `COPY_SEGMENT_STARTED#2`. `half .log#1` is in the middle of an object's
-content. All labels are appended to the journal as they happen.
+Run with `--config F --journal J [--die-at LABEL [--once FILE]]`. An effect is a record written to
+the metadata topic, an object written or deleted, a request to delete records; its label is what it
+was and how often that has happened, `COPY_SEGMENT_STARTED#2`. `half .log#1` is in the middle of an
+object's content. All labels are appended to the journal as they happen. With `--once`, effects
+count only from when that file exists.
 """
 
 from __future__ import annotations
@@ -36,13 +37,16 @@ from tests.e2e.composition import run_changed_manager
 class Effects:
     """Counts what happens, notes it, and ends the process where it was told to. Thread-safe."""
 
-    def __init__(self, journal: Path, die_at: str | None) -> None:
+    def __init__(self, journal: Path, die_at: str | None, once: Path | None) -> None:
         self._journal = journal
         self._die_at = die_at
+        self._once = once
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
 
     def happened(self, what: str) -> None:
+        if self._once is not None and not self._once.exists():
+            return
         with self._lock:
             self._counts[what] += 1
             label = f"{what}#{self._counts[what]}"
@@ -183,8 +187,9 @@ def _main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--die-at")
+    parser.add_argument("--once", type=Path)
     options = parser.parse_args()
-    effects = Effects(options.journal, options.die_at)
+    effects = Effects(options.journal, options.die_at, options.once)
 
     def change(outside: Outside) -> Outside:
         return replace(
