@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
@@ -24,6 +24,15 @@ _MAX_NAME_CHARACTERS = 80
 settings.register_profile("without-clock", deadline=None)
 # `make fuzz` and `make test-long`: as many times as one waits for.
 settings.register_profile("long", deadline=None, max_examples=5_000)
+# `make mutants`: the same examples each time, and no time spent on a failure that is one anyway.
+settings.register_profile(
+    "mutants",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 settings.load_profile("without-clock")
 
 

@@ -1,0 +1,56 @@
+"""Mutants that no test can kill, each with its reason, in explained.toml.
+
+An entry names the function, and the changed line before and after; numbers of lines and of mutants
+may change. An entry that is no longer true is an error: it would hide a survivor later.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutation.mutants import Mutant
+
+EXPLAINED_FILE = Path(__file__).parent / "explained.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a mutant behaves as the code that it was made from."""
+
+    file: str
+    function: str
+    before: str
+    after: str
+    reason: str
+
+    def is_about(self, mutant: Mutant) -> bool:
+        """Return whether this is that mutant's explanation."""
+        return (self.file, self.function, self.before, self.after) == (
+            mutant.file,
+            mutant.function,
+            mutant.before,
+            mutant.after,
+        )
+
+
+def read_explanations(text: str) -> list[Explanation]:
+    """Read the entries of the file; raises ValueError for one without a reason."""
+    entries = [Explanation(**entry) for entry in tomllib.loads(text).get("mutant", [])]
+    for entry in entries:
+        if not entry.reason.strip():
+            raise ValueError(f"a mutant of {entry.function} in {entry.file} has no reason")
+    return entries
+
+
+def outdated(
+    explanations: Iterable[Explanation], mutants: Mapping[str, Sequence[Mutant]]
+) -> list[Explanation]:
+    """Return the entries without a mutant, among those of these files."""
+    return [
+        entry
+        for entry in explanations
+        if entry.file in mutants and not any(entry.is_about(one) for one in mutants[entry.file])
+    ]

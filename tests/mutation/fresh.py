@@ -1,0 +1,84 @@
+"""A mutant that needs its module imported: the tests run in a process that has not loaded it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+import pytest
+
+from tests.mutation.groups import CHECKOUT
+from tests.mutation.mutants import Mutant
+
+# The same tests in the same order with the same examples, each time.
+PYTEST_OPTIONS = (
+    "-q",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:xdist",
+    "--timeout=0",
+    "--hypothesis-profile=mutants",
+    "--tb=no",
+    "--durations=0",
+)
+_NO_TEST_FAILED = pytest.ExitCode.OK
+
+
+class MutantFinder(MetaPathFinder):
+    """Finds the module of a mutant in front of the file that it was made from."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+        self._name = mutant.file.removesuffix(".py").replace("/", ".")
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        file = str(CHECKOUT / self._mutant.file)
+        return spec_from_file_location(
+            fullname, file, loader=_MutantLoader(fullname, file, self._mutant.source)
+        )
+
+
+class _MutantLoader(SourceFileLoader):
+    def __init__(self, name: str, path: str, source: str) -> None:
+        super().__init__(name, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+class _FirstFailure:
+    """Writes down the test that fails first, or what cannot be imported."""
+
+    def __init__(self, remark: Path) -> None:
+        self._remark = remark
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._remark.write_text(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._remark.write_text(f"import of {report.nodeid}")
+
+
+def survives_import(mutant: Mutant, tests: Sequence[str], remark: Path) -> bool:
+    """Run these test files with the mutant in the place of its module.
+
+    The process is of no use afterwards.
+    """
+    if not tests:
+        return True
+    sys.meta_path.insert(0, MutantFinder(mutant))
+    result = pytest.main([*PYTEST_OPTIONS, "-x", *tests], plugins=[_FirstFailure(remark)])
+    return result == _NO_TEST_FAILED

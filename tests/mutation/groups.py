@@ -1,0 +1,105 @@
+"""The modules that decide, in groups, and the tests that each group is measured with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Source files that decide one thing, and the directories of their tests."""
+
+    name: str
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def _below(directory: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{directory}/{name}.py" for name in names)
+
+
+_METADATA_TESTS = ("tests/unit/rlmm", "tests/contract/test_remote_log_metadata_manager.py")
+_POLICY_TESTS = ("tests/unit/rlm/policy", "tests/unit/rlm/tasks")
+_READ_TESTS = ("tests/unit/rlm/remote_read", "tests/unit/rlm/gateway")
+_GATEWAY_TESTS = ("tests/unit/rlm/gateway",)
+_STORAGE_TESTS = ("tests/unit/rsm", "tests/contract/test_remote_storage_manager.py")
+_SPARK_TESTS = ("tests/unit/spark_tools",)
+
+GROUPS = (
+    Group(
+        name="fold",
+        sources=_below(
+            "rlmm",
+            *("fold", "fold_state", "segment_fold", "partition_fold"),
+            *("events", "partition_state", "steps"),
+        ),
+        tests=_METADATA_TESTS,
+    ),
+    Group(name="trim_gate", sources=("rlm/policy/trim_gate.py",), tests=_POLICY_TESTS),
+    Group(name="plan", sources=("rlm/policy/plan.py",), tests=_POLICY_TESTS),
+    Group(name="candidates", sources=("rlm/policy/candidates.py",), tests=_POLICY_TESTS),
+    Group(name="retention", sources=("rlm/policy/retention.py",), tests=_POLICY_TESTS),
+    Group(
+        name="lookup",
+        sources=(
+            "rlm/remote_read/locate.py",
+            "rlmm/cached_answers.py",
+            "rlmm/cache/segment_view.py",
+        ),
+        tests=(*_READ_TESTS, *_METADATA_TESTS),
+    ),
+    Group(
+        name="lineage",
+        sources=(*_below("rsm/segment", "epochs", "coverage"), "rlmm/log_starts.py"),
+        tests=("tests/unit/rsm/segment", *_METADATA_TESTS, "tests/unit/rlm/remote_read"),
+    ),
+    Group(
+        name="fetch",
+        sources=_below("rlm/gateway", "fetch_plan", "fetch_merge"),
+        tests=_GATEWAY_TESTS,
+    ),
+    Group(
+        name="layouts",
+        sources=_below(
+            "rsm/layout",
+            *("raw", "block_directory", "block_format", "block_index", "block_log", "block_plan"),
+            *("block_v1", "segment_layout", "divided_log"),
+        ),
+        tests=_STORAGE_TESTS,
+    ),
+    Group(
+        name="scanner",
+        sources=_below("rsm/segment", "scanner", "batch", "batch_checks"),
+        tests=("tests/unit/rsm",),
+    ),
+    Group(
+        name="repair",
+        sources=(
+            *_below("spark_tools/repair", "judging", "proof", "orphan_judging", "carrying_out"),
+            "spark_tools/orphan_proof.py",
+        ),
+        tests=_SPARK_TESTS,
+    ),
+    Group(
+        name="read_plan",
+        sources=_below("spark_tools/reading", "plan", "planner", "narrowing"),
+        tests=_SPARK_TESTS,
+    ),
+)
+
+
+def chosen_groups(names: Sequence[str]) -> tuple[Group, ...]:
+    """Return the groups of these names, all of them for no name.
+
+    Raises ValueError for a name without a group.
+    """
+    by_name = {group.name: group for group in GROUPS}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        known = ", ".join(by_name)
+        raise ValueError(f"no group is named {', '.join(unknown)}; the groups are {known}")
+    return tuple(by_name[name] for name in names) if names else GROUPS

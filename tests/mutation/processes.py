@@ -1,0 +1,137 @@
+"""Processes that each try one mutant, forked from one that has loaded the tests already.
+
+A task may loop for ever, wait for ever or take all memory; each of that ends with its process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+_SURVIVED = 42  # no process ends with it by accident
+_MEMORY_BYTES = 3 << 30
+_FORK = multiprocessing.get_context("fork")
+
+
+class Outcome(Enum):
+    """How the tests answered to a mutant."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Something to run in a process of its own.
+
+    `run` is given a file for its remark and returns whether the mutant survived. The processor
+    time limits what loops; the time on the clock, which is longer, limits what waits.
+    """
+
+    key: int
+    run: Callable[[Path], bool]
+    cpu_s: float
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a task ended, and its remark."""
+
+    key: int
+    outcome: Outcome
+    remark: str
+    seconds: float
+
+
+@dataclass(kw_only=True)
+class _Running:
+    task: Task
+    process: ForkProcess
+    directory: Path
+    began: float = field(default_factory=time.monotonic)
+
+    def ended(self) -> Ended | None:
+        """Return how it ended, None while it runs."""
+        seconds = time.monotonic() - self.began
+        if self.process.exitcode is None and seconds < self.task.wall_s:
+            return None
+        in_time = self.process.exitcode not in {None, -signal.SIGXCPU, -signal.SIGKILL}
+        self.stop()
+        survived = self.process.exitcode == _SURVIVED
+        outcome = Outcome.SURVIVED if survived else Outcome.KILLED
+        remark = self.directory / "remark"
+        return Ended(
+            key=self.task.key,
+            outcome=outcome if in_time else Outcome.TIMED_OUT,
+            remark=remark.read_text() if remark.exists() else "",
+            seconds=seconds,
+        )
+
+    def stop(self) -> None:
+        """End the process with what it started, and remove its files."""
+        assert self.process.pid is not None
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            self.process.kill()
+        self.process.join()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def run_tasks(tasks: Iterable[Task], *, jobs: int, directory: Path) -> Iterator[Ended]:
+    """Run tasks, `jobs` of them at once, and yield each one's end as it comes."""
+    waiting = iter(tasks)
+    running: list[_Running] = []
+    try:
+        while True:
+            while len(running) < jobs and (task := next(waiting, None)) is not None:
+                running.append(_started(task, directory))
+            if not running:
+                return
+            wait([one.process.sentinel for one in running], timeout=0.5)
+            for one in list(running):
+                ended = one.ended()
+                if ended is not None:
+                    running.remove(one)
+                    yield ended
+    finally:
+        for one in running:
+            one.stop()
+
+
+def _started(task: Task, directory: Path) -> _Running:
+    own = Path(tempfile.mkdtemp(dir=directory))
+    process = _FORK.Process(target=_run, args=(task, own))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads: what we fork has none
+        process.start()
+    return _Running(task=task, process=process, directory=own)
+
+
+def _run(task: Task, directory: Path) -> None:
+    os.setpgid(0, 0)
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    cpu_s = int(task.cpu_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = str(directory)
+    tempfile.tempdir = str(directory)
+    survived = task.run(directory / "remark")
+    os._exit(_SURVIVED if survived else 1)

@@ -1,0 +1,275 @@
+"""One pytest session that tries mutants: it loads all tests once, and forks for each mutant.
+
+First it runs every test, without a mutant, and notes which lines each test executes. Then a mutant
+meets those tests alone that execute its statement: nearest first, then the quickest.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import coverage
+import pytest
+
+from tests.mutation.fresh import PYTEST_OPTIONS
+from tests.mutation.groups import CHECKOUT, Group
+from tests.mutation.mutants import Mutant
+from tests.mutation.processes import Ended, Outcome, Task, run_tasks
+from tests.mutation.swapping import LoadedFunctions, Swap
+
+_HOUR_S = 3600
+_LEAST_CPU_S = 5
+_LEAST_WALL_S = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The tests without a mutant."""
+
+    test_count: int
+    seconds: float
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedsImport:
+    """A mutant that no loaded function can become, and the files of its tests."""
+
+    key: int
+    tests: tuple[str, ...]
+
+
+Message = Baseline | NeedsImport | Ended
+
+
+@dataclass(kw_only=True)
+class _Executed:
+    """Which test executes which line, and how long each takes."""
+
+    tests: dict[str, dict[int, set[int]]] = field(default_factory=dict)
+    cpu_s: dict[int, float] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+
+    def add(self, part: _Executed) -> None:
+        for file, lines in part.tests.items():
+            own = self.tests.setdefault(file, {})
+            for line, tests in lines.items():
+                own.setdefault(line, set()).update(tests)
+        self.cpu_s.update(part.cpu_s)
+        self.failed.update(part.failed)
+
+    def of_lines(self, file: str, first: int, last: int) -> set[int]:
+        lines = self.tests.get(file, {})
+        return {test for line in range(first, last + 1) for test in lines.get(line, ())}
+
+    def of_file(self, file: str) -> set[int]:
+        return {test for tests in self.tests.get(file, {}).values() for test in tests}
+
+
+def serve(
+    groups: Sequence[Group],
+    mutants: Mapping[int, Mutant],
+    *,
+    jobs: int,
+    test_cpu_s: float,
+    directory: Path,
+    answers: Connection,
+) -> None:
+    """Try the mutants and send what becomes of each; for a process of its own."""
+    os.setpgid(0, 0)
+    log = os.open(directory / "session.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    session = _MutantSession(
+        groups, mutants, jobs=jobs, test_cpu_s=test_cpu_s, directory=directory, answers=answers
+    )
+    tests = sorted({test for group in groups for test in group.tests})
+    session.watch_import()
+    pytest.main([*PYTEST_OPTIONS, *tests], plugins=[session])
+    answers.close()
+
+
+class _MutantSession:
+    """The plugin that runs tests its own way."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        mutants: Mapping[int, Mutant],
+        *,
+        jobs: int,
+        test_cpu_s: float,
+        directory: Path,
+        answers: Connection,
+    ) -> None:
+        self._groups = {source: group for group in groups for source in group.sources}
+        self._mutants = mutants
+        self._jobs = jobs
+        self._test_cpu_s = test_cpu_s
+        self._directory = directory
+        self._answers = answers
+        self._items: list[pytest.Item] = []
+        self._executed = _Executed()
+        self._import_watch = self._watch()
+        self._failed = False
+        self._remark: Path | None = None
+
+    def _watch(self) -> coverage.Coverage:
+        files = [str(CHECKOUT / source) for source in self._groups]
+        return coverage.Coverage(data_file=None, config_file=False, include=files)
+
+    def watch_import(self) -> None:
+        """Note from now on which functions run while modules and tests are loaded."""
+        self._import_watch.start()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._import_watch.stop()
+        self._items = session.items
+        baseline = self._run_without_mutant()
+        self._answers.send(baseline)
+        if not baseline.failed and not session.testsfailed:
+            self._try_all()
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.failed:
+            return
+        self._failed = True
+        if self._remark is not None:
+            self._remark.write_text(report.nodeid)
+            os._exit(1)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._answers.send(
+                Baseline(test_count=0, seconds=0, failed=(f"import of {report.nodeid}",))
+            )
+
+    def _run_without_mutant(self) -> Baseline:
+        began = time.monotonic()
+        bounds = [len(self._items) * part // self._jobs for part in range(self._jobs + 1)]
+        parts = [range(*ends) for ends in pairwise(bounds)]
+        files = [self._directory / f"executed-{index}" for index in range(len(parts))]
+        tasks = [
+            Task(
+                key=index,
+                run=lambda _, part=part, file=file: self._write_executed(part, file),  # type: ignore[misc]  # no types for a lambda's defaults
+                cpu_s=_HOUR_S,
+                wall_s=_HOUR_S,
+            )
+            for index, (part, file) in enumerate(zip(parts, files, strict=True))
+        ]
+        for ended in run_tasks(tasks, jobs=self._jobs, directory=self._directory):
+            assert ended.outcome is Outcome.SURVIVED, ended
+        for file in files:
+            self._executed.add(pickle.loads(file.read_bytes()))  # noqa: S301  # our child's own
+        return Baseline(
+            test_count=len(self._items),
+            seconds=time.monotonic() - began,
+            failed=tuple(self._items[test].nodeid for test in sorted(self._executed.failed)),
+        )
+
+    def _write_executed(self, part: range, file: Path) -> bool:
+        watch = self._watch()
+        executed = _Executed()
+        watch.start()
+        for index in part:
+            watch.switch_context(str(index))
+            self._failed = False
+            began = time.process_time()
+            _run_one(self._items, index, part.stop)
+            executed.cpu_s[index] = time.process_time() - began
+            if self._failed:
+                executed.failed.add(index)
+        watch.stop()
+        data = watch.get_data()
+        for measured in data.measured_files():
+            lines: dict[int, set[int]] = defaultdict(set)
+            for line, contexts in data.contexts_by_lineno(measured).items():
+                lines[line] = {int(context) for context in contexts if context}
+            executed.tests[Path(measured).relative_to(CHECKOUT).as_posix()] = dict(lines)
+        file.write_bytes(pickle.dumps(executed))
+        return True
+
+    def _try_all(self) -> None:
+        imported = self._lines_of_import()
+        loaded = LoadedFunctions()
+        tasks = self._tasks(loaded, imported)
+        for ended in run_tasks(tasks, jobs=self._jobs, directory=self._directory):
+            self._answers.send(ended)
+
+    def _lines_of_import(self) -> dict[str, set[int]]:
+        data = self._import_watch.get_data()
+        return {
+            Path(file).relative_to(CHECKOUT).as_posix(): set(data.lines(file) or ())
+            for file in data.measured_files()
+        }
+
+    def _tasks(self, loaded: LoadedFunctions, imported: Mapping[str, set[int]]) -> Iterator[Task]:
+        for key, mutant in self._mutants.items():
+            first, last = mutant.function_lines
+            runs_at_import = any(
+                line in imported.get(mutant.file, ()) for line in range(first, last + 1)
+            )
+            swap = None if runs_at_import else loaded.swap_for(mutant)
+            tests = self._tests_of(mutant, is_swapped=swap is not None)
+            if swap is None:
+                files = dict.fromkeys(self._file_of(test) for test in tests)
+                self._answers.send(NeedsImport(key=key, tests=tuple(files)))
+                continue
+            cpu_s = sum(self._executed.cpu_s[test] for test in tests)
+            yield Task(
+                key=key,
+                run=lambda remark, swap=swap, tests=tests: self._survives(swap, tests, remark),  # type: ignore[misc]  # no types for a lambda's defaults
+                cpu_s=_LEAST_CPU_S + 3 * cpu_s,
+                wall_s=_LEAST_WALL_S + 20 * cpu_s,
+            )
+
+    def _tests_of(self, mutant: Mutant, *, is_swapped: bool) -> list[int]:
+        """Return the tests of the mutant's group that execute it, the most telling first."""
+        executed = self._executed.of_lines(mutant.file, *mutant.lines)
+        if not executed and mutant.function_lines != (0, 0):
+            executed = self._executed.of_lines(mutant.file, *mutant.function_lines)
+        if not executed and not is_swapped:
+            executed = self._executed.of_file(mutant.file)
+        directories = self._groups[mutant.file].tests
+        stem = Path(mutant.file).stem
+
+        def order(test: int) -> tuple[bool, float]:
+            return stem not in self._file_of(test), self._executed.cpu_s[test]
+
+        own = (test for test in executed if self._file_of(test).startswith(directories))
+        return self._within_budget(sorted(own, key=order))
+
+    def _within_budget(self, tests: Sequence[int]) -> list[int]:
+        """Return the first of these tests, as many as the time for one mutant allows."""
+        totals = accumulate(self._executed.cpu_s[test] for test in tests)
+        return [
+            test
+            for index, (test, total) in enumerate(zip(tests, totals, strict=True))
+            if total <= self._test_cpu_s or not index
+        ]
+
+    def _file_of(self, test: int) -> str:
+        return self._items[test].path.relative_to(CHECKOUT).as_posix()
+
+    def _survives(self, swap: Swap, tests: Sequence[int], remark: Path) -> bool:
+        swap.apply()
+        self._remark = remark
+        items = [self._items[test] for test in tests]
+        for index in range(len(items)):
+            _run_one(items, index, len(items))
+        return True
+
+
+def _run_one(items: Sequence[pytest.Item], index: int, end: int) -> None:
+    following = items[index + 1] if index + 1 < end else None
+    items[index].config.hook.pytest_runtest_protocol(item=items[index], nextitem=following)
