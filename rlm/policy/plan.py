@@ -111,7 +111,7 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Held | None
         offset, lease = log_start_within_leases(view, cut.offset)
         wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
         held = _held_by_share(view, cut) if lease is None else held_by(lease)
-    requested = _requested_start(view)
+    requested = _requested_start(view, current)
     if requested is not None and (wanted is None or wanted.offset < requested):
         wanted = AdvanceLogStart(offset=requested, reason="records deleted by a client")
     return wanted, held
@@ -127,16 +127,16 @@ def _held_by_share(view: PartitionView, cut: ExpiryCut) -> Held | None:
     return Held(reason="share_per_cycle", values=values)
 
 
-def _requested_start(view: PartitionView) -> int | None:
+def _requested_start(view: PartitionView, current: int) -> int | None:
     """What a client deleted below; the broker took it, so it is not above the high watermark.
 
     Above all the same after an unclean election: then no more than what is committed now.
     """
-    requested, current = view.state.log_start_requested_offset, view.state.log_start_offset
+    requested = view.state.log_start_requested_offset
     if requested is None:
         return None
     offset = min(requested, view.offsets.high_watermark)
-    return offset if current is None or offset > current else None
+    return offset if offset > current else None
 
 
 def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | None]:

@@ -1,0 +1,125 @@
+"""Where the rules of the trim gate begin and end, to the offset, byte and millisecond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.trim_gate import decide_trim, segment_held
+from rlm.policy.view import PolicyLimits
+from tests.unit.rlm.policy.views import (
+    HOUR_MS,
+    NOW_MS,
+    THEM,
+    Given,
+    local,
+    policy,
+    remote,
+    stored_up_to,
+)
+
+ALL_STORED = Given(segments=stored_up_to(1000))
+OTHERS_STORED = stored_up_to(1000)[1:]
+
+
+def _decided(given: Given) -> tuple[int | None, str | None]:
+    decided = decide_trim(given.view())
+    return decided.offset, None if decided.held is None else decided.held.reason
+
+
+def test_trim_when_nothing_is_over_retention_then_no_rule_is_asked() -> None:
+    given = replace(ALL_STORED, owner=THEM, policy=policy(local_retention_ms=2 * HOUR_MS))
+    assert _decided(given) == (None, None)
+
+
+@pytest.mark.parametrize(("min_age_ms", "expected"), [(HOUR_MS, 900), (HOUR_MS + 1, None)])
+def test_trim_when_segment_is_exactly_of_the_min_age_then_goes(
+    min_age_ms: int, expected: int | None
+) -> None:
+    limits = PolicyLimits(local_trim_min_age_ms=min_age_ms)
+    reason = "newest_rolled_segment" if expected else "younger_than_min_age"
+    assert _decided(replace(ALL_STORED, limits=limits)) == (expected, reason)
+
+
+@pytest.mark.parametrize(("margin_bytes", "expected"), [(2000, 800), (2001, 700)])
+def test_trim_when_exactly_the_margin_stays_behind_then_goes(
+    margin_bytes: int, expected: int
+) -> None:
+    limits = PolicyLimits(local_trim_min_age_ms=0, local_trim_margin_bytes=margin_bytes)
+    assert _decided(replace(ALL_STORED, limits=limits)) == (expected, "within_margin")
+
+
+def test_trim_when_a_segment_ends_at_the_local_start_then_its_age_counts_no_longer() -> None:
+    """The broker deletes the files below its log start later than it moves it."""
+    rolled = (local(0, 100, age_ms=0), *(local(s, s + 100) for s in range(100, 1000, 100)))
+    given = Given(
+        rolled=rolled,
+        segments=OTHERS_STORED,
+        local_start=100,
+        trimmed=100,
+        policy=policy(local_retention_ms=HOUR_MS // 2),
+    )
+    assert _decided(given) == (900, "newest_rolled_segment")
+
+
+def test_trim_when_log_start_is_the_local_start_then_nothing_is_expired() -> None:
+    given = replace(
+        ALL_STORED,
+        policy=policy(local_retention_ms=-1),
+        local_start=250,
+        trimmed=250,
+        log_start=250,
+    )
+    assert _decided(given) == (None, None)
+
+
+def test_trim_when_a_lost_range_is_not_on_record_then_held() -> None:
+    """A trim would hide where the broker's own deletion began."""
+    given = replace(ALL_STORED, segments=OTHERS_STORED[1:], local_start=200, trimmed=0)
+
+    held = decide_trim(given.view()).held
+
+    assert _decided(given) == (None, "gap_not_recorded")
+    assert held is not None
+    assert held.values == {"local_start_offset": 200}
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "expected"), [(100, None), (99, "above_high_watermark")]
+)
+def test_segment_when_it_ends_above_the_high_watermark_then_held(
+    high_watermark: int, expected: str | None
+) -> None:
+    view = replace(ALL_STORED, high_watermark=high_watermark).view()
+
+    held = segment_held(view, view.local.rolled[0])
+
+    assert (None if held is None else held.reason) == expected
+
+
+def test_trim_when_there_is_no_lag_then_a_copy_of_a_later_clock_holds_nothing() -> None:
+    stored = tuple(remote(s, s + 100, changed_ms=NOW_MS + 1000) for s in range(0, 1000, 100))
+    assert _decided(Given(segments=stored)) == (900, "newest_rolled_segment")
+
+
+@pytest.mark.parametrize(
+    ("rolled_from", "local_start"),
+    [
+        pytest.param(100, 100, id="ends where the segment starts"),
+        pytest.param(0, 100, id="ends at the local start, inside the segment"),
+    ],
+)
+def test_trim_when_a_copy_is_of_earlier_offsets_then_its_lag_is_not_waited_for(
+    rolled_from: int, local_start: int
+) -> None:
+    just_stored = remote(0, 100, changed_ms=NOW_MS)
+    rolled = (local(rolled_from, 200), *(local(s, s + 100) for s in range(200, 1000, 100)))
+    given = Given(
+        rolled=rolled,
+        segments=(just_stored, *OTHERS_STORED),
+        local_start=local_start,
+        trimmed=local_start,
+        limits=PolicyLimits(local_trim_min_age_ms=0, local_trim_deletion_lag_ms=HOUR_MS),
+    )
+    assert _decided(given) == (900, "newest_rolled_segment")
