@@ -34,7 +34,7 @@ from tests.mutation.report import (
 )
 from tests.mutation.session import Baseline, NeedsImport, serve
 
-_DIRECTORY = CHECKOUT / "build" / "mutants"
+_DIRECTORY = CHECKOUT / "build" / "mutants" / f"run-{os.getpid()}"
 _IMPORT_CPU_S = 120
 _IMPORT_WALL_S = 600
 _INTERRUPTED = 130
@@ -50,20 +50,16 @@ def main() -> int:
         _say(f"cannot start: {error}")
         return 2
     every = {file: mutants_of(file) for group in groups for file in group.sources}
-    chosen = [
-        mutant
-        for mutants in every.values()
-        for mutant in drawn(
-            mutants, seed=options.seed, at_most=len(mutants) if options.all else options.per_module
-        )
-        if mutant.function in options.function or not options.function
-    ]
+    chosen = [mutant for group in groups for mutant in _chosen(group, every, options)]
     _say(f"seed {options.seed}: {len(chosen)} of {sum(map(len, every.values()))} mutants")
     tried: list[Tried] = []
     began = time.monotonic()
+    _DIRECTORY.mkdir(parents=True)
     try:
         for one in _tried(groups, dict(enumerate(chosen)), explanations, options):
             tried.append(one)
+            for line in survivor_lines([one]):
+                _say(f"survived: {line}")
             _show_progress(len(tried), len(chosen), time.monotonic() - began)
     except _TestsFailError as error:
         _say(str(error))
@@ -71,6 +67,8 @@ def main() -> int:
     except KeyboardInterrupt:
         _say(f"\ninterrupted after {len(tried)} of {len(chosen)} mutants")
         return _INTERRUPTED
+    finally:
+        shutil.rmtree(_DIRECTORY)
     tried.sort(key=lambda one: (list(every).index(one.mutant.file), one.mutant.line))
     took_s = time.monotonic() - began
     stale = [*outdated(explanations, every), *_contradicted(explanations, tried)]
@@ -81,16 +79,26 @@ def _options() -> argparse.Namespace:
     names = ", ".join(group.name for group in GROUPS)
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="draws the same mutants again (1)")
-    parser.add_argument("--per-module", type=int, default=100, help="mutants of a module (100)")
+    parser.add_argument("--per-module", type=int, default=100, help="mutants of a group (100)")
     parser.add_argument("--all", action="store_true", help="try every mutant")
     parser.add_argument("--only", nargs="+", default=[], help=f"groups to try: {names}")
-    parser.add_argument("--function", nargs="+", default=[], help="functions to try")
+    parser.add_argument("--function", nargs="+", default=[], help="try every mutant of these")
     parser.add_argument(
         "--test-seconds", type=float, default=10, help="processor time of a mutant's tests (10)"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="a file for the same as JSON")
     return parser.parse_args()
+
+
+def _chosen(
+    group: Group, every: Mapping[str, Sequence[Mutant]], options: argparse.Namespace
+) -> list[Mutant]:
+    mutants = [mutant for file in group.sources for mutant in every[file]]
+    if options.function:
+        return [mutant for mutant in mutants if mutant.function in options.function]
+    at_most = len(mutants) if options.all else options.per_module
+    return drawn(mutants, seed=f"{options.seed} {group.name}", at_most=at_most)
 
 
 class _TestsFailError(Exception):
@@ -103,8 +111,6 @@ def _tried(
     explanations: Sequence[Explanation],
     options: argparse.Namespace,
 ) -> Iterator[Tried]:
-    shutil.rmtree(_DIRECTORY, ignore_errors=True)
-    _DIRECTORY.mkdir(parents=True)
     for ended in _ends(groups, mutants, options):
         mutant = mutants[ended.key]
         survived = ended.outcome is Outcome.SURVIVED

@@ -66,11 +66,11 @@ def mutants_of_source(file: str, source: str) -> list[Mutant]:
     return finder.found
 
 
-def drawn(mutants: Sequence[Mutant], *, seed: int, at_most: int) -> list[Mutant]:
-    """Draw a sample that depends on the mutants and the seed alone, in the file's order."""
+def drawn(mutants: Sequence[Mutant], *, seed: str, at_most: int) -> list[Mutant]:
+    """Draw a sample that depends on the mutants and the seed alone, in their order."""
     if len(mutants) <= at_most:
         return list(mutants)
-    chosen = random.Random(f"{seed} {mutants[0].file}").sample(range(len(mutants)), at_most)
+    chosen = random.Random(seed).sample(range(len(mutants)), at_most)
     return [mutants[index] for index in sorted(chosen)]
 
 
