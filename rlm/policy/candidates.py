@@ -150,11 +150,12 @@ def _not_yet(view: PartitionView, segment: LocalSegment) -> Held | None:
 def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
     """KIP-1241: young by either measure is copied later, in time for local retention.
 
-    Not what an operator asked for, nor when tiering ends. Timestamps of the future count as old.
+    Not what an operator asked for, nor when tiering ends. Timestamps of the future count as old. A
+    lag of 0 delays nothing, and one of -1 does not end a delay.
     """
     policy = view.policy
     lag_ms, lag_bytes = policy.effective_copy_lag_ms, policy.effective_copy_lag_bytes
-    if lag_ms == 0 or lag_bytes == 0 or policy.state is not PolicyState.ACTIVE:
+    if policy.state is not PolicyState.ACTIVE:
         return None
     if segment.offsets.start_offset < (view.state.offload_requested_offset or 0):
         return None
@@ -162,7 +163,8 @@ def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
     newer_bytes = view.local.active_size_bytes + sum(
         s.size_bytes for s in view.local.rolled if s.offsets > segment.offsets
     )
-    if 0 < lag_ms <= age_ms or age_ms < 0 < lag_ms or 0 < lag_bytes <= newer_bytes:
+    is_old = lag_ms >= 0 and not 0 <= age_ms < lag_ms
+    if is_old or 0 <= lag_bytes <= newer_bytes:
         return None
     values = {
         "age_ms": age_ms,

@@ -8,11 +8,16 @@ import pytest
 
 from rlm.policy.candidates import copy_candidates, copy_held
 from rlm.policy.view import CopyFailure, PartitionView
-from rlmm.events import PausableTask, PolicyState
+from rlmm.events import PausableTask, PolicyState, RemotePartitionDeleteState
+from rlmm.spi import MetadataPosition, NewerRecord
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 
 FAILING = CopyFailure(error="no space", corrupt=False, attempts=3)
 CORRUPT = CopyFailure(error="bad CRC", corrupt=True, attempts=1)
+
+
+NEWER = NewerRecord(needs_fold_version=9, position=MetadataPosition(partition=3, offset=7))
+DELETED = replace(Given().view().state, deletion=RemotePartitionDeleteState.DELETE_PARTITION_MARKED)
 
 
 def reason(view: PartitionView) -> str | None:
@@ -34,7 +39,10 @@ def reason(view: PartitionView) -> str | None:
         (replace(Given().view(), untierable="cleanup.policy=compact"), "unsupported_topic"),
         (replace(Given().view(), copy_failure=FAILING), "failing"),
         (replace(Given().view(), copy_failure=CORRUPT), "corrupt"),
+        (replace(Given().view(), copy_failure=replace(FAILING, final=True)), "stopped"),
         (replace(Given().view(), store_reachable=False), "store_unreachable"),
+        (Given(newer=NEWER).view(), "newer_record"),
+        (replace(Given().view(), state=DELETED), "partition_deleted"),
     ],
 )
 def test_copies_when_held_then_the_reason_is_told(
@@ -42,6 +50,14 @@ def test_copies_when_held_then_the_reason_is_told(
 ) -> None:
     """Scenario 93: lag and its reason come from local state, so an outage hides neither."""
     assert reason(view) == expected
+
+
+@pytest.mark.parametrize(
+    "view", [Given(newer=NEWER).view(), replace(Given().view(), state=DELETED)]
+)
+def test_candidates_when_copies_are_forbidden_then_none(view: PartitionView) -> None:
+    """A record that is not understood may forbid them; a partition that goes needs none."""
+    assert copy_candidates(view) == ()
 
 
 def test_candidates_when_the_last_attempt_failed_then_are_tried_again() -> None:

@@ -56,6 +56,34 @@ def test_candidates_when_a_timestamp_lies_in_the_future_then_copied_all_the_same
     assert len(copy_candidates(Given(rolled=ahead, policy=given).view())) == 1
 
 
+@pytest.mark.parametrize(("lag_ms", "count"), [(0, 1), (1, 0)])
+def test_candidates_when_a_timestamp_is_of_now_then_only_no_lag_copies_it(
+    lag_ms: int, count: int
+) -> None:
+    given = policy(copy_lag_ms=lag_ms, copy_lag_bytes=-1, local_retention_ms=-1)
+    written_now = (local(0, 100, age_ms=0),)
+
+    assert len(copy_candidates(Given(rolled=written_now, policy=given).view())) == count
+
+
+@pytest.mark.parametrize(("lag_ms", "lag_bytes"), [(0, 1 << 40), (1, 1 << 40), (-1, 0), (-1, 1)])
+def test_candidates_when_a_lag_is_as_small_as_can_be_then_all_are_copied(
+    lag_ms: int, lag_bytes: int
+) -> None:
+    assert copied(lag_ms, lag_bytes, local_retention_ms=-1) == 10
+
+
+@pytest.mark.parametrize(("requested", "count"), [(200, 2), (201, 3)])
+def test_candidates_when_offload_is_requested_at_a_base_then_that_segment_waits(
+    requested: int, count: int
+) -> None:
+    waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
+    view = Given(rolled=AGED, policy=waiting).view()
+    asked = replace(view, state=replace(view.state, offload_requested_offset=requested))
+
+    assert len(copy_candidates(asked)) == count
+
+
 def test_candidates_when_tiering_ends_then_none_waits() -> None:
     """R9: all that is rolled is stored before the broker's own retention is back."""
     ending = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, state=PolicyState.DISABLING)

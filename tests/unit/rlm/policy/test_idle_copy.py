@@ -67,6 +67,11 @@ def test_active_segment_when_not_idle_not_stable_or_stored_then_nothing(
     assert ranges(given) == []
 
 
+def test_active_segment_when_no_idle_time_is_asked_for_then_copied_at_once() -> None:
+    at_once = PolicyLimits(local_trim_min_age_ms=0, idle_copy_ms=0)
+    assert ranges(replace(IDLE, limits=at_once, idle_ms=0)) == [(1000, 1050)]
+
+
 def test_active_segment_when_a_transaction_is_open_then_copied_to_its_begin() -> None:
     """Scenario 2."""
     assert ranges(replace(IDLE, last_stable_offset=1020)) == [(1000, 1020)]
