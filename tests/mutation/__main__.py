@@ -36,7 +36,6 @@ from tests.mutation.session import Baseline, NeedsImport, serve
 
 _DIRECTORY = CHECKOUT / "build" / "mutants" / f"run-{os.getpid()}"
 _IMPORT_CPU_S = 120
-_IMPORT_WALL_S = 600
 _INTERRUPTED = 130
 
 
@@ -84,7 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], help=f"groups to try: {names}")
     parser.add_argument("--function", nargs="+", default=[], help="try every mutant of these")
     parser.add_argument(
-        "--test-seconds", type=float, default=10, help="processor time of a mutant's tests (10)"
+        "--test-seconds", type=float, default=5, help="processor time of a mutant's tests (5)"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="a file for the same as JSON")
@@ -170,7 +169,6 @@ def _ends(
             key=one.key,
             run=lambda remark, one=one: survives_import(mutants[one.key], one.tests, remark),  # type: ignore[misc]  # no types for a lambda's defaults
             cpu_s=_IMPORT_CPU_S,
-            wall_s=_IMPORT_WALL_S,
         )
         for one in to_import
     )

@@ -20,6 +20,10 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+import psutil
+
+_IDLE_S = 60  # a process that waits so long, without computing, waits for ever
+_IDLE_CPU_S = 0.05
 _SURVIVED = 42  # no process ends with it by accident
 _MEMORY_BYTES = 3 << 30
 _FORK = multiprocessing.get_context("fork")
@@ -37,14 +41,13 @@ class Outcome(Enum):
 class Task:
     """Something to run in a process of its own.
 
-    `run` is given a file for its remark and returns whether the mutant survived. The processor
-    time limits what loops; the time on the clock, which is longer, limits what waits.
+    `run` is given a file for its remark and returns whether the mutant survived. `cpu_s` is the
+    processor time that it may take, however long that takes on a busy machine.
     """
 
     key: int
     run: Callable[[Path], bool]
     cpu_s: float
-    wall_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +66,14 @@ class _Running:
     process: ForkProcess
     directory: Path
     began: float = field(default_factory=time.monotonic)
+    computed_s: float = 0
+    computed_at: float = field(default_factory=time.monotonic)
 
     def ended(self) -> Ended | None:
         """Return how it ended, None while it runs."""
-        seconds = time.monotonic() - self.began
-        if self.process.exitcode is None and seconds < self.task.wall_s:
+        if self.process.exitcode is None and not self._waits_for_ever():
             return None
+        seconds = time.monotonic() - self.began
         in_time = self.process.exitcode not in {None, -signal.SIGXCPU, -signal.SIGKILL}
         self.stop()
         survived = self.process.exitcode == _SURVIVED
@@ -80,6 +85,17 @@ class _Running:
             remark=remark.read_text() if remark.exists() else "",
             seconds=seconds,
         )
+
+    def _waits_for_ever(self) -> bool:
+        assert self.process.pid is not None
+        try:
+            times = psutil.Process(self.process.pid).cpu_times()
+        except psutil.NoSuchProcess:
+            return False
+        if times.user + times.system > self.computed_s + _IDLE_CPU_S:
+            self.computed_s = times.user + times.system
+            self.computed_at = time.monotonic()
+        return time.monotonic() > self.computed_at + _IDLE_S
 
     def stop(self) -> None:
         """End the process with what it started, and remove its files."""

@@ -27,7 +27,6 @@ from tests.mutation.swapping import LoadedFunctions, Swap
 
 _HOUR_S = 3600
 _LEAST_CPU_S = 5
-_LEAST_WALL_S = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +162,6 @@ class _MutantSession:
                 key=index,
                 run=lambda _, part=part, file=file: self._write_executed(part, file),  # type: ignore[misc]  # no types for a lambda's defaults
                 cpu_s=_HOUR_S,
-                wall_s=_HOUR_S,
             )
             for index, (part, file) in enumerate(zip(parts, files, strict=True))
         ]
@@ -230,7 +228,6 @@ class _MutantSession:
                 key=key,
                 run=lambda remark, swap=swap, tests=tests: self._survives(swap, tests, remark),  # type: ignore[misc]  # no types for a lambda's defaults
                 cpu_s=_LEAST_CPU_S + 3 * cpu_s,
-                wall_s=_LEAST_WALL_S + 20 * cpu_s,
             )
 
     def _tests_of(self, mutant: Mutant, *, is_swapped: bool) -> list[int]:
