@@ -42,6 +42,7 @@ _INTERRUPTED = 130
 def main() -> int:
     """0 if every group is at the floor or above; 1 if not, or if an explanation is outdated."""
     options = _options()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where started in background
     try:
         groups = chosen_groups(options.only)
         explanations = read_explanations(EXPLAINED_FILE.read_text())
