@@ -30,6 +30,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     database=None,
+    max_examples=30,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

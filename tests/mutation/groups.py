@@ -22,12 +22,8 @@ def _below(directory: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{directory}/{name}.py" for name in names)
 
 
-_METADATA_TESTS = ("tests/unit/rlmm", "tests/contract/test_remote_log_metadata_manager.py")
-_POLICY_TESTS = ("tests/unit/rlm/policy", "tests/unit/rlm/tasks")
-_READ_TESTS = ("tests/unit/rlm/remote_read", "tests/unit/rlm/gateway")
-_GATEWAY_TESTS = ("tests/unit/rlm/gateway",)
-_STORAGE_TESTS = ("tests/unit/rsm", "tests/contract/test_remote_storage_manager.py")
-_SPARK_TESTS = ("tests/unit/spark_tools",)
+_METADATA_TESTS = ("tests/unit/rlmm",)
+_POLICY_TESTS = ("tests/unit/rlm/policy",)
 
 GROUPS = (
     Group(
@@ -50,17 +46,17 @@ GROUPS = (
             "rlmm/cached_answers.py",
             "rlmm/cache/segment_view.py",
         ),
-        tests=(*_READ_TESTS, *_METADATA_TESTS),
+        tests=("tests/unit/rlm/remote_read", *_METADATA_TESTS),
     ),
     Group(
         name="lineage",
         sources=(*_below("rsm/segment", "epochs", "coverage"), "rlmm/log_starts.py"),
-        tests=("tests/unit/rsm/segment", *_METADATA_TESTS, "tests/unit/rlm/remote_read"),
+        tests=("tests/unit/rsm/segment", *_METADATA_TESTS),
     ),
     Group(
         name="fetch",
         sources=_below("rlm/gateway", "fetch_plan", "fetch_merge"),
-        tests=_GATEWAY_TESTS,
+        tests=("tests/unit/rlm/gateway",),
     ),
     Group(
         name="layouts",
@@ -69,12 +65,15 @@ GROUPS = (
             *("raw", "block_directory", "block_format", "block_index", "block_log", "block_plan"),
             *("block_v1", "segment_layout", "divided_log"),
         ),
-        tests=_STORAGE_TESTS,
+        tests=(
+            "tests/unit/rsm",
+            "tests/contract/test_remote_storage_manager.py",
+        ),
     ),
     Group(
         name="scanner",
         sources=_below("rsm/segment", "scanner", "batch", "batch_checks"),
-        tests=("tests/unit/rsm",),
+        tests=("tests/unit/rsm/segment",),
     ),
     Group(
         name="repair",
@@ -82,12 +81,12 @@ GROUPS = (
             *_below("spark_tools/repair", "judging", "proof", "orphan_judging", "carrying_out"),
             "spark_tools/orphan_proof.py",
         ),
-        tests=_SPARK_TESTS,
+        tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/test_orphan_proof.py"),
     ),
     Group(
         name="read_plan",
         sources=_below("spark_tools/reading", "plan", "planner", "narrowing"),
-        tests=_SPARK_TESTS,
+        tests=("tests/unit/spark_tools/reading",),
     ),
 )
 

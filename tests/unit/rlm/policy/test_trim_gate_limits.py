@@ -63,6 +63,25 @@ def test_trim_when_a_segment_ends_at_the_local_start_then_its_age_counts_no_long
     assert _decided(given) == (900, "newest_rolled_segment")
 
 
+def test_trim_when_only_the_first_offset_is_expired_then_it_goes() -> None:
+    kept = policy(local_retention_ms=-1)
+    assert _decided(replace(ALL_STORED, policy=kept, log_start=1)) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("log_start", "rule"),
+    [
+        (900, f"local.retention.ms=0 measured={HOUR_MS} stored_end=1000"),
+        (901, "below log start 901"),
+    ],
+)
+def test_trim_when_retention_reaches_the_log_start_then_it_is_the_rule(
+    log_start: int, rule: str
+) -> None:
+    decided = decide_trim(replace(ALL_STORED, log_start=log_start).view())
+    assert (decided.offset, decided.rule) == (log_start, rule)
+
+
 def test_trim_when_log_start_is_the_local_start_then_nothing_is_expired() -> None:
     given = replace(
         ALL_STORED,
