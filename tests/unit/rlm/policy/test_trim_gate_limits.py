@@ -8,6 +8,7 @@ import pytest
 
 from rlm.policy.trim_gate import decide_trim, segment_held
 from rlm.policy.view import PolicyLimits
+from rlmm.events import PausableTask
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     NOW_MS,
@@ -91,6 +92,25 @@ def test_trim_when_log_start_is_the_local_start_then_nothing_is_expired() -> Non
         log_start=250,
     )
     assert _decided(given) == (None, None)
+
+
+def test_trim_when_no_log_start_is_recorded_then_held() -> None:
+    """The broker must not move its own start before it is on record."""
+    assert _decided(replace(ALL_STORED, log_start=None)) == (None, "log_start_not_recorded")
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        (PausableTask.TRIM, (None, "paused")),
+        (PausableTask.COPY, (900, "newest_rolled_segment")),
+    ],
+)
+def test_trim_when_paused_then_held(task: PausableTask, expected: tuple[int | None, str]) -> None:
+    decided = decide_trim(replace(ALL_STORED.view(), paused=frozenset({task})))
+
+    assert decided.held is not None
+    assert (decided.offset, decided.held.reason) == expected
 
 
 def test_trim_when_a_lost_range_is_not_on_record_then_held() -> None:
