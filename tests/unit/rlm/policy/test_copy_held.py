@@ -60,6 +60,13 @@ def test_candidates_when_copies_are_forbidden_then_none(view: PartitionView) -> 
     assert copy_candidates(view) == ()
 
 
+def test_copies_when_failing_then_the_oldest_segment_is_named() -> None:
+    held = copy_held(replace(Given(segments=stored_up_to(300)).view(), copy_failure=FAILING))
+
+    assert held is not None
+    assert held.values == {"base_offset": 300, "attempts": 3, "error": "no space"}
+
+
 def test_candidates_when_the_last_attempt_failed_then_are_tried_again() -> None:
     """Pauses between attempts are for who makes them."""
     failing = replace(Given().view(), copy_failure=FAILING)

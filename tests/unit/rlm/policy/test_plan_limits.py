@@ -9,6 +9,9 @@ import pytest
 from rlm.policy.plan import plan
 from rlm.policy.view import PolicyLimits
 from rlmm.events import PausableTask
+from rlmm.spi import MetadataPosition
+from rsm.segment.metadata import SegmentState
+from tests.unit.rlm.policy.test_gateways import gateway
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,
@@ -82,4 +85,18 @@ def test_deletions_when_the_log_ends_below_what_is_stored_then_none_below_the_lo
         local_start=200,
         high_watermark=high_watermark,
     )
+    assert len(plan(given.view()).deletions) == deleted
+
+
+@pytest.mark.parametrize(
+    ("state", "deleted"),
+    [(SegmentState.COPY_SEGMENT_FINISHED, 1), (SegmentState.DELETE_SEGMENT_STARTED, 0)],
+)
+def test_deletion_when_a_gateway_is_behind_then_only_the_objects_wait(
+    state: SegmentState, deleted: int
+) -> None:
+    """It must know that a deletion has begun before it misses what is deleted."""
+    expired = remote(0, 100, state=state, changed_at=MetadataPosition(partition=3, offset=7))
+    given = Given(segments=(expired,), log_start=100, local_start=100, gateways=(gateway((3, 7)),))
+
     assert len(plan(given.view()).deletions) == deleted

@@ -57,6 +57,12 @@ def test_pieces_when_a_stored_segment_is_one_offset_long_then_it_counts() -> Non
     assert [piece.offsets.end_offset for piece in log_pieces(view)] == [1, 100]
 
 
+def test_pieces_when_one_lies_inside_another_then_those_behind_it_count() -> None:
+    stored = (remote(0, 100), remote(20, 80), remote(100, 200))
+    pieces = log_pieces(Given(segments=stored, rolled=()).view())
+    assert [piece.offsets.start_offset for piece in pieces] == [0, 100]
+
+
 def test_pieces_when_one_ends_at_the_log_start_then_left_out() -> None:
     given = Given(segments=stored_up_to(300), log_start=100)
 
@@ -79,6 +85,15 @@ def test_expiry_when_the_log_starts_there_already_then_does_not_move(
 ) -> None:
     given = replace(OLD, log_start=log_start, local_start=900)
     assert _cut(given) == expected
+
+
+@pytest.mark.parametrize(("local_start", "expected"), [(100, None), (200, None), (201, 201)])
+def test_expiry_when_the_local_log_starts_at_the_log_start_then_does_not_go_back(
+    local_start: int, expected: int | None
+) -> None:
+    """While tiering ends, expiry stays below the local log."""
+    given = replace(OLD, policy=replace(OLD.policy, state=PolicyState.DISABLING))
+    assert _cut(replace(given, log_start=200, local_start=local_start)) == expected
 
 
 @pytest.mark.parametrize(
