@@ -104,13 +104,11 @@ def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
 
 
 def _readable(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
-    """What of the broker's log is not below the log's start; None if that is nothing."""
+    """The broker's log; None if nothing of it is at or above the log's start."""
     if local is None:
         return None
-    start_offset = max(local.start_offset, partition.state.first_readable_offset or 0)
-    if start_offset >= local.end_offset:
-        return None
-    return replace(local, start_offset=start_offset)
+    log_start_offset = partition.state.first_readable_offset or 0
+    return local if max(local.start_offset, log_start_offset) < local.end_offset else None
 
 
 def wanted_offsets(

@@ -60,3 +60,64 @@ def test_narrowed_when_times_are_compared_then_whole_milliseconds_around_them() 
 
     assert (found.from_ms, found.until_ms) == (NOON_MS, NOON_MS + 1)
     assert narrowed([Comparison("timestamp", "==", NOON.replace(tzinfo=None))]) == Narrowing()
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("==", (NOON_MS, NOON_MS + 1)),
+        (">", (NOON_MS, None)),
+        (">=", (NOON_MS, None)),
+        ("<", (None, NOON_MS + 1)),
+        ("<=", (None, NOON_MS + 1)),
+        ("in", (None, None)),
+    ],
+)
+def test_narrowed_when_a_time_is_compared_then_the_millisecond_that_holds_it_is_read(
+    operator: str, expected: tuple[int | None, int | None]
+) -> None:
+    found = narrowed([Comparison("timestamp", operator, NOON)])
+    assert (found.from_ms, found.until_ms) == expected
+
+
+def test_narrowed_when_times_are_compared_twice_then_the_narrower_ones() -> None:
+    later = NOON.replace(hour=13)
+    filters = [
+        Comparison("timestamp", operator, time)
+        for operator in (">=", "<")
+        for time in (later, NOON, later)
+    ]
+
+    found = narrowed(filters)
+
+    assert (found.from_ms, found.until_ms) == (NOON_MS + 3_600_000, NOON_MS + 1)
+
+
+def test_narrowed_when_another_filter_lists_nothing_then_the_first_still_holds() -> None:
+    listed, unlisted = Comparison("partition", "==", 2), Comparison("partition", ">", 0)
+
+    assert narrowed([listed, unlisted]).partitions == frozenset({2})
+    assert narrowed([unlisted, listed]).partitions == frozenset({2})
+    assert narrowed([unlisted]).partitions is None
+
+
+def test_narrowed_when_nothing_is_compared_then_every_offset() -> None:
+    """Kafka's offsets are of 63 bits."""
+    assert narrowed([]).offsets == OffsetRange(start_offset=0, end_offset=2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (((">=", 10), ("<", 10)), (10, 10)),
+        (((">=", 10), ("<", 5)), (10, 10)),
+        (((">", 10), (">", 5)), (11, MAX_OFFSET)),
+        ((("<=", 10), ("<=", 20)), (0, 11)),
+        ((("!=", 10),), (0, MAX_OFFSET)),
+    ],
+)
+def test_narrowed_when_offsets_are_compared_twice_then_by_both(
+    filters: tuple[tuple[str, int], ...], expected: tuple[int, int]
+) -> None:
+    found = narrowed([Comparison("offset", operator, value) for operator, value in filters])
+    assert (found.offsets.start_offset, found.offsets.end_offset) == expected

@@ -1,0 +1,115 @@
+"""What is leased and read of the partitions that the options choose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.positions import TopicIdentity
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.narrowing import MAX_OFFSET
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.planner import Planner, _require_assigned
+from spark_tools.snapshot import MetadataSnapshot
+from tests.folding import append
+from tests.log_dir_builder import ManualClock
+from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
+from tests.unit.spark_tools.reading.test_plan import bounds, offsets_of
+
+SECOND = replace(ORDERS, partition=1)
+BOTH = (ORDERS, SECOND)
+
+
+def snapshot() -> MetadataSnapshot:
+    """Two partitions, each with a segment of 100 offsets."""
+    clock = ManualClock()
+    log = MemoryLog(clock)
+    for number, tip in enumerate(BOTH, start=1):
+        append(log, claim(partition=tip))
+        append(log, step(segment_metadata(number, partition=tip), FINISHED))
+    cache = MetadataCache(MemoryStore())
+    settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
+    manager = TopicBasedRemoteLogMetadataManager(MemoryTopic(log), cache, clock, settings)
+    assert manager.wait_ready(10_000).ready
+
+    def identity() -> TopicIdentity:
+        assert manager.identity is not None
+        return manager.identity
+
+    return MetadataSnapshot(manager, cache, identity)
+
+
+def options(**given: str) -> ReadOptions:
+    chosen = {} if "assign" in given else {"subscribe": ORDERS.topic}
+    return ReadOptions.of({**chosen, **given})
+
+
+def leased(metadata: MetadataSnapshot, tip: TopicIdPartition = ORDERS) -> list[OffsetRange]:
+    return [lease.offsets for lease in metadata.leases_held(tip)]
+
+
+def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased() -> None:
+    metadata = snapshot()
+
+    pieces = Planner(BOTH, metadata, {}).pieces(options(assign='{"orders":[1]}'))
+
+    assert [piece.topic_id_partition for piece in pieces] == [SECOND]
+    assert (leased(metadata), len(leased(metadata, SECOND))) == ([], 1)
+
+
+def test_pieces_when_planned_then_the_lease_names_who_reads_and_for_how_long() -> None:
+    metadata = snapshot()
+
+    Planner(BOTH, metadata, {}).pieces(options(leaseMs="7000"))
+
+    (lease,) = metadata.leases_held(ORDERS)
+    assert lease.holder.startswith("spark:")
+    assert lease.expires_ms == ManualClock().wall_ms() + 7_000
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (0, MAX_OFFSET)),
+        (bounds(3, 12), (3, 12)),
+        (bounds(-2, 12), (0, 12)),
+        (bounds(-2, 100), (0, 100)),
+        ({"startingOffsets": bounds(3, 0)["startingOffsets"]}, (3, MAX_OFFSET)),
+    ],
+)
+def test_lease_when_bounded_then_is_of_what_may_be_read(
+    given: dict[str, str], expected: tuple[int, int]
+) -> None:
+    metadata = snapshot()
+
+    pieces = Planner((ORDERS,), metadata, {}).pieces(options(**given))
+
+    assert leased(metadata) == [OffsetRange(start_offset=expected[0], end_offset=expected[1])]
+    assert offsets_of(pieces) == [(expected[0], min(expected[1], 100))]
+
+
+def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
+    metadata = snapshot()
+
+    Planner(BOTH, metadata, {}).pieces(options(leaseMs="0"))
+
+    assert leased(metadata) == []
+
+
+def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
+    found = {"orders": BOTH}
+    _require_assigned(found, options(assign='{"orders":[0,1]}'))
+    _require_assigned(found, options())
+
+    with pytest.raises(InvalidConfigError, match="no such partition") as refused:
+        _require_assigned(found, options(assign='{"orders":[0,3,2]}'))
+
+    assert refused.value.context == {"topic": "orders", "found": 2}
