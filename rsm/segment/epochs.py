@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from rsm.segment.ranges import OffsetRange
 
@@ -67,9 +67,8 @@ class Lineage:
         This is what KIP-405 stores as a segment's leader epochs. Empty for an empty range.
         """
         kept: list[EpochEntry] = []
-        for index, entry in enumerate(self.entries):
-            following = self.entries[index + 1 : index + 2]
-            end = following[0].start_offset if following else offsets.end_offset
+        for entry, following in zip_longest(self.entries, self.entries[1:]):
+            end = following.start_offset if following else offsets.end_offset
             start = max(entry.start_offset, offsets.start_offset)
             if start < min(end, offsets.end_offset):
                 kept.append(EpochEntry(epoch=entry.epoch, start_offset=start))

@@ -110,13 +110,13 @@ def _collecting_little() -> Iterator[None]:
     That is the store's client above all, hundreds of thousands of objects that stay; letters come
     and go in great numbers, and never make cycles.
     """
-    threshold, *older = gc.get_threshold()
+    threshold = gc.get_threshold()[0]
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTING, *older)
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     try:
         yield
     finally:
-        gc.set_threshold(threshold, *older)
+        gc.set_threshold(threshold)
         gc.unfreeze()
 
 

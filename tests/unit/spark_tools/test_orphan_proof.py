@@ -91,3 +91,10 @@ def test_proof_when_another_segment_names_it_then_alive() -> None:
     )
 
     assert "names it" in why_not_dead(key, name, known)
+
+
+def test_proof_when_its_offset_is_the_first_or_the_last_that_is_stored_then_dead() -> None:
+    segments = (record(1, 0, 100), record(2, 100, 200))
+    assert [why(offset, *segments) for offset in (0, 199)] == ["", ""]
+    assert "the only copy" in why(0, record(1, 1, 100))
+    assert "the only copy" in why(0)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from rlm.gateway.fetch_merge import fits_whole, merge, remote_reads, rows_of, size_of
-from rlm.gateway.fetch_plan import FetchPlan, goes_on_with_session, plan_fetch
+from rlm.gateway.fetch_plan import FetchKey, FetchPlan, goes_on_with_session, plan_fetch
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.log_ends import LogEnds
 from rlm.gateway.remote_outcome import RemoteOutcome
@@ -266,6 +266,7 @@ def test_merge_when_more_is_stored_than_the_ends_said_then_they_are_raised(
 ) -> None:
     plan = plan_of(asked(REMOTE), max_bytes=1_000)
     answer = answer_of(row_of(error_code=OUT_OF_RANGE))
+    outcomes: dict[FetchKey, RemoteOutcome]
     outcomes = {(TOPIC_ID, 0): slice_of(10, next_offset=next_offset)}
 
     merged = merge(plan, VERSION, answer, outcomes, {tip(0): ENDS})

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,8 @@ from rlmm.dead_letter import DeadLetter, encode
 from rlmm.events import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
-from rlmm.record_keys import segment_subject
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind, partition_key, segment_subject
 from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
@@ -226,3 +228,36 @@ def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     found = rule([batch], metadata, ORPHANS, never)
 
     assert found.judgement((0, 1), letter(DYING)).verdict is Verdict.DELETE
+
+
+def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has_the_say(
+    metadata: MetadataSnapshot,
+) -> None:
+    keys = {(0, n): subject(DYING if n % 2 else DYING_TOO) for n in range(6)}
+
+    found = ruled(metadata, {place: (key, None) for place, key in keys.items()})
+
+    assert set(found.judged) == {(0, 0), (0, 1), (0, 2), (0, 3)}
+
+
+def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_told(
+    metadata: MetadataSnapshot,
+) -> None:
+    found = ruled(metadata, {(0, 0): (subject(ALIVE), None), (0, 1): (subject(DYING), None)})
+
+    assert found.objects_count.keys() == {subject(DYING)}
+
+
+def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
+    metadata: MetadataSnapshot, log: MemoryLog
+) -> None:
+    """R14: what only a newer version folds may forbid it."""
+    key = partition_key(RecordKind.TRIM, DYING.topic_id_partition, UUID(int=1))
+    newer = pb.MetadataEvent(min_fold_version=99).SerializeToString()
+    log.append(metadata_partition(DYING.topic_id_partition, 3), key, newer)
+
+    found = ruled(metadata, {(0, 0): (subject(DYING), None)})
+
+    judgement = found.judgement((0, 0), letter(DYING))
+    assert judgement.verdict is Verdict.WAIT
+    assert "version 99" in judgement.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
 from spark_tools.repair.judging import rule
-from spark_tools.repair.orphan_judging import OrphanTerms
+from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
 from spark_tools.repair.proof import Verdict
 from spark_tools.snapshot import MetadataSnapshot
 from tests.metadata_builder import (
@@ -116,6 +117,16 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
         assert (verdict, reason in found) == (Verdict.REFUSE, True), (reason, found)
 
 
+def test_judge_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
+    world: World,
+) -> None:
+    """0 is no time: the letter does not say."""
+    seen, never = (replace(world.letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
+
+    assert world.judged(seen) == [(Verdict.SWEEP, "")]
+    assert world.judged(never) == [(Verdict.REFUSE, "it was not seen twice")]
+
+
 def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
     """R22 and scenario 108: the letter was right when it was written."""
     letter = world.letter()
@@ -161,3 +172,7 @@ def test_judge_when_there_are_several_about_an_object_then_the_last_one_counts(
     verdicts = [verdict for verdict, _ in world.judged(earlier, world.letter())]
 
     assert verdicts == [Verdict.SUPERSEDED, Verdict.SWEEP]
+
+
+def test_sighting_when_older_than_a_week_then_is_too_old() -> None:
+    assert timedelta(milliseconds=SIGHTING_MAX_AGE_MS) == timedelta(days=7)

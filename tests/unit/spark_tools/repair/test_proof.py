@@ -70,3 +70,18 @@ def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion
 def test_judge_when_the_metadata_is_not_whole_then_an_unknown_segment_waits(letter_of: str) -> None:
     """R14 and R22: a newer version may find it there, whatever else is not proved now."""
     assert judged(None, letter_of=letter_of, unread={"newer_version": 1}) is Verdict.WAIT
+
+
+@pytest.mark.parametrize(("offset", "held"), [(16, True), (17, True), (18, False)])
+def test_source_when_asked_for_a_record_then_holds_those_below_its_position(
+    offset: int, *, held: bool
+) -> None:
+    source = MetadataSource(topic_id="a", partition_count=2, positions={0: 18}, unread={})
+
+    assert source.holds(MetadataPosition(partition=0, offset=offset)) == held
+
+
+def test_source_when_nothing_of_a_partition_was_read_then_holds_none_of_it() -> None:
+    source = MetadataSource(topic_id="a", partition_count=2, positions={0: 18}, unread={})
+
+    assert not source.holds(MetadataPosition(partition=1, offset=0))
