@@ -194,8 +194,10 @@ def scan_batches(
         position += size
 
 
-def verify_crc(batch: memoryview, *, position: int = 0) -> None:
+def verify_crc(batch: memoryview, *, position: int = 0) -> BatchHeader:
     """Check the CRC of `batch`, the bytes of exactly one; CorruptError naming `position` if wrong.
+
+    Returns its header.
 
     Magic 2 carries a CRC-32C, magic 0 and 1 a CRC-32.
     """
@@ -209,6 +211,7 @@ def verify_crc(batch: memoryview, *, position: int = 0) -> None:
         found = crc32c(batch[CRC_COVERED_FROM:])
     if found != header.crc:
         raise CorruptError("wrong batch CRC", position=position, expected=header.crc, found=found)
+    return header
 
 
 def _parse_legacy(buffer: memoryview, position: int, size: int, where: int) -> BatchHeader:

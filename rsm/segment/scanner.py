@@ -161,8 +161,7 @@ class SegmentScanner:
         if size is None or position + size > len(view):
             return 0
         batch = view[position : position + size]
-        verify_crc(batch, position=self._valid_bytes)
-        header = parse_header(batch, base_position=self._valid_bytes)
+        header = verify_crc(batch, position=self._valid_bytes)
         if header.base_offset < self._next_offset:
             expected = f">= {self._next_offset}"
             raise self._corrupt("offsets do not ascend", expected, header.base_offset)

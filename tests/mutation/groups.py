@@ -73,7 +73,7 @@ GROUPS = (
     Group(
         name="scanner",
         sources=_below("rsm/segment", "scanner", "batch", "batch_checks"),
-        tests=("tests/unit/rsm/segment",),
+        tests=("tests/unit/rsm/segment", "tests/unit/rlm/remote_read"),
     ),
     Group(
         name="repair",
