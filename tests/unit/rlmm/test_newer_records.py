@@ -34,6 +34,7 @@ from tests.metadata_builder import (
     gaps,
     paused,
     policy,
+    read_lease,
     registration,
     segment_metadata,
     step,
@@ -255,3 +256,15 @@ def test_record_when_read_and_written_then_is_the_same_wherever_a_newer_version_
     again = encode(decode(key, value))
 
     assert (again.key, again.value) == (key, value)
+
+
+@pytest.mark.parametrize(
+    "event", [policy(), paused(PausableTask.TRIM), registration(1), read_lease(1)]
+)
+def test_newer_record_when_one_with_its_key_can_be_read_then_is_forgotten(event: Event) -> None:
+    """R14: the last one written with a key holds."""
+    log = log_of()
+    log.append(0, encode(event).key, NEWER)
+    append(log, event)
+
+    assert folded(log).newer_records_count() == 0
