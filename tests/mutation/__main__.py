@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], help=f"groups to try: {names}")
     parser.add_argument("--function", nargs="+", default=[], help="try every mutant of these")
     parser.add_argument(
-        "--test-seconds", type=float, default=5, help="processor time of a mutant's tests (5)"
+        "--test-seconds", type=float, default=10, help="processor time of a mutant's tests (10)"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=Path, help="a file for the same as JSON")

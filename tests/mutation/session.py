@@ -10,7 +10,7 @@ import os
 import pickle
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from multiprocessing.connection import Connection
@@ -244,14 +244,15 @@ class _MutantSession:
             return stem not in self._file_of(test), self._executed.cpu_s[test]
 
         own = (test for test in executed if self._file_of(test).startswith(directories))
-        return self._within_budget(sorted(own, key=order))
+        return sorted(self._within_budget(own), key=order)
 
-    def _within_budget(self, tests: Sequence[int]) -> list[int]:
-        """Return the first of these tests, as many as the time for one mutant allows."""
-        totals = accumulate(self._executed.cpu_s[test] for test in tests)
+    def _within_budget(self, tests: Iterable[int]) -> list[int]:
+        """Return the quickest of these tests, as many as the time for one mutant allows."""
+        quickest = sorted(tests, key=self._executed.cpu_s.__getitem__)
+        totals = accumulate(self._executed.cpu_s[test] for test in quickest)
         return [
             test
-            for index, (test, total) in enumerate(zip(tests, totals, strict=True))
+            for index, (test, total) in enumerate(zip(quickest, totals, strict=True))
             if total <= self._test_cpu_s or not index
         ]
 
