@@ -27,7 +27,7 @@ PYTEST_OPTIONS = (
     "--tb=no",
     "--durations=0",
 )
-_NO_TEST_FAILED = pytest.ExitCode.OK
+_NO_TEST_FAILED = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
 class MutantFinder(MetaPathFinder):
@@ -57,11 +57,15 @@ class _MutantLoader(SourceFileLoader):
         return compile(self._source, self.path, "exec", dont_inherit=True)
 
 
-class _FirstFailure:
-    """Writes down the test that fails first, or what cannot be imported."""
+class _ChosenTests:
+    """Runs no other tests; writes down the one that fails first, or what cannot be imported."""
 
-    def __init__(self, remark: Path) -> None:
+    def __init__(self, tests: Sequence[str], remark: Path) -> None:
+        self._tests = frozenset(tests)
         self._remark = remark
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self._tests]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -73,12 +77,13 @@ class _FirstFailure:
 
 
 def survives_import(mutant: Mutant, tests: Sequence[str], remark: Path) -> bool:
-    """Run these test files with the mutant in the place of its module.
+    """Run these tests, named by their ids, with the mutant in the place of its module.
 
     The process is of no use afterwards.
     """
     if not tests:
         return True
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
     sys.meta_path.insert(0, MutantFinder(mutant))
-    result = pytest.main([*PYTEST_OPTIONS, "-x", *tests], plugins=[_FirstFailure(remark)])
-    return result == _NO_TEST_FAILED
+    result = pytest.main([*PYTEST_OPTIONS, "-x", *files], plugins=[_ChosenTests(tests, remark)])
+    return result in _NO_TEST_FAILED

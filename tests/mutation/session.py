@@ -40,7 +40,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedsImport:
-    """A mutant that no loaded function can become, and the files of its tests."""
+    """A mutant that no loaded function can become, and the ids of its tests."""
 
     key: int
     tests: tuple[str, ...]
@@ -220,8 +220,8 @@ class _MutantSession:
             swap = None if runs_at_import else loaded.swap_for(mutant)
             tests = self._tests_of(mutant, is_swapped=swap is not None)
             if swap is None:
-                files = dict.fromkeys(self._file_of(test) for test in tests)
-                self._answers.send(NeedsImport(key=key, tests=tuple(files)))
+                names = tuple(self._items[test].nodeid for test in tests)
+                self._answers.send(NeedsImport(key=key, tests=names))
                 continue
             cpu_s = sum(self._executed.cpu_s[test] for test in tests)
             yield Task(
