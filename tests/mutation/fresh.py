@@ -1,4 +1,4 @@
-"""A mutant that needs its module imported: the tests run in a process that has not loaded it."""
+"""A mutant that needs an import: the tests run in a process that has not loaded its module."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Processes that each try one mutant, forked from one that has loaded the tests already.
 
-A task may loop for ever, wait for ever or take all memory; each of that ends with its process.
+A task may loop or wait without end, or take all memory. Its process is ended then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-_IDLE_S = 60  # a process that waits so long, without computing, waits for ever
+_IDLE_S = 60  # a process that does not compute for this long is blocked
 _IDLE_CPU_S = 0.05
 _SURVIVED = 42  # no process ends with it by accident
 _MEMORY_BYTES = 3 << 30
@@ -30,7 +30,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 class Outcome(Enum):
-    """How the tests answered to a mutant."""
+    """The result of a mutant's tests."""
 
     KILLED = "killed"
     SURVIVED = "survived"
@@ -71,7 +71,7 @@ class _Running:
 
     def ended(self) -> Ended | None:
         """Return how it ended, None while it runs."""
-        if self.process.exitcode is None and not self._waits_for_ever():
+        if self.process.exitcode is None and not self._is_blocked():
             return None
         seconds = time.monotonic() - self.began
         in_time = self.process.exitcode not in {None, -signal.SIGXCPU, -signal.SIGKILL}
@@ -86,7 +86,7 @@ class _Running:
             seconds=seconds,
         )
 
-    def _waits_for_ever(self) -> bool:
+    def _is_blocked(self) -> bool:
         assert self.process.pid is not None
         try:
             times = psutil.Process(self.process.pid).cpu_times()

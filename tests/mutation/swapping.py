@@ -1,8 +1,8 @@
 """A mutant's functions put in place of the loaded ones, without importing the module again.
 
-A function keeps its identity and is given other code: whoever imported or decorated it calls the
-mutant. That does where the mutant differs within functions alone. Where a table of a class or
-module, a default or a decorator's argument differs, the module has to be imported again.
+A function keeps its identity and gets other code, so all importers and decorators call the mutant.
+This works where the mutant differs within functions only. Where a table of a class or module, a
+default or a decorator's argument differs, the module must be imported again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an event may say, and what a policy's special values stand for."""
+"""What an event may say, and what a policy's special values mean."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ LAST_MS = (1 << 63) - 1
 
 
 def copied(started: Event, finished: Event, *, after_ms: int) -> MemoryLog:
-    """A copy that starts at 1000 and finishes so much later."""
+    """A copy that starts at 1000 and finishes `after_ms` later."""
     clock = ManualClock(now_ms=1_000)
     log = MemoryLog(clock)
     append(log, started)
@@ -131,7 +131,7 @@ def test_deletion_when_it_starts_twice_then_the_second_is_a_step_back() -> None:
 
 @pytest.mark.parametrize("event", [trim(100), log_start(100), offload_request(100)])
 def test_offset_when_said_again_then_is_no_step_back(event: Event) -> None:
-    """Who retries must not be told that somebody else was further."""
+    """A retry is not a step back."""
     assert refusals(log_of(claim(), event, event)) == {}
 
 

@@ -93,11 +93,11 @@ def test_record_of_a_partition_when_tombstoned_then_its_key_is_forgotten(
 
 
 def test_records_of_a_segment_when_folded_then_accepted_and_refused_ones_are_kept_apart() -> None:
-    story = life(SEGMENT)[:3]
+    steps = life(SEGMENT)[:3]
     letter, late = dead_lettered(SEGMENT), step(SEGMENT, FINISHED)
-    log = log_of(claim(), *story, letter, late)
+    log = log_of(claim(), *steps, letter, late)
 
-    accepted = [*(event.event_id.bytes for event in story), letter.event_id.bytes]
+    accepted = [*(event.event_id.bytes for event in steps), letter.event_id.bytes]
     assert event_ids(log, accepted=True) == sorted(accepted)
     assert event_ids(log, accepted=False) == [late.event_id.bytes]
 
