@@ -7,7 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from rlmm.events import READ_LEASE_MAX_MS, READ_LEASES_MAX_COUNT, LogStartRequested, SegmentEvent
+from rlmm.events import (
+    AS_LOCAL_RETENTION,
+    AS_TOTAL_RETENTION,
+    READ_LEASE_MAX_MS,
+    READ_LEASES_MAX_COUNT,
+    UNLIMITED,
+    LogStartRequested,
+    SegmentEvent,
+)
 from rlmm.partition_state import PartitionState
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import (
@@ -23,6 +31,11 @@ from tests.metadata_builder import (
 
 POLICY = replace(policy().policy, retention_ms=700, retention_bytes=70)
 DAY_MS = 86_400_000
+
+
+def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
+    """KIP-405 and KIP-1241."""
+    assert (UNLIMITED, AS_TOTAL_RETENTION, AS_LOCAL_RETENTION) == (-1, -2, -1)
 
 
 @pytest.mark.parametrize(
