@@ -121,3 +121,11 @@ def test_narrowed_when_offsets_are_compared_twice_then_by_both(
 ) -> None:
     found = narrowed([Comparison("offset", operator, value) for operator, value in filters])
     assert (found.offsets.start_offset, found.offsets.end_offset) == expected
+
+
+def test_narrowed_when_a_time_is_before_1970_then_the_millisecond_that_holds_it_is_read() -> None:
+    just_before = datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC)
+
+    found = narrowed([Comparison("timestamp", "==", just_before)])
+
+    assert (found.from_ms, found.until_ms) == (-1, 0)

@@ -97,6 +97,10 @@ def test_plan_when_the_broker_ends_at_the_log_start_then_nothing_is_read_there(
     assert len(continued(stored(log_start=log_start), 12, 40)) == count
 
 
+def test_plan_when_the_broker_has_only_the_first_offset_then_it_is_read_there() -> None:
+    assert continued(stored(), 0, 1) == [("broker", 0, 1)]
+
+
 def test_plan_when_the_brokers_log_is_empty_then_it_bounds_nothing() -> None:
     assert continued(stored(segment(1, 0, 10)), 20, 20) == [("stored", 0, 10)]
 

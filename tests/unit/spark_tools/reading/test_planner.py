@@ -104,6 +104,13 @@ def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
     assert leased(metadata) == []
 
 
+def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
+    metadata = snapshot()
+
+    assert Planner((ORDERS,), metadata, {}).pieces(options(**bounds(0, 0))) == []
+    assert leased(metadata) == []
+
+
 def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
     found = {"orders": BOTH}
     _require_assigned(found, options(assign='{"orders":[0,1]}'))
