@@ -1,4 +1,4 @@
-# The checkout with all that `make setup` needs and makes; docker-compose.yml runs make in it.
+# The checkout with all that `make services` needs and makes; docker-compose.yml runs make in it.
 FROM golang:1.26-bookworm AS go
 
 FROM debian:bookworm-slim
@@ -30,4 +30,4 @@ RUN make build/stamps/reader-go build/stamps/versitygw build/stamps/azurite \
         build/stamps/fake-gcs && go clean -cache -modcache
 
 COPY --chown=rlm:rlm . .
-RUN make setup
+RUN make services
