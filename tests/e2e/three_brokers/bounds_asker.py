@@ -1,53 +1,114 @@
-"""A client that asks for the bounds of a topic's partitions again and again."""
+"""Clients that ask for the first offset and the end of a topic's partitions again and again.
+
+They speak the wire protocol, because librdkafka's `query_watermark_offsets` (confluent-kafka's
+`get_watermark_offsets`) does not show what it was answered. It sends one request for each bound.
+Up to 2.16 at least, when the earliest fails with an error that it does not retry, such as the
+broker's NOT_LEADER_OR_FOLLOWER, and the latest succeeds, it forgets the error if it handles both
+answers in one go. It then returns the latest offset as both bounds, as of an empty log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import cycle
+from threading import Event
+from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-
+from rlm.wire.api.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from rlm.wire.api.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from rlm.wire.error_codes import ErrorCode
 from tests.e2e.three_brokers.written_topic import WrittenTopic
+from tests.integration.rlm.gateway.wire_client import WireClient
 
-_TIMEOUT_S = 10.0
+_EARLIEST, _LATEST = -2, -1
+_LIST_OFFSETS_VERSION = 7  # the newest that librdkafka sends
+_METADATA_VERSION = 12
 _ROUNDS = 5
+_PAUSE_S = 0.01
+
+
+class _Bound(NamedTuple):
+    partition: int
+    question: int
+    offset: int
+    gateway: str
 
 
 @contextmanager
 def asking_for_bounds(bootstrap_servers: str, topic: WrittenTopic) -> Iterator[None]:
-    """Ask during the block, often as a new client; none is told other bounds than the log's.
+    """Ask during the block, often as a new client; every answer is the log's own bound.
 
-    Errors are no answers: it may ask again.
+    Errors are no answers: a client may ask again.
     """
-    wanted = {number: (0, records[-1].offset + 1) for number, records in topic.records.items()}
-    told: list[tuple[int, tuple[int, int]]] = []
+    wanted: dict[tuple[int, int], int] = {}
+    for number, records in topic.records.items():
+        wanted[number, _EARLIEST], wanted[number, _LATEST] = 0, records[-1].offset + 1
     stop = Event()
 
-    def ask() -> None:
-        while not stop.is_set():
-            told.extend(_told(bootstrap_servers, topic.name, sorted(wanted)))
+    def ask() -> list[_Bound]:
+        answers: list[_Bound] = []
+        for gateway in cycle(bootstrap_servers.split(",")):
+            if stop.wait(_PAUSE_S):
+                break
+            with suppress(OSError):
+                for leader, numbers in _leaders(gateway, topic.name).items():
+                    answers.extend(_bounds(leader, topic.name, numbers))
+        return answers
 
-    asker = Thread(target=ask)
-    asker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        asker.join()
-    assert told
-    wrong = [(number, bounds) for number, bounds in told if bounds != wanted[number]]
-    assert not wrong, f"{wrong} of {len(told)} instead of {wanted}"
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask)
+        try:
+            yield
+        finally:
+            stop.set()
+    answers = asking.result()
+    assert {(each.partition, each.question) for each in answers} == wanted.keys()
+    wrong = [each for each in answers if each.offset != wanted[each.partition, each.question]]
+    assert not wrong, f"{wrong} of {len(answers)} instead of {wanted}"
 
 
-def _told(
-    bootstrap_servers: str, topic: str, partitions: list[int]
-) -> Iterator[tuple[int, tuple[int, int]]]:
-    config = {"bootstrap.servers": bootstrap_servers, "group.id": "none"}
-    with closing(Consumer(config)) as consumer:
+def _leaders(gateway: str, topic: str) -> dict[str, list[int]]:
+    """The partitions by their leader's gateway, as the one that is asked knows them."""
+    asked = MetadataRequest(topics=(MetadataRequestTopic(name=topic),))
+    with WireClient(gateway) as client:
+        metadata = client.ask(METADATA, _METADATA_VERSION, asked)
+    gateways = {each.node_id: f"{each.host}:{each.port}" for each in metadata.brokers}
+    led: dict[str, list[int]] = {}
+    for found in metadata.topics:
+        for partition in found.partitions:
+            if partition.leader_id in gateways:
+                led.setdefault(gateways[partition.leader_id], []).append(partition.partition_index)
+    return led
+
+
+def _bounds(gateway: str, topic: str, partitions: list[int]) -> Iterator[_Bound]:
+    """Both bounds of each partition, several times; what ends the connection ends them."""
+    with suppress(OSError), WireClient(gateway) as client:
         for number in partitions * _ROUNDS:
-            place = TopicPartition(topic, number)
-            try:
-                yield number, consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            except KafkaException:
-                continue
+            for question in (_EARLIEST, _LATEST):  # one right after the other, as librdkafka does
+                client.send(LIST_OFFSETS, _LIST_OFFSETS_VERSION, _request(topic, number, question))
+            for question in (_EARLIEST, _LATEST):
+                row = _row(client)
+                if row.error_code == ErrorCode.NONE:
+                    yield _Bound(number, question, row.offset, gateway)
+
+
+def _request(topic: str, number: int, question: int) -> ListOffsetsRequest:
+    asked = ListOffsetsPartition(partition_index=number, timestamp=question)
+    return ListOffsetsRequest(
+        replica_id=-1, topics=(ListOffsetsTopic(name=topic, partitions=(asked,)),)
+    )
+
+
+def _row(client: WireClient) -> ListOffsetsPartitionResponse:
+    (topic,) = client.answer(LIST_OFFSETS, _LIST_OFFSETS_VERSION).topics
+    (row,) = topic.partitions
+    return row

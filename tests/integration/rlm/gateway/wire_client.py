@@ -17,13 +17,17 @@ ResponseT = TypeVar("ResponseT", bound=Message)
 
 
 class WireClient:
-    """One connection. Answers are awaited in the order of the requests. Not thread-safe."""
+    """One connection. Answers are awaited in the order of the requests. Not thread-safe.
+
+    Raises OSError for a connection that fails or ends.
+    """
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         self._stream = socket.create_connection((host, int(port)), _DEADLINE_S)
         self._received = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self._correlation_id = 0
+        self._answered_id = 0
 
     def ask(self, api: Api[Any, ResponseT], version: int, message: Message) -> ResponseT:
         """Send one request and await its answer."""
@@ -40,12 +44,16 @@ class WireClient:
         )
 
     def answer(self, api: Api[Any, ResponseT], version: int) -> ResponseT:
-        """The next answer, which is to a request of this kind."""
+        """Return the next answer, which is to a request of this kind and to no earlier one."""
         while (frame := self._received.next_frame()) is None:
             received = self._stream.recv(_RECEIVE_BYTES)
-            assert received, "the connection was ended"
+            if not received:
+                raise ConnectionResetError("the gateway closed the connection")
             self._received.add(received)
-        return read_response(api, version, frame)[1]
+        header, message = read_response(api, version, frame)
+        assert self._answered_id < header.correlation_id <= self._correlation_id
+        self._answered_id = header.correlation_id
+        return message
 
     def __enter__(self) -> Self:
         return self
