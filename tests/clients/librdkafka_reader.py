@@ -41,8 +41,13 @@ def _consumer(request: ReadRequest) -> Consumer:
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """Its first offset and its end. The library leaves it to its caller to ask again."""
+    """Its first offset and its end. The library leaves it to its caller to ask again.
+
+    While a leader moves, the library may return the end as both (docs/gateway.md), so an empty log
+    has to be found twice.
+    """
     give_up_s = time.monotonic() + DEADLINE_S
+    before: tuple[int, int] | None = None
     while True:
         try:
             found = consumer.get_watermark_offsets(partition, timeout=_REQUEST_TIMEOUT_S)
@@ -52,9 +57,10 @@ def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
                 raise
         else:
             # Where a broker is just gone, no offset (-1001) may come as if it were an answer.
-            if min(found) >= 0:
+            if min(found) >= 0 and (found[0] < found[1] or found == before):
                 return found
             assert time.monotonic() < give_up_s, f"no bounds of {partition}: {found}"
+            before = found
         consumer.poll(_POLL_S)
 
 
