@@ -23,6 +23,13 @@ def _below(directory: str, *names: str) -> tuple[str, ...]:
 
 
 _METADATA_TESTS = ("tests/unit/rlmm",)
+# Without the tests of random compaction, which take minutes.
+_FOLD_TESTS = _below(
+    "tests/unit/rlmm",
+    *("test_fold", "test_fold_edges", "test_partition_fold", "test_record_keys_kept"),
+    *("test_steps", "test_events", "test_codec", "test_made_of_fields"),
+    *("test_newer_records", "test_log_starts", "test_cut_off_logs"),
+)
 _POLICY_TESTS = ("tests/unit/rlm/policy",)
 
 GROUPS = (
@@ -33,7 +40,7 @@ GROUPS = (
             *("fold", "fold_state", "segment_fold", "partition_fold"),
             *("events", "partition_state", "steps"),
         ),
-        tests=_METADATA_TESTS,
+        tests=_FOLD_TESTS,
     ),
     Group(name="trim_gate", sources=("rlm/policy/trim_gate.py",), tests=_POLICY_TESTS),
     Group(name="plan", sources=("rlm/policy/plan.py",), tests=_POLICY_TESTS),
