@@ -235,8 +235,11 @@ class _MutantSession:
         executed = self._executed.of_lines(mutant.file, *mutant.lines)
         if not executed and mutant.function_lines != (0, 0):
             executed = self._executed.of_lines(mutant.file, *mutant.function_lines)
-        if not executed and not is_swapped:
-            executed = self._executed.of_file(mutant.file)
+        if not is_swapped and mutant.function_lines == (0, 0):
+            # A test may compare a constant and execute nothing of its module.
+            files = {self._file_of(test) for test in self._executed.of_file(mutant.file)}
+            every = range(len(self._items))
+            executed = {test for test in every if self._file_of(test) in files}
         directories = self._groups[mutant.file].tests
         stem = Path(mutant.file).stem
 

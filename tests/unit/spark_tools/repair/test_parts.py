@@ -7,8 +7,9 @@ from threading import Barrier
 
 import pyarrow as pa
 
-from spark_tools.repair.carrying_out import _in_order
+from spark_tools.repair.carrying_out import OUTCOMES, _in_order, rehearse
 from spark_tools.repair.outcomes import Outcome
+from tests.unit.spark_tools.repair.test_carrying_out import rulings
 
 PARTS_AT_ONCE = 4
 
@@ -26,3 +27,10 @@ def test_parts_when_stores_take_their_time_then_four_are_under_way_at_once() -> 
         assert list(_in_order(pool, act, [part] * 2 * PARTS_AT_ONCE)) == []
 
     assert not together.broken
+
+
+def test_rehearse_when_there_are_no_letters_then_no_outcomes() -> None:
+    (outcomes,) = rehearse([], rulings({}))
+
+    assert outcomes.num_rows == 0
+    assert outcomes.schema.equals(OUTCOMES)
