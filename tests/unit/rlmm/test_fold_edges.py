@@ -8,6 +8,8 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.events import Event, PausableTask
+from rlmm.log_starts import LogStart
+from rlmm.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from tests.folding import append, folded, log_of, refusals
@@ -15,6 +17,8 @@ from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import (
     DELETE_FINISHED,
     DELETE_STARTED,
+    DELETED,
+    DELETING,
     FINISHED,
     MARKED,
     ORDERS,
@@ -26,6 +30,7 @@ from tests.metadata_builder import (
     life,
     log_start,
     log_start_request,
+    log_starts,
     loss_accepted,
     offload_request,
     partition_delete,
@@ -242,3 +247,36 @@ def test_record_when_its_key_is_tombstoned_then_what_it_said_holds(event: Event)
     assert folded(log).partition_state(ORDERS) == folded(without(log, event)).partition_state(
         ORDERS
     )
+
+
+@pytest.mark.parametrize("event", [offload_request(5), loss_accepted(3, 40)])
+def test_request_when_the_partition_is_deleted_then_is_refused(event: Event) -> None:
+    log = log_of(*map(partition_delete, (MARKED, DELETING, DELETED)), event)
+
+    assert refusals(log) == {"partition_deleted": 1}
+    assert folded(log).partition_state(ORDERS) == PartitionState(deletion=DELETED)
+
+
+@pytest.mark.parametrize(("requested", "expected"), [(79, None), (80, None), (81, 81)])
+def test_request_when_a_later_leader_took_it_and_the_log_starts_there_then_is_met(
+    requested: int, expected: int | None
+) -> None:
+    state = PartitionState(
+        log_starts=(LogStart(80, 0),), log_start_requests=(LogStart(requested, 1),)
+    )
+
+    assert state.log_start_requested_offset == expected
+
+
+@pytest.mark.parametrize(
+    ("log_start_offset", "requested", "expected"),
+    [(10, 50, 50), (50, 10, 50), (10, None, 10), (None, 50, 50), (None, None, None)],
+)
+def test_first_readable_when_requested_or_recorded_then_the_later_of_both(
+    log_start_offset: int | None, requested: int | None, expected: int | None
+) -> None:
+    state = PartitionState(
+        log_starts=log_starts(log_start_offset), log_start_requests=log_starts(requested)
+    )
+
+    assert state.first_readable_offset == expected
