@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.codec import decode, encode
+from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import segment_key
 from rlmm.steps import SegmentStep, read_step
-from rsm.segment.errors import CorruptError
+from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.proto import segment_pb2
 from tests.metadata_builder import (
@@ -149,6 +149,38 @@ def test_step_when_a_time_of_its_copy_is_negative_then_corrupt(
 def test_step_when_its_writer_is_none_then_corrupt(length: int) -> None:
     value = changed(lambda event: setattr(event.metadata.writer, "incarnation", bytes(length)))
     assert not is_taken(value)
+
+
+@pytest.mark.parametrize("length", [0, 15, 16, 17])
+def test_step_when_its_writer_decides_nothing_then_must_be_one_all_the_same(length: int) -> None:
+    record = encode(step(segment_metadata(), STARTED))
+    assert record.value is not None
+    message = pb.MetadataEvent.FromString(record.value)
+    message.segment.metadata.writer.incarnation = bytes(length)
+
+    assert is_taken(message.SerializeToString(), record.key) == (length == 16)
+
+
+@pytest.mark.parametrize("key", [RECORD.key[:-1], RECORD.key + b"x", b"\x7f" + RECORD.key[1:], b""])
+def test_step_when_its_key_is_no_segments_then_corrupt(key: bytes) -> None:
+    assert RECORD.value is not None
+    with pytest.raises((CorruptError, UnsupportedError)):
+        read_step(key, RECORD.value)
+
+
+@pytest.mark.parametrize(("version", "is_read"), [(FOLD_VERSION, True), (FOLD_VERSION + 1, False)])
+def test_step_when_it_needs_these_rules_then_read_and_newer_ones_not(
+    version: int, *, is_read: bool
+) -> None:
+    assert RECORD.value is not None
+    message = pb.MetadataEvent.FromString(RECORD.value)
+    message.min_fold_version = version
+    if is_read:
+        assert isinstance(read_step(RECORD.key, message.SerializeToString()), SegmentStep)
+        return
+
+    with pytest.raises(UnsupportedError):
+        read_step(RECORD.key, message.SerializeToString())
 
 
 def test_step_when_its_segment_starts_at_0_then_taken() -> None:
