@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -79,7 +80,7 @@ def build_gateway(
             has_ended=lambda: server.has_ended,
         ),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
-        failed=lambda task, error: metrics.task_failures.labels(task, type(error).__name__).inc(),
+        failed=_count_failures(metrics),
         clock=tier.clock,
         serving=serving,
         resources=tier.resources,
@@ -114,6 +115,7 @@ def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics
         rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
         turns=read_turns(config, tier.clock),
         is_pressed=lambda: tier.cache.state().waiting_count > 0,
+        failed=_count_failures(metrics),
         client_tls=tls.towards_clients,
         upstream_tls=tls.towards_brokers,
         limits=server_limits(config),
@@ -128,6 +130,10 @@ def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics
     metrics.registry.register(GatewayMetrics(sources))
     metrics.registry.register(MetadataCollector(tier.metadata.metrics))
     return parts
+
+
+def _count_failures(metrics: Metrics) -> Callable[[str, Exception], None]:
+    return lambda task, error: metrics.task_failures.labels(task, type(error).__name__).inc()
 
 
 def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None:

@@ -78,7 +78,8 @@ class GatewayParts:
 
     `rewrite_pools` run rewrites, which mostly wait.
 
-    `is_pressed`: clients wait for memory that unsent answers hold.
+    `is_pressed`: clients wait for memory that unsent answers hold. `failed` counts a failed step
+    of a background task.
     `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
     of plain text.
     """
@@ -89,6 +90,7 @@ class GatewayParts:
     rewrite_pools: RewritePools
     turns: ReadTurns
     is_pressed: Callable[[], bool] = lambda: False
+    failed: Callable[[str, Exception], None] = lambda _task, _error: None
     client_tls: Callable[[], ssl.SSLContext] | None = None
     upstream_tls: Callable[[], ssl.SSLContext] | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -247,7 +249,7 @@ class GatewayServer:
             _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
 
     async def _end_overdue(self) -> None:
-        """End the connections on which nothing happens, or a request does not come, by and by."""
+        """End the connections on which nothing happens or whose requests do not arrive."""
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(
@@ -257,31 +259,47 @@ class GatewayServer:
         )
         usual_s = min(limits.progress_timeout_ms, limits.idle_ms) / 4000
         looked_s = loop.time()
-        while True:
-            await asyncio.sleep(min(usual_s, limits.pressed_timeout_ms / 4000))
+
+        def look() -> None:
+            nonlocal looked_s
             is_pressed = self._parts.is_pressed()
             if not is_pressed and loop.time() - looked_s < usual_s:
-                continue
+                return
             looked_s = loop.time()
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
             for number, reason in watch.overdue(arrivals, looked_s, is_pressed=is_pressed).items():
                 self._relays[number].close(reason)
 
+        interval_s = min(usual_s, limits.pressed_timeout_ms / 4000)
+        await self._repeat("overdue_connections", look, interval_s=interval_s)
+
     async def _end_guests(self) -> None:
-        """End the connections of those who have another gateway to go to, each second."""
+        """End the connections of clients that have another gateway to go to, each second."""
         loop = asyncio.get_running_loop()
         guests = Guests()
-        while True:
-            await asyncio.sleep(_GUESTS_INTERVAL_S)
+
+        def look() -> None:
             try:
                 topology = self._parts.session.context().topology
             except RetriableError:
-                continue
+                return
             first = guests.leaving_from(topology, next_number=self._next_number, now_s=loop.time())
             if first is not None:
                 for number, relay in tuple(self._relays.items()):
                     if number >= first:
                         relay.close(CloseReason.LED_ELSEWHERE)
+
+        await self._repeat("stray_connections", look, interval_s=_GUESTS_INTERVAL_S)
+
+    async def _repeat(self, task: str, step: Callable[[], None], *, interval_s: float) -> None:
+        """Run a step at an interval; log and count each failure, and run the next step."""
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - the task must survive
+                _log.exception("background step failed task=%s", task)
+                self._parts.failed(task, error)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

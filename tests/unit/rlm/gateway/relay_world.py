@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -75,8 +75,10 @@ class RelayWorld:
 
 
 @asynccontextmanager
-async def relay_world() -> AsyncIterator[RelayWorld]:
-    """One client, connected through the gateway to the broker."""
+async def relay_world(
+    change: Callable[[GatewayParts], GatewayParts] = lambda parts: parts,
+) -> AsyncIterator[RelayWorld]:
+    """One client, connected to the broker through a gateway of changed parts."""
     at_broker: asyncio.Queue[Side] = asyncio.Queue()
     broker = await asyncio.start_server(
         lambda reader, writer: at_broker.put_nowait(Side(reader=reader, writer=writer)),
@@ -85,7 +87,7 @@ async def relay_world() -> AsyncIterator[RelayWorld]:
     )
     upstream = HostPort(host=_LOOPBACK, port=broker.sockets[0].getsockname()[1])
     with ThreadPoolExecutor(1) as pool:
-        parts = _parts(pool)
+        parts = change(_parts(pool))
         server = GatewayServer(parts)
         server.start()
         listener = socket.create_server((_LOOPBACK, 0))

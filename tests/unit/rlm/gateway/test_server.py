@@ -1,0 +1,63 @@
+"""The background tasks of a gateway's server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rlm.gateway.context import GatewayContext
+from rlm.gateway.server import GatewayParts, ServerLimits
+from tests.unit.rlm.gateway.relay_world import relay_world
+
+_DEADLINE_S = 10.0
+_FAILURE_COUNT = 2
+
+
+def test_background_task_when_a_step_fails_then_it_is_logged_and_counted_and_the_next_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def is_pressed() -> bool:
+        raise ValueError("unexpected")
+
+    limits = ServerLimits(pressed_timeout_ms=40)
+
+    failures = _failures(lambda parts: replace(parts, is_pressed=is_pressed, limits=limits))
+
+    assert failures == ["overdue_connections: unexpected"] * _FAILURE_COUNT
+    assert "background step failed task=overdue_connections" in caplog.text
+
+
+def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:
+    def context() -> GatewayContext:
+        raise ValueError("unexpected")
+
+    failures = _failures(
+        lambda parts: replace(parts, session=replace(parts.session, context=context))
+    )
+
+    assert failures == ["stray_connections: unexpected"] * _FAILURE_COUNT
+
+
+def _failures(change: Callable[[GatewayParts], GatewayParts]) -> list[str]:
+    """The first failures that a gateway of changed parts counts."""
+
+    async def act() -> list[str]:
+        failures: list[str] = []
+        is_counted = asyncio.Event()
+
+        def failed(task: str, error: Exception) -> None:
+            failures.append(f"{task}: {error}")
+            if len(failures) >= _FAILURE_COUNT:
+                is_counted.set()
+
+        async with (
+            relay_world(lambda parts: replace(change(parts), failed=failed)),
+            asyncio.timeout(_DEADLINE_S),
+        ):
+            await is_counted.wait()
+        return failures[:_FAILURE_COUNT]
+
+    return asyncio.run(act())
