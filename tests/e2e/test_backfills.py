@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import selectors
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -32,6 +33,7 @@ _CONNECTION_BYTES = 768 << 10
 _FETCH_VERSION = 12
 _REMOTE, _LOCAL = 0, 1
 _DEADLINE_S = 60.0
+_MAX_WAIT_MS = 20_000
 
 
 @pytest.fixture
@@ -45,6 +47,7 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str, address: str) -> 
     settings = {
         "gateway.listener": address,
         "remote.log.reader.threads": "4",
+        "remote.fetch.max.wait.ms": str(_MAX_WAIT_MS),
         "rsm.config.chunk.size": str(512 << 10),
         "rsm.config.fetch.chunk.cache.size": str(_BUDGET_BYTES),
     }
@@ -53,50 +56,58 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str, address: str) -> 
 
 
 class _Backfills:
-    """Fifty clients, each from a position of its own to the end and round again."""
+    """Fifty clients, each from a position of its own to the end and round again.
+
+    One thread serves all of them, so that they ask for the same: each client has a fetch under way
+    all the time, and no client gets a second answer in a round in which another waits with one.
+    With a thread for each, a loaded machine lets some ask more often than others. Nor does any
+    fetch give up its place in the gateway's queue, however slow the machine is.
+    """
 
     def __init__(self, address: str, topic: TieredTopic) -> None:
         self._address = address
         self._topic = topic.name
         self._end_offset = topic.local_start_offset(_REMOTE)
-        self._ready = threading.Barrier(_CLIENTS)
-        self._enough = threading.Event()
         self.read_bytes = [0] * _CLIENTS
 
     def run(self, meanwhile: Callable[[], None]) -> None:
-        """Read until one of them has read enough."""
-        with ThreadPoolExecutor(_CLIENTS) as pool:
-            reading = [pool.submit(self._backfill, number) for number in range(_CLIENTS)]
-            while not self._enough.wait(0.01) and not any(each.done() for each in reading):
+        """Read until one of them has read enough; call `meanwhile` after each round."""
+        offsets = [self._end_offset * number // _CLIENTS for number in range(_CLIENTS)]
+        with ExitStack() as stack:
+            clients = [stack.enter_context(WireClient(self._address)) for _ in offsets]
+            ready = stack.enter_context(selectors.DefaultSelector())
+            for number, client in enumerate(clients):
+                ready.register(client, selectors.EVENT_READ, number)
+            for number, client in enumerate(clients):
+                _send_fetch(client, self._topic, _REMOTE, offsets[number])
+            while max(self.read_bytes) < _CLIENT_BYTES:
+                answered = [key.data for key, _ in ready.select(_DEADLINE_S)]
+                assert answered, f"nobody is served; read {self.read_bytes}"
+                for number in answered:
+                    records = _records(clients[number])
+                    self.read_bytes[number] += len(records)
+                    offset = _next_offset(records, offsets[number]) % self._end_offset
+                    offsets[number] = offset
+                    _send_fetch(clients[number], self._topic, _REMOTE, offset)
                 meanwhile()
-            self._enough.set()
-            for each in reading:
-                each.result()
-
-    def _backfill(self, number: int) -> None:
-        offset = self._end_offset * number // _CLIENTS
-        with WireClient(self._address) as client:
-            self._ready.wait(_DEADLINE_S)
-            while not self._enough.is_set():
-                records = _fetched(client, self._topic, _REMOTE, offset)
-                self.read_bytes[number] += len(records)
-                if self.read_bytes[number] >= _CLIENT_BYTES:
-                    self._enough.set()
-                offset = _next_offset(records, offset) % self._end_offset
 
 
-def _fetched(client: WireClient, topic: str, partition: int, offset: int) -> bytes:
+def _send_fetch(client: WireClient, topic: str, partition: int, offset: int) -> None:
     asked = FetchPartition(
         partition=partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES
     )
     request = FetchRequest(
-        max_wait_ms=500,
+        max_wait_ms=_MAX_WAIT_MS,
         min_bytes=1,
         max_bytes=_FETCH_BYTES,
         session_id=0,
         topics=(FetchTopic(topic=topic, topic_id=UUID(int=0), partitions=(asked,)),),
     )
-    (found,) = client.ask(FETCH, _FETCH_VERSION, request).responses
+    client.send(FETCH, _FETCH_VERSION, request)
+
+
+def _records(client: WireClient) -> bytes:
+    (found,) = client.answer(FETCH, _FETCH_VERSION).responses
     (row,) = found.partitions
     assert row.error_code == ErrorCode.NONE
     return bytes(row.records or b"")  # type: ignore[arg-type]  # decoded ones are one buffer
@@ -125,7 +136,8 @@ def _local_reader(address: str, topic: str) -> Iterator[list[float]]:
         with WireClient(address) as client:
             while not ended.is_set():
                 begun_s = time.monotonic()
-                assert _fetched(client, topic, _LOCAL, 0)
+                _send_fetch(client, topic, _LOCAL, 0)
+                assert _records(client)
                 took_s.append(time.monotonic() - begun_s)
 
     with ThreadPoolExecutor(1) as pool:

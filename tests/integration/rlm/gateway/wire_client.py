@@ -55,6 +55,10 @@ class WireClient:
         self._answered_id = header.correlation_id
         return message
 
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for selectors."""
+        return self._stream.fileno()
+
     def __enter__(self) -> Self:
         return self
 
