@@ -55,7 +55,7 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 
 # One after the other: two Mavens at once can spoil each other's downloads.
 maven:
-	@$(MAKE) --no-print-directory -j1 $(MAVEN_STAMPS)
+	@for each in $(MAVEN_STAMPS); do $(MAKE) --no-print-directory $$each || exit 1; done
 
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 50 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
