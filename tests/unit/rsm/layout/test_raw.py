@@ -10,6 +10,7 @@ from rsm.manager import SegmentStorageManager
 from rsm.object_reader import ObjectReader
 from rsm.segment.errors import CorruptError, InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import LOG, OFFSETS, PARTITION, planned, segment_data
@@ -52,9 +53,21 @@ def test_locate_when_range_is_any_then_within_the_log(start: int, end: int) -> N
     assert all(pieces)
 
 
-def test_objects_when_metadata_names_others_then_corrupt() -> None:
+LOG_OBJECT, COMPANION_OBJECT = METADATA.objects
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (LOG_OBJECT,),
+        (LOG_OBJECT, LOG_OBJECT),
+        (LOG_OBJECT, replace(COMPANION_OBJECT, key="other.index")),
+        (LOG_OBJECT, COMPANION_OBJECT, LOG_OBJECT),
+    ],
+)
+def test_objects_when_metadata_names_others_then_corrupt(objects: tuple[StoredObject, ...]) -> None:
     with pytest.raises(CorruptError):
-        LAYOUT.companion_object(replace(METADATA, objects=METADATA.objects[:1]))
+        LAYOUT.companion_object(replace(METADATA, objects=objects))
 
 
 def test_plan_when_no_key_can_hold_the_topic_then_refused() -> None:

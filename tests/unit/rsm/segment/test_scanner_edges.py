@@ -159,6 +159,13 @@ def test_verify_crc_when_its_header_is_wrong_then_corrupt_at_the_position_given(
     assert verify_crc(memoryview(FIRST)) == parse_header(memoryview(FIRST))
 
 
+def test_verify_crc_when_no_position_is_given_then_corrupt_at_the_begin() -> None:
+    with pytest.raises(CorruptError, match="CRC") as caught:
+        verify_crc(memoryview(changed(FIRST, len(FIRST) - 1)))
+
+    assert caught.value.context["position"] == 0
+
+
 @pytest.mark.parametrize(("attributes", "count"), [(0, 1), (1, -1), (4, -1), (8, 1)])
 def test_legacy_header_when_compressed_then_its_record_count_is_unknown(
     attributes: int, count: int
