@@ -28,7 +28,7 @@ _FOLD_TESTS = _below(
     "tests/unit/rlmm",
     *("test_fold", "test_fold_edges", "test_partition_fold", "test_record_keys_kept"),
     *("test_steps", "test_events", "test_codec", "test_made_of_fields"),
-    *("test_newer_records", "test_log_starts", "test_cut_off_logs"),
+    *("test_newer_records", "test_log_starts", "test_cut_off_logs", "test_published_format"),
 )
 _POLICY_TESTS = ("tests/unit/rlm/policy",)
 

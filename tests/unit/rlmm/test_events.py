@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from enum import Enum
 
 import pytest
 
 from rlmm.events import (
     AS_LOCAL_RETENTION,
     AS_TOTAL_RETENTION,
+    NO_BROKER,
     READ_LEASE_MAX_MS,
     READ_LEASES_MAX_COUNT,
     UNLIMITED,
+    GapReason,
     LogStartRequested,
+    OutagePolicy,
+    PausableTask,
+    PolicyState,
+    ProcessRole,
+    RemotePartitionDeleteState,
     SegmentEvent,
 )
 from rlmm.partition_state import PartitionState
@@ -36,6 +44,29 @@ DAY_MS = 86_400_000
 def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
     """KIP-405 and KIP-1241."""
     assert (UNLIMITED, AS_TOTAL_RETENTION, AS_LOCAL_RETENTION) == (-1, -2, -1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (GapReason, ["SHED", "EXTERNAL_START"]),
+        (OutagePolicy, ["HOLD", "SHED_OLDEST"]),
+        (PausableTask, ["COPY", "TRIM", "DELETE"]),
+        (PolicyState, ["ENABLING", "ACTIVE", "DISABLING", "DISABLED"]),
+        (ProcessRole, ["MANAGER", "GATEWAY"]),
+        (
+            RemotePartitionDeleteState,
+            [f"DELETE_PARTITION_{name}" for name in ("MARKED", "STARTED", "FINISHED")],
+        ),
+    ],
+)
+def test_numbers_of_records_when_compared_then_never_change(
+    kind: type[Enum], names: list[str]
+) -> None:
+    assert {each.name: each.value for each in kind} == {
+        name: number for number, name in enumerate(names, start=1)
+    }
+    assert NO_BROKER == -1
 
 
 @pytest.mark.parametrize(
