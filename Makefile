@@ -25,9 +25,8 @@ PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
 MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
-# Workers of the tests that compute, and of those that wait for brokers and stores.
-CHECK_WORKERS ?= 2
-TEST_WORKERS ?= 3
+# As many as there are processors: brokers that must wait for one too long elect new leaders.
+WORKERS ?= 2
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
@@ -43,10 +42,10 @@ help: ## Print this list
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
 check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
-	$(PYTEST) -q -n $(CHECK_WORKERS) tests/architecture tests/unit tests/contract
+	$(PYTEST) -q -n $(WORKERS) tests/architecture tests/unit tests/contract
 
 test: services static ## The static checks and every test
-	$(PYTEST) -q -n $(TEST_WORKERS) tests
+	$(PYTEST) -q -n $(WORKERS) tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \

@@ -347,6 +347,8 @@ def _test_defaults(brokers: int) -> dict[str, str]:
         "broker.heartbeat.interval.ms": "500",
         # A killed broker may register again only when its old session is over.
         "broker.session.timeout.ms": "6000",
+        # Controllers that wait for a processor for a while don't elect another for it.
+        "controller.quorum.fetch.timeout.ms": "6000",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "500",
         "log.flush.offset.checkpoint.interval.ms": "1000",
