@@ -25,8 +25,10 @@ PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
 MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
-# As many as there are processors: brokers that must wait for one too long elect new leaders.
-WORKERS ?= 2
+# Processes for the tests that compute, and for all: 0 is this one alone. Brokers that must wait too
+# long for a processor elect new leaders, so more of them need a machine with processors to spare.
+CHECK_WORKERS ?= 2
+TEST_WORKERS ?= 0
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
@@ -42,10 +44,10 @@ help: ## Print this list
 setup: $(STAMPS)/broker ## Install rlm and an Apache Kafka to try it with, below the checkout
 
 check: $(STAMPS)/dev static ## Format, lint, types, layers, and the tests without services
-	$(PYTEST) -q -n $(WORKERS) tests/architecture tests/unit tests/contract
+	$(PYTEST) -q -n $(CHECK_WORKERS) tests/architecture tests/unit tests/contract
 
 test: services static ## The static checks and every test
-	$(PYTEST) -q -n $(WORKERS) tests
+	$(PYTEST) -q -n $(TEST_WORKERS) tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \
