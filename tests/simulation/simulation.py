@@ -15,8 +15,6 @@ from random import Random
 from rlm.source.log_source import LocalSegment
 from rlmm.events import OutagePolicy, TopicPolicy
 from rsm.segment.errors import RetriableError
-from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
 from tests.simulation.actions import (
     ACTIONS,
     PAUSES_MS,
@@ -27,6 +25,7 @@ from tests.simulation.actions import (
     name_of,
     toggle_store,
 )
+from tests.simulation.checks import WorldChecks
 from tests.simulation.other_users import OTHER_USERS, read_in_share_group, take_records
 from tests.simulation.processes import (
     LaggingMetadata,
@@ -35,12 +34,10 @@ from tests.simulation.processes import (
     UnexpectedError,
 )
 from tests.simulation.rare_actions import RARE_ACTIONS
-from tests.simulation.reader_view import ReaderView
 from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.trace import Trace
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
-from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
 from tests.twins.world import KEEP_REMOTE, TIP
 
@@ -110,10 +107,9 @@ class Simulation:
         self.world.copies_in_order = not self._shuffles
         if self._weight_of(read_in_share_group):
             self.world.begin_share_groups()
-        self._reader = ReaderView(self.world)
+        self._checks = WorldChecks(self.world)
         self._active: list[tuple[SimulatedProcess, bool]] = []
         self._calm = False
-        self._checked: object = None
         self.world.audit.asks_in_job = self._is_in_job
         self.trail: list[str] = []
         self._steps = Random(self.random.getrandbits(64))
@@ -229,24 +225,8 @@ class Simulation:
 
     def check(self) -> None:
         """BrokenInvariantError if something does not hold."""
-        moment = self.world.moment()
-        if moment == self._checked and not self.world.audit.violations:
-            return
-        self._checked = moment
-        if self.world.deleted_topics():
-            found = violations(self.world)
-        elif self.world.has_conflict():
-            return
-        else:
-            found = self._wrong_of_the_log()
-        if found:
+        if found := self._checks.broken():
             raise BrokenInvariantError("; ".join(found))
-
-    def _wrong_of_the_log(self) -> list[str]:
-        found = [*violations(self.world), *self.world.hidden()]
-        if (difference := self._reader.difference()) is not None:
-            found.append(difference)
-        return found
 
     def _finish(self) -> None:
         """All comes back, each broker has one new manager: then everything is finished."""
@@ -264,12 +244,7 @@ class Simulation:
         for _ in range(2):
             self.world.clock.advance(4 * HOUR_MS)
             self._settle()
-        if self.world.has_conflict():
-            return
-        found = leftovers(self.world)
-        found += self.world.unrecorded()
-        found += [behind for tip in self.world.tips for behind in self._not_stored(tip)]
-        if found:
+        if found := self._checks.unfinished():
             raise BrokenInvariantError("; ".join(found))
 
     def _finish_removal(self) -> None:
@@ -305,15 +280,6 @@ class Simulation:
             if self.world.fingerprint() == before:
                 return
         raise BrokenInvariantError(f"still changing after {_QUIET_CYCLES} quiet cycles")
-
-    def _not_stored(self, tip: TopicIdPartition) -> Iterator[str]:
-        """What should be stored by now and is not."""
-        leader = self.world.leader(tip)
-        rolled = [file for file in leader.on_disk[:-1] if file.end_offset <= leader.high_watermark]
-        finished = self.world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
-        end_offset = max((r.metadata.offsets.end_offset for r in finished), default=0)
-        if rolled and end_offset < rolled[-1].end_offset:
-            yield f"{tip}: rolled up to {rolled[-1].end_offset}, stored up to {end_offset}"
 
     # ------------------------------------------------------------------------ what actions see
 

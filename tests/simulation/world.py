@@ -32,14 +32,19 @@ BROKERS = 3
 
 
 class SimulatedWorld(World):
-    """Three brokers. `store_away` and `topic_away`: nothing can be written."""
+    """Three brokers, if not told otherwise. `store_away`, `topic_away`: nothing can be written."""
 
     def __init__(
-        self, *, policy: TopicPolicy, process_type: type[Process], partitions: int = 1
+        self,
+        *,
+        policy: TopicPolicy,
+        process_type: type[Process],
+        partitions: int = 1,
+        brokers: int = BROKERS,
     ) -> None:
         self._histories: dict[tuple[TopicIdPartition, int], Lineage] = {}
         super().__init__(
-            brokers=BROKERS,
+            brokers=brokers,
             partitions=partitions,
             policy=policy,
             settings=SETTINGS,

@@ -7,10 +7,13 @@ from uuid import UUID
 
 
 class CountedIds:
-    """Ids 1, 2, 3, ...; one source for a whole world, so that no two are equal."""
+    """Ids 1, 2, 3, ...; one source for a whole world, so that no two are equal.
 
-    def __init__(self) -> None:
-        self._numbers = count(1)
+    Several sources begin at numbers far enough apart.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._numbers = count(first)
 
     def __call__(self) -> UUID:
         return UUID(int=next(self._numbers))

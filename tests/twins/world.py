@@ -182,22 +182,25 @@ class World:
 
     def start(self, node_id: int = 1, process_type: type[Process] | None = None) -> Process:
         """Start a manager beside a broker, whether or not one runs there already."""
-        host = self.hosts[node_id]
-        outside = Outside(
+        outside = self.outside_of(self.hosts[node_id])
+        process = (process_type or self.process_type)(outside, self.settings, self.audit.witness)
+        self.processes.append(process)
+        return process
+
+    def outside_of(self, host: Host) -> Outside:
+        """What the next manager that starts beside a broker acts on."""
+        return Outside(
             broker=host.broker,
             source=MemoryLogSource(host.replicas),
             objects=self.objects,
             topic=self.topic,
             dead_letters=self.dead_letters,
             share_groups=self.share_groups,
-            cache=host.cache if not self.running(node_id) else MemoryStore(),
+            cache=host.cache if not self.running(host.node_id) else MemoryStore(),
             clock=self.clock,
             new_id=self.new_id,
             recorder=self.recorder,
         )
-        process = (process_type or self.process_type)(outside, self.settings, self.audit.witness)
-        self.processes.append(process)
-        return process
 
     def running(self, node_id: int) -> tuple[Process, ...]:
         """The living managers beside a broker."""
