@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest fuzz sim mutants chaos demo bench bench-gateway \
+.PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
@@ -73,6 +73,11 @@ fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers,
 sim: $(STAMPS)/dev ## Random crashes, elections and faults in memory (SEEDS=100000 FIRST=0 JSON=1, or SEED=7 STEPS=60)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(FIRST),--first $(FIRST)) $(if $(STEPS),--steps $(STEPS)) $(if $(JSON),--json)
+
+explore: $(STAMPS)/dev ## Every interleaving of small scopes (LARGE=1, SCOPE=claims WITHOUT=… SCHEDULE=0x3,1)
+	@$(BIN)/python -m tests.simulation.exploration $(if $(SCOPE),--scope $(SCOPE)) \
+		$(if $(SCHEDULE),--schedule $(SCHEDULE)) $(if $(WITHOUT),--without $(WITHOUT)) \
+		$(if $(LARGE),--large) $(if $(JSON),--json)
 
 mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 PER_MODULE=100 ONLY="plan" ALL=1 OUT=FILE)
 	@$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) \

@@ -1,0 +1,214 @@
+"""What a manager has observed so far, as a digest: code that saw the same is in the same state.
+
+The managers are deterministic: the memory of one is a function of the answers that it got, in their
+order, and of nothing else. So everything that it can ask is noted here: what passes its effects,
+its metadata, the clock, and the log dirs. Ids are drawn from a source of its own, and need no note.
+Metadata that nobody has asked for since it was read is not noted: every question reads the topic to
+its end first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TypeVar
+from uuid import UUID
+
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlmm.events import (
+    Event,
+    GapsRecorded,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    PausableTask,
+    TopicPolicy,
+)
+from rlmm.partition_state import PartitionState
+from rlmm.record_keys import RecordKind
+from rlmm.spi import PublishResult, SegmentRecord
+from rlmm.topic.event_topic import Published
+from rsm.segment.clock import Clock
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.metadata import SegmentState
+from tests.simulation.exploration.world_state import replica_state
+from tests.twins.effects import Act
+from tests.twins.metadata import FreshMetadata
+from tests.twins.replica import Replica
+
+_AnswerT = TypeVar("_AnswerT")
+_TOPIC_QUESTIONS = frozenset({"ensure", "poll", "end_offsets"})
+_SUPERSEDABLE = (
+    *(RecordKind.TRIM, RecordKind.LOG_START),
+    *(RecordKind.LOG_START_REQUEST, RecordKind.GAPS),
+)
+
+
+class Observations:
+    """One manager's. `actor` is the name of whoever runs now: its threads share its memory."""
+
+    def __init__(self) -> None:
+        self.actor = ""
+        self._digest = blake2b(digest_size=16)
+
+    def note(self, what: object) -> None:
+        """Add an answer whose `repr` tells all of it."""
+        self._digest.update(f"{self.actor}:{what!r};".encode())
+
+    def note_act(self, act: Act) -> None:
+        """Add an act; its subject is decided by what was observed before.
+
+        Where a record was written, and what was read of the topic, is no answer by itself.
+        """
+        if act.error is not None:
+            self.note((act.name, type(act.error).__name__, str(act.error)))
+        elif act.name.startswith("publish "):
+            self.note(act.name)
+        elif act.name not in _TOPIC_QUESTIONS:
+            self.note((act.name, act.answer))
+
+    def digest(self) -> bytes:
+        return self._digest.digest()
+
+
+class ObservedClock(Clock):
+    """Notes every look at a clock."""
+
+    def __init__(self, inner: Clock, observations: Observations) -> None:
+        self._inner = inner
+        self.observations = observations
+
+    def wall_ms(self) -> int:
+        now_ms = self._inner.wall_ms()
+        self.observations.note(now_ms)
+        return now_ms
+
+    def monotonic_ms(self) -> int:
+        now_ms = self._inner.monotonic_ms()
+        self.observations.note(now_ms)
+        return now_ms
+
+    def sleep_ms(self, duration_ms: int) -> None:
+        self._inner.sleep_ms(duration_ms)
+
+
+class ObservedMetadata(FreshMetadata):
+    """Notes every answer, without the offsets of records in the topic."""
+
+    def publish(self, event: Event) -> PublishResult:
+        return self._noted(super().publish(event))
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        return self._noted(super().partition_state(topic_id_partition))
+
+    def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
+        found = super().segment(segment_id)
+        self._noted(found and replace(found, changed_at=None))
+        return found
+
+    def list_remote_log_segments(
+        self,
+        topic_id_partition: TopicIdPartition,
+        *,
+        states: Sequence[SegmentState] | None = None,
+        from_offset: int = 0,
+        leader_epoch: int | None = None,
+    ) -> Iterator[SegmentRecord]:
+        found = tuple(
+            super().list_remote_log_segments(
+                topic_id_partition,
+                states=states,
+                from_offset=from_offset,
+                leader_epoch=leader_epoch,
+            )
+        )
+        self._noted([replace(record, changed_at=None) for record in found])
+        return iter(found)
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        return self._noted(super().topic_policies())
+
+    def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
+        return self._noted(super().topic_policy(topic_id))
+
+    def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
+        return self._noted(super().paused_tasks(topic_id))
+
+    def broker_time_ms(self) -> int:
+        return self._noted(super().broker_time_ms())
+
+    def _remove_superseded(self, event: Event, written: Published) -> None:
+        if isinstance(event, LocalLogTrimmed | LogStartAdvanced | GapsRecorded):
+            tip = event.topic_id_partition
+            for kind in _SUPERSEDABLE:
+                self._noted(list(self._cache.superseded_keys(tip, kind, written.offset)))
+        super()._remove_superseded(event, written)
+
+    def _noted(self, answer: _AnswerT) -> _AnswerT:
+        assert isinstance(self._clock, ObservedClock)
+        self._clock.observations.note(answer)
+        return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ObservedSegment:
+    data: LogSegmentData
+    max_timestamp_ms: int
+    opened: OpenSegment
+    observations: Observations
+
+    def verify_unchanged(self) -> None:
+        try:
+            self.opened.verify_unchanged()
+        except BaseException as error:
+            self.observations.note(str(error))
+            raise
+
+
+class ObservedSource(LogSource):
+    """Notes all that log dirs show; of a segment that is opened, the whole replica."""
+
+    def __init__(
+        self,
+        inner: LogSource,
+        replicas: dict[TopicIdPartition, Replica],
+        observations: Observations,
+    ) -> None:
+        self._inner = inner
+        self._replicas = replicas
+        self._observations = observations
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        found = self._inner.partitions()
+        self._observations.note(found)
+        return found
+
+    def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
+        found = self._inner.local_log(topic_id_partition)
+        self._observations.note(found)
+        return found
+
+    def open_segment(
+        self,
+        topic_id_partition: TopicIdPartition,
+        segment: LocalSegment,
+        lineage: Lineage,
+        last_stable_offset: int,
+    ) -> AbstractContextManager[OpenSegment]:
+        self._observations.note(replica_state(self._replicas[topic_id_partition]))
+        return self._open(
+            self._inner.open_segment(topic_id_partition, segment, lineage, last_stable_offset)
+        )
+
+    @contextmanager
+    def _open(self, opening: AbstractContextManager[OpenSegment]) -> Iterator[OpenSegment]:
+        with opening as opened:
+            yield _ObservedSegment(
+                data=opened.data,
+                max_timestamp_ms=opened.max_timestamp_ms,
+                opened=opened,
+                observations=self._observations,
+            )

@@ -1,0 +1,196 @@
+"""One execution of a scope: a world, its managers, and the actors that a schedule interleaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+
+from rlmm.events import TopicPolicy
+from tests.simulation.checks import WorldChecks
+from tests.simulation.exploration.actors import END, Actor
+from tests.simulation.exploration.observations import (
+    Observations,
+    ObservedClock,
+    ObservedMetadata,
+    ObservedSource,
+)
+from tests.simulation.exploration.world_state import FoldedLog, world_digest
+from tests.simulation.processes import SimulatedProcess
+from tests.simulation.world import HOUR_MS, SimulatedWorld
+from tests.twins.effects import Act, ProcessCrashError
+from tests.twins.ids import CountedIds
+from tests.twins.process import Outside, Process
+from tests.twins.world import Host
+
+_IDS_APART = 1 << 32
+_QUIET_CYCLES = 40
+
+
+class ExploredWorld(SimulatedWorld):
+    """A world whose managers draw ids of their own, and note all that they observe."""
+
+    def __init__(self, *, policy: TopicPolicy, process_type: type[Process], brokers: int) -> None:
+        super().__init__(policy=policy, process_type=process_type, brokers=brokers)
+        self.observations: list[Observations] = []
+
+    def outside_of(self, host: Host) -> Outside:
+        seen = Observations()
+        self.observations.append(seen)
+        outside = super().outside_of(host)
+        return replace(
+            outside,
+            source=ObservedSource(outside.source, host.replicas, seen),
+            clock=ObservedClock(outside.clock, seen),
+            new_id=CountedIds(len(self.observations) * _IDS_APART),
+            recorder=lambda _, act: self._note(seen, act),
+        )
+
+    def _note(self, seen: Observations, act: Act) -> None:
+        seen.note_act(act)
+
+
+class Stage:
+    """Builds the world, then takes the steps of a schedule. `trail` is what each step led to."""
+
+    def __init__(
+        self, *, policy: TopicPolicy, process_type: type[SimulatedProcess], brokers: int
+    ) -> None:
+        self.world = ExploredWorld(
+            policy=policy, process_type=_observed(process_type), brokers=brokers
+        )
+        self._log = FoldedLog(self.world.topic)
+        self.actors: list[Actor] = []
+        self.trail: list[str] = []
+        self._current: Actor | None = None
+        self._checks = WorldChecks(self.world)
+        self.world.audit.asks_in_job = self._asks_in_job
+
+    # ------------------------------------------------------------------------ what scopes use
+
+    def manager(self, node_id: int) -> SimulatedProcess:
+        """Start a manager beside a broker; it has registered."""
+        process = self.world.start(node_id)
+        assert isinstance(process, SimulatedProcess)
+        process.effects.interrupt = self._interrupt
+        process.beat()
+        return process
+
+    def actor(self, name: str, script: Callable[[], None]) -> None:
+        """Add an actor that runs `script`, and can be interrupted at every act of a manager."""
+        self.actors.append(Actor(name, script))
+
+    def environment(self, steps: Mapping[str, Callable[[], object]]) -> None:
+        """Add an actor that takes these steps in order, each at once."""
+        names = list(steps)
+
+        def script() -> None:
+            for number, step in enumerate(steps.values()):
+                step()
+                if number + 1 < len(names):
+                    self._pause(f"before: {names[number + 1]}")
+
+        self.actors.append(Actor("environment", script, first_point=f"before: {names[0]}"))
+
+    def cycle(self, process: SimulatedProcess) -> None:
+        """Let a manager run a cycle."""
+        process.step()
+
+    def run_jobs(self, process: SimulatedProcess, most: int = 1_000) -> None:
+        """Let a manager run the jobs that wait, oldest first, and those that they lead to."""
+        for _ in range(most):
+            if not (process.alive and process.jobs.waiting):
+                return
+            if self._current is not None:
+                self._current.in_job = True
+            try:
+                process.jobs.run(0)
+            except ProcessCrashError:
+                return
+            if self._current is not None:
+                self._current.in_job = False
+
+    def work(self, process: SimulatedProcess, cycles: int = 1) -> None:
+        """Let a manager run cycles, each with all jobs that it finds to do."""
+        for _ in range(cycles):
+            self.cycle(process)
+            self.run_jobs(process)
+
+    # ------------------------------------------------------------------------ the schedule
+
+    def ready(self) -> list[int]:
+        """The numbers of the actors that have not come to their end."""
+        return [number for number, actor in enumerate(self.actors) if actor.point != END]
+
+    def take(self, number: int) -> None:
+        """Let one actor run from the point where it is to its next one."""
+        actor = self.actors[number]
+        from_point = actor.point
+        for seen in self.world.observations:
+            seen.actor = actor.name
+        self.world.note_allowed_start()
+        self._current = actor
+        try:
+            actor.advance()
+        finally:
+            self._current = None
+        self.world.note_allowed_start()
+        self.trail.append(f"{actor.name}: {from_point} → {actor.point}")
+
+    def digest(self) -> bytes:
+        """Equal for two schedules only if all that can follow is the same for both."""
+        state = blake2b(world_digest(self.world, self._log), digest_size=16)
+        for seen in self.world.observations:
+            state.update(seen.digest())
+        for actor in self.actors:
+            state.update(f"{actor.steps_count} {actor.point};".encode())
+        return state.digest()
+
+    def broken(self) -> Sequence[str]:
+        """The invariants that do not hold now."""
+        return self._checks.broken()
+
+    def unfinished(self) -> Sequence[str]:
+        """Heal all and start new managers; what is broken, or left to do, when all is at rest."""
+        self.world.heal()
+        for process in self.world.processes:
+            process.effects.crashed = True
+        managers = [self.manager(node_id) for node_id in self.world.hosts]
+        self.world.clock.advance(4 * HOUR_MS)
+        if not self._settled(managers):
+            return [f"still changing after {_QUIET_CYCLES} quiet cycles"]
+        return [*self._checks.broken(), *self._checks.unfinished()]
+
+    def close(self) -> None:
+        """End all actors where they are."""
+        for actor in self.actors:
+            actor.close()
+
+    def _settled(self, managers: Sequence[SimulatedProcess]) -> bool:
+        for _ in range(_QUIET_CYCLES):
+            before = self.world.fingerprint()
+            self.world.clock.advance(30_000)
+            for process in managers:
+                self.work(process)
+            for replica in self.world.replicas():
+                replica.delete_old_files()
+            self.world.note_allowed_start()
+            if self.world.fingerprint() == before:
+                return True
+        return False
+
+    def _interrupt(self, name: str, is_over: bool) -> None:
+        self._pause(f"{'after' if is_over else 'before'} {name}")
+
+    def _pause(self, point: str) -> None:
+        if self._current is not None:
+            self._current.pause(point)
+
+    def _asks_in_job(self, process: Process) -> bool:
+        return self._current is not None and self._current.in_job
+
+
+def _observed(process_type: type[SimulatedProcess]) -> type[SimulatedProcess]:
+    """The same manager, whose metadata notes its answers."""
+    metadata_type = type("Observed", (ObservedMetadata, process_type.metadata_type), {})
+    return type(process_type.__name__, (process_type,), {"metadata_type": metadata_type})
