@@ -36,7 +36,7 @@ _EXAMPLES = """examples:
   make explore SCOPE=claims SCHEDULE=0x3,1x2
                                     replay a schedule: actor 0 three steps, actor 1 two
 
-exit codes: 0 all holds, 1 a schedule breaks something, 130 interrupted by Ctrl-C
+exit codes: 0 all holds, 1 a schedule breaks something, 2 wrong use, 130 interrupted by Ctrl-C
 """
 _INTERRUPTED = 128 + signal.SIGINT
 _VARIANTS = {mutant.process_type.__name__: mutant.process_type for mutant in MUTANTS}
@@ -126,6 +126,11 @@ def _replay(scope: Scope, process_type: type[SimulatedProcess], schedule: str) -
             _print(f"{number:3} {step}")
             if problems:
                 return _broken(problems)
+    except ValueError as error:
+        sys.stderr.write(
+            f"cannot replay the schedule: {error}. Replay it with the guards it was found with.\n"
+        )
+        return 2
     finally:
         stage.close()
     _print("all invariants hold")

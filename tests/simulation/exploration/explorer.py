@@ -186,8 +186,13 @@ class Explorer:
 
 
 def replay(stage: Stage, schedule: Schedule) -> Iterator[tuple[str, Sequence[str]]]:
-    """Take the steps of a schedule; what each led to, and what is broken after it."""
-    for number in schedule:
+    """Take the steps of a schedule; what each led to, and what is broken after it.
+
+    Raises ValueError at a step of an actor that has come to its end, or that there is not.
+    """
+    for step, number in enumerate(schedule):
+        if number not in stage.ready():
+            raise ValueError(f"no such actor can go on (step={step} actor={number})")
         stage.take(number)
         yield stage.trail[-1], stage.broken()
     if not stage.ready():

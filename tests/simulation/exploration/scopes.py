@@ -42,7 +42,7 @@ class Scope:
     guards: tuple[type[SimulatedProcess], ...] = ()
     policy: TopicPolicy = KEEP_REMOTE
     brokers: int = 2
-    max_states: int = 20_000
+    max_states: int = 3_000
     is_large: bool = False
 
     def stage(self, process_type: type[SimulatedProcess] = SimulatedProcess) -> Stage:
@@ -220,6 +220,7 @@ SCOPES = (
         explores="two managers beside one broker claim, copy, and delete each other's attempts",
         build=_copies,
         brokers=1,
+        guards=(WithoutExpectedState, WithoutIncarnation),
         max_states=200_000,
         is_large=True,
     ),
@@ -227,6 +228,7 @@ SCOPES = (
         name="client-and-leaders",
         explores="a client's DeleteRecords and copies, and the next leader's work",
         build=partial(_client, is_followed=True),
+        guards=(WithUnfinishedCounting,),
         max_states=200_000,
         is_large=True,
     ),

@@ -107,6 +107,12 @@ def test_exploration_when_a_replay_leads_elsewhere_then_fails() -> None:
         _explorer(build).explore()
 
 
+def test_replay_when_an_actor_has_ended_before_then_the_step_is_named() -> None:
+    """Scenario 103: a schedule of managers without a guard need not fit the others."""
+    with pytest.raises(ValueError, match=r"step=1 actor=0"):
+        list(replay(_stage(_breaking), (0, 0)))
+
+
 def test_schedule_when_written_and_parsed_then_is_the_same() -> None:
     """Scenario 103."""
     schedule = (0, 0, 0, 1, 2, 2, 0)

@@ -10,7 +10,7 @@ from tests.simulation.exploration.scopes import SCOPES, Scope
 from tests.simulation.processes import SimulatedProcess
 
 SMALL = [scope for scope in SCOPES if not scope.is_large]
-GUARDED = [(scope, guard) for scope in SMALL for guard in scope.guards]
+GUARDED = [(scope, guard) for scope in SCOPES for guard in scope.guards]
 
 
 @pytest.mark.parametrize("scope", SMALL, ids=lambda scope: scope.name)
