@@ -15,8 +15,12 @@ from typing import NamedTuple
 from rlm.gateway.topology import GatewayTopology
 from rlm.policy.gateways import LEASE_MS
 
-# A client may come again before it has learnt where to.
-_ONCE_MORE_S = 5.0
+# A client may come again before it has learnt where to; and another gateway, which hears of the
+# change only with its next heartbeat, may lead it here again.
+_ONCE_MORE_S = (5.0, 15.0)
+# Whom this gateway's last run was given in place of another's, it can't know: they are clients who
+# lost their connection when it ended, and may have come again to where they were led before.
+_AFTER_START_S = 15.0
 _FIRST_NUMBER = 0
 # Who judges by what was heard a moment sooner may have seen it run out.
 _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
@@ -33,7 +37,7 @@ class Guests:
     """Not thread-safe."""
 
     def __init__(self) -> None:
-        self._before = GatewayTopology(live={})
+        self._before: GatewayTopology | None = None
         self._first_numbers: dict[int, int] = {}
         self._heard: dict[int, _Heard] = {}
         self._last_next_number = _FIRST_NUMBER
@@ -46,6 +50,10 @@ class Guests:
 
         `next_number` is that of the next connection. To be asked about once a second.
         """
+        if self._before is None and any(
+            each not in topology.own for each in topology.live.values()
+        ):
+            self._once_more.append((now_s + _AFTER_START_S, _FIRST_NUMBER))
         began = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
             if topology.leads_here_instead(node_id):
@@ -57,7 +65,7 @@ class Guests:
         due = [number for at_s, number in self._once_more if at_s <= now_s]
         self._once_more = [each for each in self._once_more if each[0] > now_s]
         if back or began:
-            self._once_more.append((now_s + _ONCE_MORE_S, next_number))
+            self._once_more += [(now_s + after_s, next_number) for after_s in _ONCE_MORE_S]
         return min((*back, *began, *due), default=None)
 
     def _hear(self, topology: GatewayTopology) -> None:
@@ -85,5 +93,6 @@ class Guests:
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
         """Whether a broker that never had one has a gateway of its own by now."""
-        known = self._before.live.keys() | self._before.last_known.keys()
-        return any(map(self._before.leads_here_instead, topology.live.keys() - known))
+        before = self._before or GatewayTopology(live={})
+        known = before.live.keys() | before.last_known.keys()
+        return any(map(before.leads_here_instead, topology.live.keys() - known))

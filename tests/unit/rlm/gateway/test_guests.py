@@ -36,7 +36,25 @@ def test_guests_when_some_came_again_to_the_wrong_place_then_leave_once_more() -
     assert guests.leaving_from(_topology(2), next_number=5, now_s=1.0) == 0
     assert guests.leaving_from(_topology(2), next_number=7, now_s=5.9) is None
     assert guests.leaving_from(_topology(2), next_number=8, now_s=6.0) == 5
+    # And who was led here since by a gateway that heard of it with its next heartbeat.
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=15.9) is None
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=16.0) == 5
     assert guests.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
+
+
+def test_guests_when_this_gateway_has_just_begun_then_all_who_came_early_leave_once() -> None:
+    """Whom its last run was given in place of another's gateway, it can't know."""
+    guests = Guests()
+    assert guests.leaving_from(_topology(2), next_number=3, now_s=0.0) is None
+    assert guests.leaving_from(_topology(2), next_number=7, now_s=14.9) is None
+    assert guests.leaving_from(_topology(2), next_number=8, now_s=15.0) == 0
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
+
+
+def test_guests_when_the_only_gateway_has_just_begun_then_nobody_leaves() -> None:
+    guests = Guests()
+    assert guests.leaving_from(_topology(), next_number=3, now_s=0.0) is None
+    assert guests.leaving_from(_topology(), next_number=8, now_s=15.0) is None
 
 
 def test_guests_when_one_of_two_is_back_then_those_of_the_other_stay_its_guests() -> None:
@@ -54,6 +72,7 @@ def test_guests_when_a_broker_has_its_first_gateway_then_all_who_came_before_lea
     assert guests.leaving_from(_topology(2), next_number=6, now_s=1.0) == 0
     # And those whom another gateway, which heard of it later, has led here since.
     assert guests.leaving_from(_topology(2), next_number=9, now_s=6.0) == 6
+    assert guests.leaving_from(_topology(2), next_number=9, now_s=16.0) == 6
     assert guests.leaving_from(_topology(2), next_number=9, now_s=60.0) is None
 
 
