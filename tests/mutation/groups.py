@@ -53,7 +53,11 @@ GROUPS = (
             "rlmm/cached_answers.py",
             "rlmm/cache/segment_view.py",
         ),
-        tests=("tests/unit/rlm/remote_read", *_METADATA_TESTS),
+        tests=(
+            "tests/unit/rlm/remote_read",
+            "tests/contract/test_remote_log_metadata_manager.py",
+            *_METADATA_TESTS,
+        ),
     ),
     Group(
         name="lineage",
