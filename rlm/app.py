@@ -105,7 +105,9 @@ def compose(
         metadata=metadata,
         dead_letters=outside.dead_letters,
         share_groups=ClusterShareGroups(
-            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS), clock
+            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS),
+            clock,
+            accepts_hidden=config.deleting.accept_hidden_share_groups,
         ),
         clock=clock,
         new_id=fresh_id,
