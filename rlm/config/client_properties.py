@@ -34,6 +34,27 @@ _OWNED = frozenset(
     }
 )
 
+COMMON_KEYS = (
+    "debug",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.oauthbearer.config",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "socket.connection.setup.timeout.ms",
+    "socket.timeout.ms",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.key.pem",
+)
+"""Keys of the Kafka client that configurations name most: what a misspelled key may have meant."""
+
 
 def is_owned(name: str) -> bool:
     """Whether the product sets this librdkafka key itself, so that nobody else may."""

@@ -6,7 +6,7 @@ An unknown key is an error, because a misspelt one would silently leave its defa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.client_properties import (
+    COMMON_KEYS,
+    PREFIX,
+    ClientProperties,
+    is_owned,
+    is_secret,
+)
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
@@ -39,6 +45,7 @@ from rsm.segment.errors import InvalidConfigError
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
+_LEAST_LIKENESS = 0.6  # of difflib: what is less alike is no misspelling
 
 S = TypeVar("S", bound=Section)
 
@@ -167,8 +174,15 @@ def _refuse_unknown_keys(properties: Properties) -> None:
             if is_owned(key.removeprefix(PREFIX)):
                 raise properties.invalid("setting is the product's own to decide", key)
         elif key not in known:
-            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0)
-            raise properties.invalid("unknown setting", key, did_you_mean=nearest[0])
+            raise properties.invalid("unknown setting", key, **_suggestion(key, known))
+
+
+def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
+    """The key that was meant, by its spelling; nothing where none is close."""
+    meant = [name for name in known if name != CLIENT_KEYS]
+    meant += [PREFIX + name for name in COMMON_KEYS]
+    nearest = difflib.get_close_matches(key, meant, n=1, cutoff=_LEAST_LIKENESS)
+    return {"did_you_mean": nearest[0]} if nearest else {}
 
 
 def _refuse_misplaced_keys(properties: Properties) -> None:

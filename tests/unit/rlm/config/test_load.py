@@ -140,6 +140,31 @@ def test_load_config_when_key_is_unknown_then_names_the_nearest(tmp_path: Path) 
     assert raised.value.context["did_you_mean"] == "remote.log.manager.task.interval.ms"
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("clientsasl.password", "client.sasl.password"),
+        ("sasl.password", "client.sasl.password"),
+        ("client,ssl.ca.location", "client.ssl.ca.location"),
+        ("gateway.ssl.keypassword", "gateway.ssl.key.password"),
+    ],
+)
+def test_load_config_when_a_client_key_is_misspelled_then_names_that_client_key(
+    tmp_path: Path, key: str, meant: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **{key: "1"}))
+
+    assert raised.value.context["did_you_mean"] == meant
+
+
+def test_load_config_when_no_known_key_is_close_then_suggests_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **{"zookeeper.connect": "1"}))
+
+    assert "did_you_mean" not in raised.value.context
+
+
 @given(key=st.sampled_from(known_keys()[2:]), position=st.integers(0, 100))
 def test_load_config_when_a_letter_of_a_key_is_lost_then_names_that_key(
     tmp_path_factory: pytest.TempPathFactory, key: str, position: int
