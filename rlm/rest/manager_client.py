@@ -71,6 +71,14 @@ class ManagerClient:
         try:
             response = self._client.request(method, f"http://{address}/v1/{what}", params=params)
             response.raise_for_status()
+        except httpx.HTTPStatusError as error:
+            # The library's own text ends with a link to a page about HTTP.
+            raise RetriableError(
+                "the manager refused the request",
+                address=address,
+                request=f"{method} /v1/{what}",
+                http_status=error.response.status_code,
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RetriableError(
                 "manager does not answer", address=address, reason=error
