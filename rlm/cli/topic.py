@@ -30,6 +30,7 @@ from rlm.cli.tiering_session import (
     tiering_end_of,
     tiering_of,
 )
+from rlm.policy.policy_values import delayed_trim_note
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.tiering_end import TieringEnd
@@ -131,6 +132,9 @@ def _set(  # noqa: PLR0913 - one for each flag
         policy = tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
     with printing():
         typer.echo(_line(policy))
+        note = delayed_trim_note(policy, cluster.config.manager.trim_min_age_ms)
+        if note is not None:
+            typer.echo(f"note: {note}", err=True)
 
 
 @with_cluster_options
