@@ -36,6 +36,7 @@ from rlm.outside import (
     stored_originals,
 )
 from rlm.policy.view import PolicyLimits
+from rlm.process.host_identity import read_host_identity
 from rlm.process.state_id import state_id
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
@@ -58,8 +59,8 @@ from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
-from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.processes import ProcessRole
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
@@ -319,6 +320,7 @@ def _card(config: Config, identity: BrokerIdentity, http_address: HostPort) -> P
         http_address=str(http_address),
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version("kafka-rlm"),
+        host=read_host_identity(),
     )
 
 

@@ -27,8 +27,9 @@ from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
 from rlm.outside import open_bootstrap, open_chunk_storage
+from rlm.process.host_identity import read_host_identity
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
-from rlmm.events import ProcessRole
+from rlmm.processes import ProcessRole
 
 _END_CONNECTIONS_MS = 6_000
 
@@ -150,4 +151,5 @@ def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         gateway_address=str(stand.address),
+        host=read_host_identity(),
     )

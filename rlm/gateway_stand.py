@@ -23,7 +23,7 @@ from rlm.process.host_check import check_directories, check_host
 from rlm.process.state_id import state_id
 from rlm.rest.http_server import bind_listener, reachable_address
 from rlm.source.meta_properties import BrokerIdentity
-from rlmm.events import NO_BROKER, ProcessRole
+from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.clock import Clock
 

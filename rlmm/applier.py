@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
-from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPaused, TopicPolicyChanged
+from rlmm.events import ReadLeaseTaken, TopicPaused, TopicPolicyChanged
 from rlmm.fold import fold, note_unread
 from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.progress import Progress
 from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step

@@ -23,7 +23,6 @@ from rlmm.events import (
     LogStartRequested,
     LossAccepted,
     OffloadRequested,
-    ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
@@ -31,6 +30,7 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicyChanged,
 )
+from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError

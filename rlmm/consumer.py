@@ -20,15 +20,9 @@ from enum import Enum
 from typing import Protocol
 
 from rlmm.codec import decode
-from rlmm.events import (
-    Event,
-    ProcessRegistered,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
 from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError

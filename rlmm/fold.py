@@ -49,7 +49,6 @@ from rlmm.events import (
     LogStartRequested,
     LossAccepted,
     OffloadRequested,
-    ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
@@ -71,6 +70,7 @@ from rlmm.partition_fold import (
     release_read_lease,
 )
 from rlmm.positions import TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.segment_fold import erase_segment, fold_dead_lettered, fold_segment
 from rlmm.spi import MetadataPosition, NewerRecord, Registration

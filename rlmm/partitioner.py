@@ -7,14 +7,8 @@ from __future__ import annotations
 
 from crc32c import crc32c
 
-from rlmm.events import (
-    Event,
-    ProcessRegistered,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     PARTITION_SUBJECT_BYTES,

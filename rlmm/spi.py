@@ -14,14 +14,10 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events import (
-    Event,
-    PausableTask,
-    ProcessRegistered,
-    TopicPolicy,
-)
+from rlmm.events import Event, PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.positions import TopicIdentity
+from rlmm.processes import ProcessRegistered
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 

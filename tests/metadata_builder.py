@@ -17,8 +17,6 @@ from rlmm.events import (
     OffloadRequested,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -30,6 +28,7 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.log_starts import LogStart
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

@@ -9,7 +9,7 @@ from contextlib import closing
 from rlm.cli.managers import live_managers
 from rlm.policy.cluster_status import FOLLOWER, LEADER, ManagerWord
 from rlm.rest.manager_client import ManagerClient
-from rlmm.events import ProcessRegistered
+from rlmm.processes import ProcessRegistered
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text

@@ -9,7 +9,8 @@ from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.offload import RolledWord
 from rlm.tasks.report import LEADER
-from rlmm.events import ProcessRegistered, ProcessRole, TopicPolicy
+from rlmm.events import TopicPolicy
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
+from rlm.policy.other_hosts import HostIdentity
+from rlmm.processes import (
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+    bounded_reasons,
+)
 from rlmm.spi import RemoteLogMetadataManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessCard:
-    """What a process says of itself; `gateway_address` is a gateway's."""
+    """What a process says of itself in every heartbeat; `gateway_address` is a gateway's."""
 
     process_id: UUID
     role: ProcessRole
@@ -21,6 +28,20 @@ class ProcessCard:
     heartbeat_interval_ms: int
     version: str
     gateway_address: str = ""
+    host: HostIdentity = field(default_factory=HostIdentity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessState:
+    """What a process says of itself as of now. Empty or UNKNOWN: not known.
+
+    `is_address_withheld`: clients must not be led to this gateway, so its address is left out.
+    """
+
+    broker_address: str = ""
+    readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
+    unready_reasons: Sequence[str] = ()
+    is_address_withheld: bool = False
 
 
 class Heartbeat:
@@ -32,16 +53,18 @@ class Heartbeat:
         card: ProcessCard,
         new_id: Callable[[], UUID],
         applied: Callable[[], Mapping[int, int]] = dict,
+        state: Callable[[], ProcessState] = ProcessState,
     ) -> None:
         """`applied`: the next offset of each metadata partition, for processes that say so."""
         self._metadata = metadata
         self._card = card
         self._new_id = new_id
         self._applied = applied
+        self._state = state
 
     def step(self) -> None:
         """Register once. RetriableError if the topic can't be written."""
-        card = self._card
+        card, state = self._card, self._state()
         self._metadata.publish(
             ProcessRegistered(
                 event_id=self._new_id(),
@@ -51,10 +74,15 @@ class Heartbeat:
                 http_address=card.http_address,
                 heartbeat_interval_ms=card.heartbeat_interval_ms,
                 version=card.version,
-                gateway_address=card.gateway_address,
+                gateway_address="" if state.is_address_withheld else card.gateway_address,
                 applied=tuple(
                     AppliedPosition(partition=partition, offset=offset)
                     for partition, offset in sorted(self._applied().items())
                 ),
+                boot_id=card.host.boot_id,
+                network_namespace=card.host.network_namespace,
+                broker_address=state.broker_address,
+                readiness=state.readiness,
+                unready_reasons=bounded_reasons(state.unready_reasons),
             )
         )

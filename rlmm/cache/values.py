@@ -10,16 +10,12 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events import (
-    ProcessRegistered,
-    RemotePartitionDeleteState,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.gap_messages import gap_messages, gaps_of
 from rlmm.log_starts import LogStart
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.processes import ProcessRegistered
 from rlmm.proto import cache_pb2 as pb
 from rlmm.record_keys import pause_key, policy_key, registration_key
 from rlmm.segment_entry import SegmentEntry

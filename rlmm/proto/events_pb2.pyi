@@ -47,6 +47,12 @@ class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
     MANAGER: _ClassVar[ProcessRole]
     GATEWAY: _ClassVar[ProcessRole]
+
+class ProcessReadiness(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROCESS_READINESS_UNKNOWN: _ClassVar[ProcessReadiness]
+    READY: _ClassVar[ProcessReadiness]
+    NOT_READY: _ClassVar[ProcessReadiness]
 PARTITION_DELETE_STATE_UNKNOWN: RemotePartitionDeleteState
 DELETE_PARTITION_MARKED: RemotePartitionDeleteState
 DELETE_PARTITION_STARTED: RemotePartitionDeleteState
@@ -69,6 +75,9 @@ DISABLED: PolicyState
 PROCESS_ROLE_UNKNOWN: ProcessRole
 MANAGER: ProcessRole
 GATEWAY: ProcessRole
+PROCESS_READINESS_UNKNOWN: ProcessReadiness
+READY: ProcessReadiness
+NOT_READY: ProcessReadiness
 
 class MetadataEvent(_message.Message):
     __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted")
@@ -287,7 +296,7 @@ class TopicPolicyChanged(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
-    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied")
+    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied", "boot_id", "network_namespace", "broker_address", "readiness", "unready_reasons")
     PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -296,6 +305,11 @@ class ProcessRegistered(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     GATEWAY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    BOOT_ID_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    READINESS_FIELD_NUMBER: _ClassVar[int]
+    UNREADY_REASONS_FIELD_NUMBER: _ClassVar[int]
     process_id: bytes
     role: ProcessRole
     broker_id: int
@@ -304,7 +318,12 @@ class ProcessRegistered(_message.Message):
     version: str
     gateway_address: str
     applied: _containers.RepeatedCompositeFieldContainer[AppliedPosition]
-    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ...) -> None: ...
+    boot_id: str
+    network_namespace: str
+    broker_address: str
+    readiness: ProcessReadiness
+    unready_reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ..., boot_id: _Optional[str] = ..., network_namespace: _Optional[str] = ..., broker_address: _Optional[str] = ..., readiness: _Optional[_Union[ProcessReadiness, str]] = ..., unready_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AppliedPosition(_message.Message):
     __slots__ = ("partition", "offset")

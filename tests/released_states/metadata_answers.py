@@ -261,6 +261,11 @@ def _registration(registration: Registration) -> Json:
         "heartbeat_ms": registration.heartbeat_ms,
         "version": process.version,
         "applied": {str(each.partition): each.offset for each in process.applied},
+        "boot_id": process.boot_id,
+        "network_namespace": process.network_namespace,
+        "broker_address": process.broker_address,
+        "readiness": process.readiness.name,
+        "unready_reasons": list(process.unready_reasons),
     }
 
 

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlmm.events import (
-    AppliedPosition,
     Event,
     GapReason,
     GapsRecorded,
@@ -25,8 +24,6 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -39,6 +36,7 @@ from rlmm.events import (
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
+from rlmm.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys
@@ -282,6 +280,11 @@ class RecordedHistory:
                 AppliedPosition(partition=0, offset=12),
                 AppliedPosition(partition=2, offset=7),
             ),
+            boot_id="01234567-89ab-cdef-0123-456789abcdef",
+            network_namespace="net:[4026531840]",
+            broker_address="127.0.0.1:9092",
+            readiness=ProcessReadiness.NOT_READY,
+            unready_reasons=("the store cannot be reached",),
         )
 
     def _shed_records(self, metadata: TopicBasedRemoteLogMetadataManager) -> GapsRecorded:

@@ -19,7 +19,7 @@ from rlm.source.log_source import LogSource
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
-from rlm.tasks.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.heartbeat import Heartbeat, ProcessCard, ProcessState
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import CycleOutlook, LeaderCycle
 from rlm.tasks.leadership import Leadership
@@ -29,8 +29,8 @@ from rlm.tasks.report import PartitionReport
 from rlm.tasks.trimmer import Trimmer
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
-from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings
+from rlmm.processes import ProcessReadiness, ProcessRole
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -229,4 +229,5 @@ class Process:
             heartbeat_interval_ms=30_000,
             version="0",
         )
-        return Heartbeat(self.ports.metadata, card, self.ports.new_id)
+        ready = ProcessState(readiness=ProcessReadiness.READY)
+        return Heartbeat(self.ports.metadata, card, self.ports.new_id, state=lambda: ready)

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
-    NO_BROKER,
     READ_LEASE_MAX_MS,
-    AppliedPosition,
     Event,
     GapReason,
     GapsRecorded,
@@ -25,8 +23,6 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -36,6 +32,14 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicy,
     TopicPolicyChanged,
+)
+from rlmm.processes import (
+    NO_BROKER,
+    UNREADY_REASONS_MAX_COUNT,
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
 )
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -195,6 +199,11 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         applied=st.lists(st.builds(AppliedPosition, partition=INT32, offset=INT64), max_size=3).map(
             tuple
         ),
+        boot_id=TEXT,
+        network_namespace=TEXT,
+        broker_address=TEXT,
+        readiness=st.sampled_from(ProcessReadiness),
+        unready_reasons=st.lists(TEXT, max_size=UNREADY_REASONS_MAX_COUNT).map(tuple),
     ),
 )
 

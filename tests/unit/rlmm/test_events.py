@@ -11,7 +11,6 @@ import pytest
 from rlmm.events import (
     AS_LOCAL_RETENTION,
     AS_TOTAL_RETENTION,
-    NO_BROKER,
     READ_LEASE_MAX_MS,
     READ_LEASES_MAX_COUNT,
     UNLIMITED,
@@ -20,11 +19,11 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRole,
     RemotePartitionDeleteState,
     SegmentEvent,
 )
 from rlmm.partition_state import PartitionState
+from rlmm.processes import NO_BROKER, ProcessRole
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import (
     NEWEST_EPOCH,

@@ -16,14 +16,8 @@ import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from rlmm.codec import decode
-from rlmm.events import (
-    AppliedPosition,
-    Event,
-    GapReason,
-    OriginalConfig,
-    OutagePolicy,
-    PausableTask,
-)
+from rlmm.events import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
+from rlmm.processes import AppliedPosition, ProcessReadiness
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.steps import SegmentStep, read_step
@@ -77,6 +71,14 @@ _EVENTS: dict[str, Event] = {
         build.registration(),
         gateway_address="10.0.0.1:9192",
         applied=(AppliedPosition(partition=1, offset=2),),
+    ),
+    "registration_with_host": replace(
+        build.registration(),
+        boot_id="b-1",
+        network_namespace="net:[1]",
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.NOT_READY,
+        unready_reasons=("store cannot be reached",),
     ),
 }
 

@@ -8,8 +8,9 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
-from rlmm.events import PolicyState, ProcessRegistered, TopicPolicy
+from rlmm.events import PolicyState, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.processes import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
