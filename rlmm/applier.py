@@ -16,6 +16,7 @@ from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.processes import ProcessRegistered
 from rlmm.progress import Progress
+from rlmm.secrets import ClusterSecretSet
 from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step
 from rlmm.topic.event_topic import EventTopic
@@ -166,9 +167,18 @@ class _BatchFold:
 _UNREAD = ReadPosition(offset=0)
 
 
+_SUBJECT_KEYED = (
+    TopicPolicyChanged,
+    TopicPaused,
+    ProcessRegistered,
+    ReadLeaseTaken,
+    ClusterSecretSet,
+)
+
+
 def _event_id(record: TopicRecord, step: Step) -> bytes:
     if isinstance(step, Tombstone):
         return b""
-    if isinstance(step, TopicPolicyChanged | TopicPaused | ProcessRegistered | ReadLeaseTaken):
+    if isinstance(step, _SUBJECT_KEYED):
         return step.event_id.bytes
     return record.key[-16:]

@@ -33,6 +33,7 @@ from rlmm.events import (
 from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 FOLD_VERSION = 4
@@ -53,6 +54,7 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
     RecordKind.PAUSE: ("topic_paused",),
+    RecordKind.CLUSTER_SECRET: ("cluster_secret_set",),
 }
 
 _PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
@@ -105,6 +107,8 @@ def record_key(event: Event) -> bytes:
             return record_keys.registration_key(event.process_id)
         case TopicPaused():
             return record_keys.pause_key(event.topic_id)
+        case ClusterSecretSet():
+            return record_keys.cluster_secret_key()
         case ReadLeaseTaken():
             kind = RecordKind.READ_LEASE
             return record_keys.partition_key(kind, event.topic_id_partition, event.lease_id)

@@ -44,6 +44,8 @@ from rlmm.process_messages import registration_from_message, registration_to_mes
 from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
+from rlmm.secret_messages import secret_from_message, secret_to_message
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata_codec import (
@@ -108,6 +110,8 @@ def event_to_message(  # noqa: C901, PLR0912 - one case for each event
             message.topic_policy_changed.CopyFrom(policy_to_message(event.policy))
         case ProcessRegistered():
             message.process_registered.CopyFrom(registration_to_message(event))
+        case ClusterSecretSet():
+            message.cluster_secret_set.CopyFrom(secret_to_message(event))
     return message
 
 
@@ -146,6 +150,8 @@ def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return TopicPolicyChanged(event_id=event_id, policy=policy)
         case RecordKind.REGISTRATION:
             return registration_from_message(event_id, message.process_registered)
+        case RecordKind.CLUSTER_SECRET:
+            return secret_from_message(event_id, message.cluster_secret_set)
 
 
 def _segment_to_message(event: SegmentEvent) -> pb.SegmentEvent:

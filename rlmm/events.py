@@ -15,6 +15,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from rlmm.processes import ProcessRegistered
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -340,6 +341,7 @@ PlainEvent = (
     | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered
+    | ClusterSecretSet
 )
 
 Event = SegmentEvent | PlainEvent

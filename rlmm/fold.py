@@ -20,7 +20,7 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | gaps | by the owner; the last ones hold |
 | offload requested | by anyone, if above what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, policy, pause, registration | always: the last writer wins |
+| read lease, policy, pause, registration, cluster secret | always: the last writer wins |
 
 A log start, a request of one, a trim and gaps are of the epoch in which they were decided. In a
 lineage in which a later one begins below they reach up to there: an unclean election has cut off
@@ -72,6 +72,7 @@ from rlmm.partition_fold import (
 from rlmm.positions import TopicRecord
 from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.secrets import ClusterSecret, ClusterSecretSet
 from rlmm.segment_fold import erase_segment, fold_dead_lettered, fold_segment
 from rlmm.spi import MetadataPosition, NewerRecord, Registration
 from rlmm.steps import SegmentStep, Step, Tombstone
@@ -122,6 +123,13 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
             registration = Registration(process=step, heartbeat_ms=record.append_time_ms)
             state.put_registration(step.process_id.bytes, registration)
             return None
+        case ClusterSecretSet():
+            state.put_unread_record(record.key, None)
+            secret = ClusterSecret(
+                current=step.current, previous=step.previous, set_ms=record.append_time_ms
+            )
+            state.put_cluster_secret(secret)
+            return None
         case Tombstone():
             state.put_unread_record(record.key, None)
             return _fold_tombstone(state, step.key, record.offset)
@@ -162,4 +170,6 @@ def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | 
             state.put_pause(key.subject, None)
         case RecordKind.REGISTRATION:
             state.put_registration(key.subject, None)
+        case RecordKind.CLUSTER_SECRET:
+            state.put_cluster_secret(None)
     return None

@@ -15,6 +15,7 @@ from rlmm.record_keys import (
     RecordKind,
     partition_subject,
 )
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
@@ -37,7 +38,7 @@ def subject_partition(subject: bytes, partition_count: int) -> int:
 def event_partition(event: Event, partition_count: int) -> int:
     """The metadata partition that an event is written to."""
     match event:
-        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered():
+        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered() | ClusterSecretSet():
             return CLUSTER_PARTITION
         case SegmentEvent():
             return metadata_partition(event.metadata.topic_id_partition, partition_count)

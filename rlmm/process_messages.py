@@ -34,6 +34,8 @@ def registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
         broker_address=event.broker_address,
         readiness=event.readiness.name if is_readiness_known else None,
         unready_reasons=bounded_reasons(event.unready_reasons),
+        incarnation=None if event.incarnation is None else event.incarnation.bytes,
+        serves_https=event.serves_https,
     )
 
 
@@ -59,4 +61,6 @@ def registration_from_message(event_id: UUID, message: pb.ProcessRegistered) -> 
         broker_address=message.broker_address,
         readiness=_READINESS.get(message.readiness, ProcessReadiness.UNKNOWN),
         unready_reasons=bounded_reasons(message.unready_reasons),
+        incarnation=id_from_bytes(message.incarnation) if message.incarnation else None,
+        serves_https=message.serves_https,
     )

@@ -59,6 +59,9 @@ class ProcessRegistered:
     the other at a loopback address. `broker_address` is what the broker of `broker_id` advertises.
     Empty texts are not known. `unready_reasons` are at most UNREADY_REASONS_MAX_COUNT, each of at
     most UNREADY_REASON_MAX_CHARACTERS; see `bounded_reasons`.
+
+    `incarnation` is new at each start, and its claims carry it; None for version 0.1.0, whose HTTP
+    API takes requests without a signature. `serves_https`: whether that API speaks TLS.
     """
 
     event_id: UUID
@@ -75,6 +78,8 @@ class ProcessRegistered:
     broker_address: str = ""
     readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
     unready_reasons: tuple[str, ...] = ()
+    incarnation: UUID | None = None
+    serves_https: bool = False
 
 
 def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:

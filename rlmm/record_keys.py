@@ -15,6 +15,7 @@
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 | topic paused | 0x12 | topic id (16) |
+| cluster secret set | 0x13 | nothing |
 
 A partition subject is the topic id (16) and the partition as u32, big endian; a segment subject is
 that and the segment id. A key tells by itself what it is about, so a tombstone does too. Kinds
@@ -53,6 +54,7 @@ class RecordKind(IntEnum):
     POLICY = 0x10
     REGISTRATION = 0x11
     PAUSE = 0x12
+    CLUSTER_SECRET = 0x13
 
 
 _SUBJECT_BYTES = {
@@ -69,8 +71,11 @@ _SUBJECT_BYTES = {
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,
+    RecordKind.CLUSTER_SECRET: 0,
 }
-CLUSTER_KINDS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
+CLUSTER_KINDS = frozenset(
+    {RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE, RecordKind.CLUSTER_SECRET}
+)
 """Those that are not of one user partition; behind the kind their keys are the subject alone."""
 
 
@@ -154,3 +159,8 @@ def pause_key(topic_id: UUID) -> bytes:
 def registration_key(process_id: UUID) -> bytes:
     """The one key of a process's registration."""
     return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
+
+
+def cluster_secret_key() -> bytes:
+    """The one key of the cluster's secret."""
+    return bytes((RecordKind.CLUSTER_SECRET,))

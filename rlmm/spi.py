@@ -18,6 +18,7 @@ from rlmm.events import Event, PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.positions import TopicIdentity
 from rlmm.processes import ProcessRegistered
+from rlmm.secrets import ClusterSecret
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -327,6 +328,10 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         """What is paused of one topic id now."""
+
+    @abstractmethod
+    def cluster_secret(self) -> ClusterSecret | None:
+        """What HTTP requests are signed with; None before any was set. Never to be shown."""
 
     @abstractmethod
     def registrations(self) -> tuple[Registration, ...]:

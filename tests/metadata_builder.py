@@ -29,6 +29,7 @@ from rlmm.events import (
 )
 from rlmm.log_starts import LogStart
 from rlmm.processes import ProcessRegistered, ProcessRole
+from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -262,4 +263,16 @@ def registration(process: int = 1, *, http_address: str = "127.0.0.1:80") -> Pro
         http_address=http_address,
         heartbeat_interval_ms=30_000,
         version="0.1.0",
+    )
+
+
+def secret(number: int) -> SigningSecret:
+    return SigningSecret(secret_id=UUID(int=number), key=bytes([number]) * SECRET_BYTES)
+
+
+def cluster_secret(number: int = 1, *, previous: int | None = None) -> ClusterSecretSet:
+    return ClusterSecretSet(
+        event_id=event_id(),
+        current=secret(number),
+        previous=None if previous is None else secret(previous),
     )

@@ -35,6 +35,7 @@ from tests.metadata_builder import (
     ORDERS,
     STARTED,
     claim,
+    cluster_secret,
     dead_lettered,
     gap,
     gaps,
@@ -188,6 +189,7 @@ class World:
     def last_writer(self) -> None:
         pause = paused(*self.draw(st.sets(st.sampled_from(PausableTask))))
         events: list[Event] = [policy(), registration(1), registration(2), pause]
+        events += [cluster_secret(1), cluster_secret(2, previous=1)]
         self.write(self.draw(st.sampled_from(events)))
         if self.draw(st.booleans()):
             self.log.append(0, encode(registration(1)).key, None)

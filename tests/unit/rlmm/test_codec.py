@@ -53,6 +53,7 @@ from tests.metadata_builder import (
     FINISHED,
     STARTED,
     claim,
+    cluster_secret,
     dead_lettered,
     log_start,
     policy,
@@ -297,6 +298,8 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
         log_start(5),
         policy(),
         registration(),
+        cluster_secret(),
+        cluster_secret(2, previous=1),
     ],
     ids=lambda event: type(event).__name__,
 )

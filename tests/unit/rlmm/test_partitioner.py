@@ -14,6 +14,7 @@ from tests.metadata_builder import (
     FINISHED,
     ORDERS,
     claim,
+    cluster_secret,
     dead_lettered,
     gap,
     gaps,
@@ -45,6 +46,7 @@ OF_EACH_KIND: list[Event] = [
     loss_accepted(0),
     policy(),
     registration(),
+    cluster_secret(),
     paused(),
 ]
 
@@ -69,7 +71,9 @@ def test_events_when_of_one_partition_then_share_a_metadata_partition() -> None:
 
 
 def test_events_when_of_the_cluster_then_go_to_partition_zero() -> None:
-    assert [event_partition(event, COUNT) for event in (policy(), registration())] == [0, 0]
+    events = (policy(), registration(), cluster_secret())
+
+    assert {event_partition(event, COUNT) for event in events} == {0}
 
 
 def test_partitions_when_many_then_are_spread_over_all() -> None:

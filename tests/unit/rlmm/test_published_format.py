@@ -67,6 +67,7 @@ _EVENTS: dict[str, Event] = {
     "offload_request": build.offload_request(170),
     "paused": build.paused(PausableTask.COPY),
     "policy": replace(build.policy(), policy=_POLICY),
+    "cluster_secret": build.cluster_secret(1, previous=2),
     "registration": replace(
         build.registration(),
         gateway_address="10.0.0.1:9192",
