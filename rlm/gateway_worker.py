@@ -2,6 +2,7 @@
 
     facts       what sessions know beside their bytes, every second
     heartbeat   registers this gateway, with where it is found and what metadata it has applied
+    caches      drops what was read of segments that are gone
     loop        the clients' connections
 
 No client is accepted before the metadata was followed to its end and the cluster was heard: until
@@ -37,6 +38,7 @@ class GatewayWork:
     readiness: Callable[[], Readiness]
     refresh: Callable[[], None]
     heartbeat: Callable[[], None]
+    clean_caches: Callable[[], None]
     has_ended: Callable[[], bool]
 
 
@@ -48,6 +50,7 @@ class GatewayWorker:
         *,
         work: GatewayWork,
         heartbeat_interval_ms: int,
+        clean_interval_ms: int,
         failed: Callable[[str, Exception], None],
         clock: Clock,
         serving: ExitStack,
@@ -64,6 +67,9 @@ class GatewayWorker:
         self._heartbeat = Periodic(
             "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed, clock=clock
         )
+        self._caches = Periodic(
+            "caches", self._clean, interval_ms=clean_interval_ms, failed=failed, clock=clock
+        )
         self._lock = Lock()
         self._metadata_begun = False
         self._serves = False
@@ -73,6 +79,7 @@ class GatewayWorker:
         self._started = True
         self._facts.start()
         self._heartbeat.start()
+        self._caches.start()
 
     def failure(self) -> TieredStorageError | None:
         problem = self._facts.problem()
@@ -91,10 +98,11 @@ class GatewayWorker:
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        for periodic in (self._facts, self._heartbeat):
+        every = (self._facts, self._heartbeat, self._caches)
+        for periodic in every:
             periodic.stop()
         if self._started:
-            for periodic in (self._facts, self._heartbeat):
+            for periodic in every:
                 periodic.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
         self._resources.close()
@@ -116,6 +124,11 @@ class GatewayWorker:
         if not self._is_serving():
             raise RetriableError("clients are not accepted yet")
         self._work.heartbeat()
+
+    def _clean(self) -> None:
+        if not self._is_serving():
+            raise RetriableError("clients are not accepted yet")
+        self._work.clean_caches()
 
     def _is_serving(self) -> bool:
         with self._lock:

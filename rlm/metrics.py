@@ -161,6 +161,12 @@ class Metrics:
             "Reads that the disk cache answered, had not, or had damaged; failures of its disk.",
             ("result",),
         )
+        self.cache_objects_dropped = self._counter(
+            "rlm_gateway_cache_objects_dropped",
+            "Objects of the store that a gateway's caches dropped because nobody can read their "
+            "segment any more: partition_deleted, segment_deleted, below_log_start, unknown.",
+            ("reason",),
+        )
 
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(

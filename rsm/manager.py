@@ -17,7 +17,7 @@ layout's objects hold more than the log; and the cache of companions and indexes
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from rsm.layout.companion import checkpoint_bytes
@@ -126,8 +126,7 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]
-        for key in keys:
-            self._objects.forget(key)
+        self.forget(keys)
         # The companion only when all else is gone: until then it tells what the rest is.
         for group in (keys[:-1], keys[-1:]):
             failed = _failed(self._storage.delete_many(group))
@@ -139,9 +138,12 @@ class SegmentStorageManager(RemoteStorageManager):
                     reason=failed[0].error,
                 ) from failed[0].error
 
-    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
-        for stored in metadata.objects:
-            self._objects.forget(stored.key)
+    def kept_objects(self) -> Collection[str]:
+        return self._objects.kept()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._objects.forget(key)
 
     def close(self) -> None:
         self._storage.close()

@@ -7,6 +7,7 @@ chunk storage's. Offsets and leader epochs are carried, never interpreted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -114,8 +115,12 @@ class RemoteStorageManager(ABC):
         """
 
     @abstractmethod
-    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Keep nothing that was read of a segment: what was read was not what was stored."""
+    def kept_objects(self) -> Collection[str]:
+        """The keys of objects of which anything that was read is kept on this host."""
+
+    @abstractmethod
+    def forget(self, keys: Iterable[str]) -> None:
+        """Keep nothing that was read of these objects. Whoever reads one now keeps its bytes."""
 
     @abstractmethod
     def close(self) -> None:

@@ -319,7 +319,7 @@ class RemoteFetcher:
         lease.release()
         for key in keys:
             self._cache.discard(key)
-        self._storage.forget(metadata)
+        self._storage.forget(stored.key for stored in metadata.objects)
 
 
 def _is_little(cut: Cut, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata) -> bool:
