@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from rlm.config.client_properties import PREFIX, ClientProperties
 from rlm.config.copying import CopyingConfig
@@ -98,6 +98,22 @@ class MetadataConfig(Section):
         validation_alias="rlmm.config.remote.log.metadata.consume.wait.ms",
         description="How long a written event is waited for to come back through the topic.",
     )
+    producer_request_timeout_ms: IntervalMs = Field(
+        default=5_000,
+        validation_alias="rlmm.config.remote.log.metadata.producer.request.timeout.ms",
+        description="How long one attempt to write an event may go without an answer, before it is "
+        "made again on another connection. Lower: a leader that is cut off is left earlier. Takes "
+        "the place of `client.request.timeout.ms` and `client.socket.timeout.ms` for these writes. "
+        "Read at the start.",
+    )
+    producer_delivery_timeout_ms: IntervalMs = Field(
+        default=15_000,
+        validation_alias="rlmm.config.remote.log.metadata.producer.delivery.timeout.ms",
+        description="How long all attempts to write an event may take. Then it is not known "
+        "whether the event was written; nothing else is written to that metadata partition before "
+        "it was read past it. Lower: a process that is cut off says so earlier. Not below the "
+        "request timeout. Read at the start.",
+    )
     block_cache_bytes: Count = Field(
         default=134_217_728,
         validation_alias="rlmm.config.rocksdb.block.cache.size",
@@ -109,6 +125,14 @@ class MetadataConfig(Section):
         description="Memory of each process for what its metadata cache has not written to its "
         "tables yet; four times as much may stand in its write-ahead log on disk.",
     )
+
+    @field_validator("producer_delivery_timeout_ms")
+    @classmethod
+    def _check_delivery_timeout(cls, value: int, info: ValidationInfo) -> int:
+        request_ms = info.data.get("producer_request_timeout_ms", value)
+        if value < request_ms:
+            raise ValueError(f"not below the producer's request.timeout.ms={request_ms}")
+        return value
 
 
 class ManagerConfig(Section):

@@ -140,6 +140,18 @@ def test_load_config_when_key_is_unknown_then_names_the_nearest(tmp_path: Path) 
     assert raised.value.context["did_you_mean"] == "remote.log.manager.task.interval.ms"
 
 
+def test_load_config_when_a_write_may_not_take_as_long_as_one_attempt_then_refuses(
+    tmp_path: Path,
+) -> None:
+    prefix = "rlmm.config.remote.log.metadata.producer"
+    given = {f"{prefix}.request.timeout.ms": "6000", f"{prefix}.delivery.timeout.ms": "5999"}
+
+    with pytest.raises(InvalidConfigError, match=r"request\.timeout\.ms=6000") as raised:
+        load_config(_file(tmp_path, **given))
+
+    assert raised.value.context["key"] == f"{prefix}.delivery.timeout.ms"
+
+
 @pytest.mark.parametrize(
     ("key", "meant"),
     [
