@@ -23,11 +23,13 @@ from rlm.gateway_security import check_tls
 from rlm.log_lines import configure_logging
 from rlm.process.child import ChildSpec
 from rlm.process.host_check import check_host
+from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.state_dir import has_lock, locked_state_dir
 from rlm.process.supervisor import ProcessEvent, Supervisor
+from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
@@ -56,10 +58,12 @@ def supervise_host(config_path: Path) -> int:
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     check_host(config)
+    warn_of_open_access(config, config_path)
     if config.gateway.listener is not None:
         check_tls(config)
     state_dir = config.host.state_dir
     with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
         # Where one runs already, it is this that is wrong, not that it has the addresses, too.
         is_locked = has_lock(state_dir)
         if is_locked:

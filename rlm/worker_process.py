@@ -22,6 +22,7 @@ from rlm.config.values import HostPort
 from rlm.metrics import Metrics
 from rlm.process.parent_watch import watch_parent
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.umask import restricted_umask
 from rlm.rest.http_server import HttpServer, bind_listener, reachable_address
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
@@ -68,6 +69,7 @@ def run_worker(
     `load`, `build` and `start` raise, and the worker's failure. Main thread only.
     """
     with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
         inbox = stack.enter_context(signal_inbox(STOP_SIGNALS))
         parent_gone = threading.Event()
         if supervised:

@@ -14,7 +14,9 @@ from pydantic import SecretStr
 
 PREFIX = "client."
 
-_SECRET = re.compile(r"password|passphrase|secret|private|token|key\.pem|oauthbearer\.config")
+_SECRET = re.compile(
+    r"password|passphrase|secret|private|token|key\.pem|oauthbearer\.config|connection\.string"
+)
 _OWNED = frozenset(
     {
         "acks",

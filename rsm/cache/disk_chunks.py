@@ -7,7 +7,7 @@ A piece is a file. Its name is the SHA-256 of the object's key, and the piece's 
 A file that is not what its name says is removed, and nobody gets it. Nothing is synced: after a
 crash of the host a file may be anything, and is then found out. What an earlier process left is
 taken over, except for files of version 0.1.0: those do not name their object. Files of other names
-are left alone. One process has the directory to itself.
+are left alone. One process has the directory to itself; of other users, its group may read.
 
 Where the disk is full or broken nothing is written for a while, and reads go on without it.
 """
@@ -125,7 +125,7 @@ class DiskChunks:
         # Of its own for each thread: two may keep the same piece at the same time.
         new = self._directory / f"{name}.{threading.get_ident()}{_UNDER_WAY}"
         try:
-            with new.open("wb") as file:
+            with open(new, "wb", opener=_create) as file:
                 file.write(content)
                 file.write(tail)
             new.replace(self._directory / name)
@@ -168,7 +168,10 @@ class DiskChunks:
 
     def _take_over(self) -> None:
         """What is there already, the oldest first; more than the budget is removed."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        # Ours alone; version 0.1.0 let all users of the host read what is in it.
+        with suppress(OSError):
+            self._directory.chmod(self._directory.stat().st_mode & 0o770)
         found = []
         with os.scandir(self._directory) as entries:
             for entry in entries:
@@ -261,6 +264,10 @@ def _object_name(key: str) -> str:
 
 def _file_name(key: str, positions: ByteRange) -> str:
     return f"{_object_name(key)}-{positions.start_position}-{positions.end_position}"
+
+
+def _create(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o640)
 
 
 def _hash_in(name: str) -> str:

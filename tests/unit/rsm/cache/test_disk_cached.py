@@ -270,6 +270,22 @@ def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
     assert (chunks.held_bytes, list(directory.iterdir())) == (0, [])
 
 
+def test_read_when_kept_then_other_users_of_the_host_can_not_read_it(
+    inner: WatchedStorage, directory: Path, clock: FakeClock
+) -> None:
+    """Also where version 0.1.0 has made the directory."""
+    before = os.umask(0o022)
+    try:
+        directory.mkdir(mode=0o755)
+        storage = DiskCachedChunkStorage(inner, opened(directory, clock))
+        storage.read_range("a", span(0, 50))
+    finally:
+        os.umask(before)
+
+    (path,) = directory.iterdir()
+    assert [each.stat().st_mode & 0o777 for each in (directory, path)] == [0o750, 0o640]
+
+
 def test_remove_when_a_cache_left_files_then_the_directory_goes_with_them(
     storage: DiskCachedChunkStorage, directory: Path
 ) -> None:
