@@ -13,7 +13,7 @@ cycle, then the copies under way give up at their next check, then metadata and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -34,9 +34,11 @@ from rlm.policy.plan import plan
 from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
+from rlm.tasks.heartbeat import ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -63,7 +65,7 @@ class ManagerWork:
     views: Callable[[str, int | None], Sequence[PartitionView]]
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
-    heartbeat: Callable[[], None]
+    heartbeat: Callable[[ProcessState], None]
     gauges: ManagerGauges
 
 
@@ -123,14 +125,7 @@ class BrokerManager:
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in self._all]
-        reasons = [str(problem) for problem in problems if problem is not None]
-        with self._lock:
-            reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
-        metadata = self._work.readiness()
-        if not reasons and not metadata.ready:
-            reasons = [metadata.reason]
-        return not reasons, tuple(dict.fromkeys(reasons))
+        return self._readiness_by(self._all)
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         with self._lock:
@@ -183,6 +178,16 @@ class BrokerManager:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)
 
+    def _readiness_by(self, periodics: Iterable[Periodic]) -> tuple[bool, Sequence[str]]:
+        problems = [periodic.problem() for periodic in periodics]
+        reasons = [str(problem) for problem in problems if problem is not None]
+        with self._lock:
+            reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
+        metadata = self._work.readiness()
+        if not reasons and not metadata.ready:
+            reasons = [metadata.reason]
+        return not reasons, tuple(dict.fromkeys(reasons))
+
     def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
         """What is not of the trim gate itself, as the last cycle has seen it."""
         with self._lock:
@@ -200,7 +205,14 @@ class BrokerManager:
 
     def _beat(self) -> None:
         self._require_ready()
-        self._work.heartbeat()
+        others = (each for each in self._all if each is not self._heartbeat)
+        is_ready, reasons = self._readiness_by(others)
+        self._work.heartbeat(
+            ProcessState(
+                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                unready_reasons=reasons,
+            )
+        )
 
     def _remove(self) -> None:
         self._require_ready()

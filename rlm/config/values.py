@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
+_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -30,6 +32,16 @@ class HostPort:
 
     host: str
     port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether each host finds itself there. A name is one only if it is `localhost`."""
+        if self.host.lower() in _LOOPBACK_NAMES:
+            return True
+        try:
+            return ip_address(self.host.partition("%")[0]).is_loopback
+        except ValueError:
+            return False
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

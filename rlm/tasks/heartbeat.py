@@ -44,6 +44,9 @@ class ProcessState:
     is_address_withheld: bool = False
 
 
+_NOTHING_KNOWN = ProcessState()
+
+
 class Heartbeat:
     """Publishes a registration at each step."""
 
@@ -53,18 +56,16 @@ class Heartbeat:
         card: ProcessCard,
         new_id: Callable[[], UUID],
         applied: Callable[[], Mapping[int, int]] = dict,
-        state: Callable[[], ProcessState] = ProcessState,
     ) -> None:
         """`applied`: the next offset of each metadata partition, for processes that say so."""
         self._metadata = metadata
         self._card = card
         self._new_id = new_id
         self._applied = applied
-        self._state = state
 
-    def step(self) -> None:
-        """Register once. RetriableError if the topic can't be written."""
-        card, state = self._card, self._state()
+    def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
+        """Register once, with the state as of now. RetriableError if the topic can't be written."""
+        card = self._card
         self._metadata.publish(
             ProcessRegistered(
                 event_id=self._new_id(),

@@ -128,7 +128,7 @@ class Process:
 
     def beat(self) -> None:
         """Register, as its loop would before each cycle."""
-        self._heartbeat.step()
+        self._heartbeat.step(ProcessState(readiness=ProcessReadiness.READY))
 
     def make_incarnation(self, outside: Outside) -> UUID:
         return outside.new_id()
@@ -229,5 +229,4 @@ class Process:
             heartbeat_interval_ms=30_000,
             version="0",
         )
-        ready = ProcessState(readiness=ProcessReadiness.READY)
-        return Heartbeat(self.ports.metadata, card, self.ports.new_id, state=lambda: ready)
+        return Heartbeat(self.ports.metadata, card, self.ports.new_id)
