@@ -20,7 +20,6 @@ from rlm.broker.deleted_topics import find_deleted_topics
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.config.load import Config
-from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
 from rlm.metadata_metrics import MetadataCollector
@@ -38,6 +37,8 @@ from rlm.outside import (
 from rlm.policy.view import PolicyLimits
 from rlm.process.host_identity import read_host_identity
 from rlm.process.state_id import state_id
+from rlm.registered_address import RegisteredAddress, open_registered_address
+from rlm.rest.api_listener import ApiListener
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.broker_retention import BrokerRetention
@@ -73,16 +74,16 @@ _SHARE_GROUPS_TIMEOUT_MS = 2_000
 _CLAIM_THREADS = 32
 
 
-def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
+def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
     """The manager beside the broker whose log dirs the configuration names.
 
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
-    return compose(config, open_outside(config, SystemClock()), http_address, metrics)
+    return compose(config, open_outside(config, SystemClock()), listener, metrics)
 
 
 def compose(
-    config: Config, outside: Outside, http_address: HostPort, metrics: Metrics
+    config: Config, outside: Outside, listener: ApiListener, metrics: Metrics
 ) -> BrokerManager:
     """Wire a manager from its parts; `start` of the result begins the work."""
     clock = SystemClock()
@@ -113,7 +114,7 @@ def compose(
         clock=clock,
         new_id=fresh_id,
     )
-    return _manage(config, ports, metadata, outside, http_address, metrics)
+    return _manage(config, ports, metadata, outside, listener, metrics)
 
 
 def _manage(
@@ -121,13 +122,24 @@ def _manage(
     ports: Ports,
     metadata: TopicBasedRemoteLogMetadataManager,
     outside: Outside,
-    http_address: HostPort,
+    listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
     lanes = _Lanes.of(config)
-    card = _card(config, outside.identity, http_address)
+    card = _card(config, outside.identity)
     return BrokerManager(
-        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, card=card),
+        work=_work(
+            config,
+            ports,
+            metadata,
+            outside,
+            metrics,
+            lanes=lanes,
+            card=card,
+            address=open_registered_address(
+                config, outside.identity, listener, metadata, ports.clock
+            ),
+        ),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,
             heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -149,6 +161,7 @@ def _work(
     *,
     lanes: _Lanes,
     card: ProcessCard,
+    address: RegisteredAddress,
 ) -> ManagerWork:
     incarnation = ports.new_id()
     leadership = _leadership(ports, card, incarnation, lanes)
@@ -177,6 +190,7 @@ def _work(
         remove_topics=removal.step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
+        address=address,
         gauges=ManagerGauges(
             metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
         ),
@@ -310,14 +324,14 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
     )
 
 
-def _card(config: Config, identity: BrokerIdentity, http_address: HostPort) -> ProcessCard:
+def _card(config: Config, identity: BrokerIdentity) -> ProcessCard:
     """One registration per state directory, whatever run of the process made it."""
     own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessCard(
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
         role=ProcessRole.MANAGER,
         broker_id=identity.node_id,
-        http_address=str(http_address),
+        http_address="",
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         host=read_host_identity(),

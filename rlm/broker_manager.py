@@ -34,6 +34,7 @@ from rlm.policy.plan import plan
 from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
+from rlm.registered_address import RegisteredAddress
 from rlm.tasks.heartbeat import ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
@@ -66,6 +67,7 @@ class ManagerWork:
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
     heartbeat: Callable[[ProcessState], None]
+    address: RegisteredAddress
     gauges: ManagerGauges
 
 
@@ -186,6 +188,8 @@ class BrokerManager:
         metadata = self._work.readiness()
         if not reasons and not metadata.ready:
             reasons = [metadata.reason]
+        if (problem := self._work.address.problem) is not None:
+            reasons.append(problem)
         return not reasons, tuple(dict.fromkeys(reasons))
 
     def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
@@ -206,9 +210,13 @@ class BrokerManager:
     def _beat(self) -> None:
         self._require_ready()
         others = (each for each in self._all if each is not self._heartbeat)
+        address = self._work.address
+        address.refresh()
         is_ready, reasons = self._readiness_by(others)
         self._work.heartbeat(
             ProcessState(
+                http_address=address.http_address,
+                broker_address=address.broker_address,
                 readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
                 unready_reasons=reasons,
             )

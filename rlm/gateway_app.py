@@ -149,7 +149,8 @@ def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
         process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
         broker_id=stand.broker_id,
-        http_address=str(http_address),
+        # Of `rlm run`, where only the supervisor asks: other hosts cannot reach it.
+        http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         gateway_address=str(stand.address),

@@ -13,7 +13,13 @@ from rlm.metrics import Metrics
 from rlm.process.state_dir import locked_state_dir
 from rlm.rest.http_server import HttpServer
 from rlm.rest.worker_api import WorkerView, worker_api
-from rlm.worker_process import Worker, WorkerKind, listening_socket, run_worker
+from rlm.worker_process import (
+    LOOPBACK_LISTENER,
+    Worker,
+    WorkerKind,
+    listening_socket,
+    run_worker,
+)
 from rsm.segment.errors import InvalidConfigError
 
 LISTENER_KEY = "gateway.listener"
@@ -54,6 +60,7 @@ def run_gateway(
 
     kind: WorkerKind[Gateway] = WorkerKind(
         name="gateway",
+        listens=lambda config: config.process.rest_listener or LOOPBACK_LISTENER,
         build=build_bound,
         serve=lambda gateway, registry, bound: HttpServer(
             worker_api(gateway, registry), bound, name="gateway-http"

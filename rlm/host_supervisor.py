@@ -49,6 +49,17 @@ class _GatewaySockets:
     rest: tuple[socket.socket, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ManagerSockets:
+    """Where the supervisor asks the manager, and where its API listens.
+
+    `api` None: the manager binds it when it knows by which address this host reaches its broker.
+    """
+
+    probe: socket.socket
+    api: socket.socket | None
+
+
 def supervise_host(config_path: Path) -> int:
     """Run until a signal or a child's wrong configuration ends it; returns the exit code.
 
@@ -68,13 +79,12 @@ def supervise_host(config_path: Path) -> int:
         is_locked = has_lock(state_dir)
         if is_locked:
             stack.enter_context(locked_state_dir(state_dir))
-        rest = bind_listener(config.process.rest_listener, key="rest.listener")
-        stack.enter_context(closing(rest))
+        manager = _bind_manager(config, stack)
         metrics = _bind_metrics(config, stack)
         gateway = _bind_gateway(config, stack)
         if not is_locked:
             stack.enter_context(locked_state_dir(state_dir))
-        specs = [_manager_spec(config_path, rest)]
+        specs = [_manager_spec(config_path, manager)]
         if gateway is not None:
             specs += _gateway_specs(config_path, gateway)
         supervisor = _supervisor(config, tuple(specs))
@@ -106,13 +116,27 @@ def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:
     return Supervisor(specs, OsSpawner(), lambda: RestartBackoff(settings, random))
 
 
-def _manager_spec(config_path: Path, rest: socket.socket) -> ChildSpec:
-    options = ("--config", str(config_path), "--rest-fd", str(rest.fileno()), "--supervised")
+def _bind_manager(config: Config, stack: ExitStack) -> _ManagerSockets:
+    listener = config.process.rest_listener
+    api = None
+    if listener is not None:
+        api = stack.enter_context(closing(bind_listener(listener, key="rest.listener")))
+    probe = bind_listener(_ANY_LOOPBACK_PORT, key="manager's metrics")
+    return _ManagerSockets(probe=stack.enter_context(closing(probe)), api=api)
+
+
+def _manager_spec(config_path: Path, sockets: _ManagerSockets) -> ChildSpec:
+    probe = sockets.probe.fileno()
+    options = ["--config", str(config_path), "--probe-fd", str(probe), "--supervised"]
+    fds = [probe]
+    if sockets.api is not None:
+        fds.append(sockets.api.fileno())
+        options += ["--rest-fd", str(sockets.api.fileno())]
     return ChildSpec(
         name="manager",
         command=(sys.executable, "-m", "rlm.cli.manager", *options),
-        inherited_fds=(rest.fileno(),),
-        http_address=str(local_address(rest)),
+        inherited_fds=tuple(fds),
+        http_address=str(local_address(sockets.probe)),
     )
 
 

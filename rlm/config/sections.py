@@ -299,11 +299,20 @@ class GatewayConfig(Section):
 class ProcessConfig(Section):
     """The processes and what they listen on."""
 
-    rest_listener: Listener = Field(
-        default=HostPort(host="127.0.0.1", port=0),
+    rest_listener: Listener | None = Field(
+        default=None,
         validation_alias="rest.listener",
-        description="Address of the manager's HTTP API; port 0 lets the system choose. The bound "
-        "address is registered for `rlm status` of other hosts; for a wildcard, the host name.",
+        description="Address on which the manager's HTTP API listens, as host:port; port 0 lets "
+        "the system choose. By default a free port of the address by which this host reaches its "
+        "broker. Set it to a fixed port if a firewall is between the hosts. Of `rlm gateway`: "
+        "where it serves metrics, by default a free port of 127.0.0.1. Needs a restart.",
+    )
+    rest_advertised_listener: Listener | None = Field(
+        default=None,
+        validation_alias="rest.advertised.listener",
+        description="Address that the manager registers, as host:port: commands on any host reach "
+        "its HTTP API there. By default the address on which it listens; for a wildcard, the "
+        "address by which this host reaches its broker. Needs a restart.",
     )
     metrics_listener: Listener | None = Field(
         default=None,

@@ -43,6 +43,12 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
     return bound
 
 
+def bound_address(bound: socket.socket) -> HostPort:
+    """The address and port that a socket is bound to, which may be a wildcard."""
+    host, port = bound.getsockname()[:2]
+    return HostPort(host=host, port=port)
+
+
 def reachable_address(bound: socket.socket) -> HostPort:
     """What others connect to: the bound address, or this host's name for a wildcard."""
     host, port = bound.getsockname()[:2]

@@ -35,9 +35,12 @@ class ProcessCard:
 class ProcessState:
     """What a process says of itself as of now. Empty or UNKNOWN: not known.
 
+    `http_address` None: that of the card.
+
     `is_address_withheld`: clients must not be led to this gateway, so its address is left out.
     """
 
+    http_address: str | None = None
     broker_address: str = ""
     readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
     unready_reasons: Sequence[str] = ()
@@ -72,7 +75,9 @@ class Heartbeat:
                 process_id=card.process_id,
                 role=card.role,
                 broker_id=card.broker_id,
-                http_address=card.http_address,
+                http_address=(
+                    card.http_address if state.http_address is None else state.http_address
+                ),
                 heartbeat_interval_ms=card.heartbeat_interval_ms,
                 version=card.version,
                 gateway_address="" if state.is_address_withheld else card.gateway_address,

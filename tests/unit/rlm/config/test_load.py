@@ -52,7 +52,8 @@ def test_load_config_when_only_required_keys_then_defaults_are_the_documented(
     assert (config.manager.delete_max_attempts, config.manager.trim_margin_bytes) == (5, 0)
     assert config.manager.trim_min_age_ms == 900_000
     assert config.manager.orphan_grace_ms == 86_400_000
-    assert config.process.rest_listener == HostPort(host="127.0.0.1", port=0)
+    assert config.process.rest_listener is None
+    assert config.process.rest_advertised_listener is None
     assert config.process.metrics_listener is None
 
 
