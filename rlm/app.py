@@ -19,6 +19,7 @@ from rlm.broker.cluster_share_groups import ClusterShareGroups
 from rlm.broker.deleted_topics import find_deleted_topics
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
+from rlm.command_access import CommandAccess, open_command_access
 from rlm.config.load import Config
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
@@ -37,7 +38,6 @@ from rlm.outside import (
 from rlm.policy.view import PolicyLimits
 from rlm.process.host_identity import read_host_identity
 from rlm.process.state_id import state_id
-from rlm.registered_address import RegisteredAddress, open_registered_address
 from rlm.rest.api_listener import ApiListener
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
@@ -126,20 +126,9 @@ def _manage(
     metrics: Metrics,
 ) -> BrokerManager:
     lanes = _Lanes.of(config)
-    card = _card(config, outside.identity)
+    access = open_command_access(config, outside.identity, listener, metadata, ports.clock)
     return BrokerManager(
-        work=_work(
-            config,
-            ports,
-            metadata,
-            outside,
-            metrics,
-            lanes=lanes,
-            card=card,
-            address=open_registered_address(
-                config, outside.identity, listener, metadata, ports.clock
-            ),
-        ),
+        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, access=access),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,
             heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -160,10 +149,10 @@ def _work(
     metrics: Metrics,
     *,
     lanes: _Lanes,
-    card: ProcessCard,
-    address: RegisteredAddress,
+    access: CommandAccess,
 ) -> ManagerWork:
-    incarnation = ports.new_id()
+    incarnation = access.incarnation
+    card = _card(config, outside.identity, incarnation)
     leadership = _leadership(ports, card, incarnation, lanes)
     copies = _copies(config, ports, lanes, leadership, metrics)
     expirer = _expirer(config, ports, metrics)
@@ -190,7 +179,7 @@ def _work(
         remove_topics=removal.step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
-        address=address,
+        access=access,
         gauges=ManagerGauges(
             metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
         ),
@@ -324,7 +313,7 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
     )
 
 
-def _card(config: Config, identity: BrokerIdentity) -> ProcessCard:
+def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessCard:
     """One registration per state directory, whatever run of the process made it."""
     own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessCard(
@@ -335,6 +324,7 @@ def _card(config: Config, identity: BrokerIdentity) -> ProcessCard:
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         host=read_host_identity(),
+        incarnation=incarnation,
     )
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from threading import Event, Lock
 
 from rlm.broker.errors import ForeignClusterError
+from rlm.command_access import CommandAccess
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
@@ -34,7 +35,7 @@ from rlm.policy.plan import plan
 from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
-from rlm.registered_address import RegisteredAddress
+from rlm.rest.signed_api import Authority
 from rlm.tasks.heartbeat import ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
@@ -67,7 +68,7 @@ class ManagerWork:
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
     heartbeat: Callable[[ProcessState], None]
-    address: RegisteredAddress
+    access: CommandAccess
     gauges: ManagerGauges
 
 
@@ -129,6 +130,10 @@ class BrokerManager:
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return self._readiness_by(self._all)
 
+    @property
+    def authority(self) -> Authority:
+        return self._work.access.authority
+
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         with self._lock:
             reports = self._reports
@@ -188,7 +193,7 @@ class BrokerManager:
         metadata = self._work.readiness()
         if not reasons and not metadata.ready:
             reasons = [metadata.reason]
-        if (problem := self._work.address.problem) is not None:
+        if (problem := self._work.access.address.problem) is not None:
             reasons.append(problem)
         return not reasons, tuple(dict.fromkeys(reasons))
 
@@ -210,8 +215,8 @@ class BrokerManager:
     def _beat(self) -> None:
         self._require_ready()
         others = (each for each in self._all if each is not self._heartbeat)
-        address = self._work.address
-        address.refresh()
+        self._work.access.refresh()
+        address = self._work.access.address
         is_ready, reasons = self._readiness_by(others)
         self._work.heartbeat(
             ProcessState(

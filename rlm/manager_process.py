@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +20,7 @@ from rlm.metrics import Metrics
 from rlm.rest.api_listener import REST_LISTENER_KEY, ApiListener
 from rlm.rest.http_server import HttpServer
 from rlm.rest.manager_api import ManagerView, manager_api
+from rlm.rest.signed_api import WINDOW_MS, Authority, SignedApi
 from rlm.rest.worker_api import worker_api
 from rlm.worker_process import (
     LOOPBACK_LISTENER,
@@ -31,6 +33,10 @@ from rlm.worker_process import (
 
 class Manager(ManagerView, Worker, Protocol):
     """What this module runs; built by rlm.app."""
+
+    @property
+    def authority(self) -> Authority:
+        """What its API signs with."""
 
 
 ManagerBuilder = Callable[[Config, ApiListener, Metrics], Manager]
@@ -49,22 +55,21 @@ def run_manager(
     `probe_fd` and `rest_fd` are inherited listening sockets: the supervisor's own and that of
     `rest.listener`. Without the latter, `rest.listener` is bound if it is set.
     """
-    listener = ApiListener()
+    built: list[_Api] = []
 
     def build_listening(
         config: Config, _probe: HostPort, metrics: Metrics, stack: ExitStack
     ) -> Manager:
-        nonlocal listener
         listener = ApiListener(_bound(config, rest_fd))
         stack.callback(listener.stop)
+        # An answer is good for twice as long as heartbeats show the brokers' time.
+        window_ms = WINDOW_MS + 2 * config.process.heartbeat_interval_ms
+        built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms))
         return build(config, listener, metrics)
 
     def serve(manager: Manager, registry: CollectorRegistry, probe: socket.socket) -> _Servers:
-        return _Servers(
-            HttpServer(worker_api(manager, registry), probe, name="manager-probe"),
-            listener,
-            lambda bound: HttpServer(manager_api(manager, registry), bound, name="manager-http"),
-        )
+        probe_server = HttpServer(worker_api(manager, registry), probe, name="manager-probe")
+        return _Servers(probe_server, built[0], manager)
 
     kind: WorkerKind[Manager] = WorkerKind(
         name="manager", listens=lambda _: LOOPBACK_LISTENER, build=build_listening, serve=serve
@@ -72,25 +77,39 @@ def run_manager(
     run_worker(kind, load, rest_fd=probe_fd, supervised=supervised)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Api:
+    """What the manager's API is made of, besides the manager."""
+
+    listener: ApiListener
+    metrics: Metrics
+    window_ms: int
+
+    def serve(self, manager: Manager, bound: socket.socket) -> HttpServer:
+        refusals = self.metrics.http_refusals
+        app = SignedApi(
+            manager_api(manager, self.metrics.registry),
+            manager.authority,
+            refused=lambda reason: refusals.labels(reason).inc(),
+            window_ms=self.window_ms,
+        )
+        return HttpServer(app, bound, name="manager-http")
+
+
 class _Servers:
     """The supervisor's and everybody's."""
 
-    def __init__(
-        self,
-        probe: HttpServer,
-        listener: ApiListener,
-        serve: Callable[[socket.socket], HttpServer],
-    ) -> None:
+    def __init__(self, probe: HttpServer, api: _Api, manager: Manager) -> None:
         self._probe = probe
-        self._listener = listener
-        self._serve = serve
+        self._api = api
+        self._manager = manager
 
     def start(self) -> None:
         self._probe.start()
-        self._listener.start(self._serve)
+        self._api.listener.start(lambda bound: self._api.serve(self._manager, bound))
 
     def stop(self) -> None:
-        self._listener.stop()
+        self._api.listener.stop()
         self._probe.stop()
 
 

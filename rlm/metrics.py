@@ -222,6 +222,13 @@ class Metrics:
         )
 
     def _define_security(self) -> None:
+        self.http_refusals = self._counter(
+            "rlm_http_requests_refused",
+            "Requests that the manager's HTTP API refused: unsigned, malformed, body_too_large, "
+            "no_secret, unknown_secret, wrong_target, wrong_signature, outside_window, replayed, "
+            "or busy.",
+            ("reason",),
+        )
         self.tls_renewals = self._counter(
             "rlm_gateway_tls_renewals",
             "Changed certificate files that a gateway took for new connections, or could not.",

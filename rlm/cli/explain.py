@@ -16,10 +16,9 @@ from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.cli.times import iso_time
 from rlm.policy.explanation import whereabouts, whereabouts_as_json
-from rlm.rest.manager_client import ManagerClient
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
@@ -80,15 +79,15 @@ def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mappin
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
-    addresses = [
-        manager.http_address
+    managers = [
+        manager
         for manager in live_managers(session.metadata)
         if manager.broker_id == leaders.get(tip.partition)
     ]
-    with closing(ManagerClient()) as client:
-        for address in addresses:
+    with closing(manager_client(session)) as client:
+        for manager in managers:
             try:
-                return client.explanation(address, tip.topic, tip.partition, offset)
+                return client.explanation(manager, tip.topic, tip.partition, offset)
             except TieredStorageError as error:
                 typer.echo(f"the manager beside the leader does not say: {error}", err=True)
     with ThreadPoolExecutor(1, "explain") as executor:

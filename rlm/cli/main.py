@@ -18,6 +18,7 @@ from rlm.cli import (
     read,
     retention,
     run,
+    secret,
     status,
     storage,
     topic,
@@ -41,6 +42,7 @@ _COMMANDS = (
     metadata,
     blocks,
     storage,
+    secret,
     uninstall,
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import closing
 
 from rlm.cli.managers import live_managers
 from rlm.policy.cluster_status import FOLLOWER, LEADER, ManagerWord
@@ -22,6 +21,7 @@ def ask_managers(
     leaders: Mapping[TopicIdPartition, int | None],
     executor: Executor,
     *,
+    client: ManagerClient,
     complain: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
     """For each partition, the word of each manager that hosts it, by broker id.
@@ -31,8 +31,7 @@ def ask_managers(
     if not leaders:
         return {}
     managers = live_managers(metadata)
-    with closing(ManagerClient()) as client:
-        answers = list(executor.map(lambda manager: _ask(client, manager), managers))
+    answers = list(executor.map(lambda manager: _ask(client, manager), managers))
     heard: dict[int, Rows] = {}
     for manager, answer in zip(managers, answers, strict=True):
         if isinstance(answer, TieredStorageError):
@@ -47,7 +46,7 @@ def ask_managers(
 
 def _ask(client: ManagerClient, manager: ProcessRegistered) -> Rows | TieredStorageError:
     try:
-        return list(client.partitions(manager.http_address))
+        return list(client.partitions(manager))
     except TieredStorageError as error:
         return error
 

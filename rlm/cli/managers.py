@@ -27,7 +27,6 @@ def live_managers(metadata: RemoteLogMetadataManager) -> tuple[ProcessRegistered
         each.process
         for each in metadata.registrations()
         if each.process.role is ProcessRole.MANAGER
-        and each.process.http_address
         and now_ms <= each.heartbeat_ms + _HEARTBEATS_MISSED * each.process.heartbeat_interval_ms
     )
     return tuple(sorted(live, key=lambda process: process.broker_id))
@@ -81,7 +80,7 @@ def _leaders_rows(
     """The rows of leaders that saw this state of the policy; the silent are left out."""
     for manager in live_managers(metadata):
         try:
-            rows = client.partitions(manager.http_address, topic=policy.topic)
+            rows = client.partitions(manager, topic=policy.topic)
         except TieredStorageError as error:
             logger.info("manager not heard broker_id=%d error=%s", manager.broker_id, error)
             continue

@@ -16,8 +16,7 @@ from rlm.cli.managers import ManagerRolled
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import open_session
-from rlm.rest.manager_client import ManagerClient
+from rlm.cli.session import manager_client, open_session
 from rlm.tasks.offload import Offload, Offloaded
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -67,7 +66,7 @@ def _offload(
     name = PartitionName.parse(partition)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         policy, partitions = find_tiered(session, name)
         offload = Offload(

@@ -15,9 +15,10 @@ from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.retention_run import run_retention
+from rlmm.processes import ProcessRegistered
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
@@ -68,10 +69,10 @@ def _run(
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         _, partitions = find_tiered(session, PartitionName(topic=topic))
-        managers = _Managers(client, _addresses(session, partitions), partitions)
+        managers = _Managers(client, _leaders(session, partitions), partitions)
         if dry_run:
             rows = managers.due()
         else:
@@ -90,18 +91,16 @@ class _Managers:
     def __init__(
         self,
         client: ManagerClient,
-        addresses: Sequence[str],
+        managers: Sequence[ProcessRegistered],
         partitions: Sequence[TopicIdPartition],
     ) -> None:
         self._client = client
-        self._addresses = addresses
+        self._managers = managers
         self._topic = partitions[0].topic
         self._numbers = {tip.partition for tip in partitions}
 
     def due(self) -> Sequence[Mapping[str, object]]:
-        rows = [
-            row for each in self._addresses for row in self._client.retention(each, self._topic)
-        ]
+        rows = [row for each in self._managers for row in self._client.retention(each, self._topic)]
         silent = self._numbers - {row.get("partition") for row in rows}
         if silent:
             raise RetriableError(
@@ -112,17 +111,20 @@ class _Managers:
         return sorted(rows, key=lambda row: int(str(row.get("partition"))))
 
     def look_again(self) -> None:
-        for each in self._addresses:
+        for each in self._managers:
             self._client.run_cycle(each)
 
 
-def _addresses(session: Session, partitions: Sequence[TopicIdPartition]) -> Sequence[str]:
+def _leaders(
+    session: Session, partitions: Sequence[TopicIdPartition]
+) -> Sequence[ProcessRegistered]:
+    """The managers of the brokers that lead these."""
     topic = partitions[0].topic
     with reaching_cluster(session.config):
         view = session.bootstrap.view((topic,))
     leaders = {each.leader_id for each in view.topic(topic).partitions}
     managers = live_managers(session.metadata)
-    return [each.http_address for each in managers if each.broker_id in leaders]
+    return [each for each in managers if each.broker_id in leaders]
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ from rlm.cli.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.log_lines import configure_command_logging
 from rlm.outside import open_bootstrap, open_metadata_topic
+from rlm.rest.credentials import MetadataCredentials
+from rlm.rest.manager_client import ManagerClient
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -98,6 +100,13 @@ def open_session(
         )
     finally:
         metadata.close()
+
+
+def manager_client(session: Session) -> ManagerClient:
+    """What asks the managers of the session's cluster; whoever opened it closes it."""
+    return ManagerClient(
+        MetadataCredentials(metadata=session.metadata, cluster_id=session.cluster_id)
+    )
 
 
 def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -24,7 +25,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.policy.cluster_status import (
     LedPartition,
     PartitionStatus,
@@ -95,10 +96,17 @@ def _rows(
     }
     if named is None:
         stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
-    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
+    with (
+        ThreadPoolExecutor(_ASK_THREADS, "status") as executor,
+        closing(manager_client(session)) as client,
+    ):
         leds = _led(session, view, stored, executor)
         words = ask_managers(
-            session.metadata, _tiered_leads(leds, stored), executor, complain=_complain
+            session.metadata,
+            _tiered_leads(leds, stored),
+            executor,
+            client=client,
+            complain=_complain,
         )
     return tuple(
         partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))

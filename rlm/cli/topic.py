@@ -22,7 +22,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.cli.tiering_session import (
     ForceOption,
     end_tiering,
@@ -32,7 +32,6 @@ from rlm.cli.tiering_session import (
 )
 from rlm.policy.policy_values import delayed_trim_note
 from rlm.policy.topic_policy import PolicyFlags
-from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
@@ -173,7 +172,7 @@ def _disable(
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         _await(session, topic)
         ending = tiering_end_of(session, client)

@@ -29,6 +29,8 @@ class ProcessCard:
     version: str
     gateway_address: str = ""
     host: HostIdentity = field(default_factory=HostIdentity)
+    incarnation: UUID | None = None
+    serves_https: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,5 +92,7 @@ class Heartbeat:
                 broker_address=state.broker_address,
                 readiness=state.readiness,
                 unready_reasons=bounded_reasons(state.unready_reasons),
+                incarnation=card.incarnation,
+                serves_https=card.serves_https,
             )
         )

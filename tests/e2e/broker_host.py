@@ -23,6 +23,7 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaBroker, KafkaCluster
+from tests.services.manager_reports import manager_reports
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
@@ -53,7 +54,7 @@ class BrokerHost:
         self.state_dir = directory / "state"
         self.log_path = directory / "rlm.log"
         self.config_path = directory / "rlm.properties"
-        self._metrics_port, self._rest_port = free_ports(2)
+        (self._metrics_port,) = free_ports(1)
         directory.mkdir(parents=True, exist_ok=True)
         self.store.mkdir(parents=True, exist_ok=store is not None)
         self._settings = {
@@ -65,7 +66,6 @@ class BrokerHost:
             "process.restart.backoff.ms": "50",
             "remote.local.trim.min.age.ms": "0",
             "remote.log.manager.task.interval.ms": "200",
-            "rest.listener": f"127.0.0.1:{self._rest_port}",
             "rlmm.config.remote.log.metadata.topic.name": metadata_topic,
             "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
@@ -130,15 +130,9 @@ class BrokerHost:
         }
 
     def report(self, topic: str) -> dict[str, Any]:
-        """What the manager's HTTP API says of partition 0; empty while it says nothing."""
-        query = {"topic": topic, "partition": "0"}
-        url = f"http://127.0.0.1:{self._rest_port}/v1/partitions"
-        try:
-            answer = httpx.get(url, params=query, trust_env=False)
-        except httpx.TransportError:
-            return {}
-        reports: list[dict[str, Any]] = answer.json()
-        return reports[0] if reports else {}
+        """What the manager says of partition 0; empty while it says nothing."""
+        reports = manager_reports(self.config_path, topic)
+        return next((each for each in reports if each["partition"] == 0), {})
 
     def wait_ready(self) -> None:
         """Wait until all processes that `rlm run` supervises are ready."""

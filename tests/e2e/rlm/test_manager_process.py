@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
@@ -15,7 +16,10 @@ from rlm.config.values import HostPort
 from rlm.manager_process import run_manager
 from rlm.metrics import Metrics
 from rlm.rest.api_listener import ApiListener
+from rlm.rest.credentials import MetadataAuthority
+from rlm.rest.signing import ManagerIdentity
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from tests.unit.rlm.cli.stated_managers import Cluster
 
 
 class FakeManager:
@@ -39,6 +43,11 @@ class FakeManager:
     def failure(self) -> TieredStorageError | None:
         assert self._listener is not None
         return self._on_tick(self._listener.listen_at("127.0.0.1"))
+
+    @property
+    def authority(self) -> MetadataAuthority:
+        identity = ManagerIdentity(cluster_id="c", broker_id=1, incarnation=UUID(int=1))
+        return MetadataAuthority(metadata=Cluster().metadata, identity=identity)
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return False, ("no cluster",)
@@ -92,4 +101,4 @@ def test_manager_when_its_address_is_known_then_answers_there(tmp_path: Path) ->
 
     _run(tmp_path, FakeManager(ask))
 
-    assert answers[0].json() == {"ready": False, "reasons": ["no cluster"]}
+    assert answers[0].json() == {"ready": False}

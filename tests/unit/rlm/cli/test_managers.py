@@ -26,7 +26,7 @@ DISABLING = TopicPolicy(
 
 @pytest.fixture
 def client() -> Iterator[ManagerClient]:
-    client = ManagerClient()
+    client = Cluster().client()
     yield client
     client.close()
 
@@ -80,4 +80,4 @@ def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_c
 
 def test_partitions_when_address_is_nonsense_then_retriable(client: ManagerClient) -> None:
     with pytest.raises(RetriableError):
-        client.partitions("not an address")
+        client.partitions(Cluster().manager(1, "not an address"))

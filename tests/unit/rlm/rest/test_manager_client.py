@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from rlm.config.values import HostPort
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
-from rlm.rest.manager_client import ManagerClient
 from rsm.segment.errors import RetriableError
+from tests.unit.rlm.cli.stated_managers import Cluster
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def refusing_address() -> Iterator[str]:
 def test_partitions_when_the_manager_refuses_then_the_error_names_the_status_and_no_link(
     refusing_address: str,
 ) -> None:
-    with closing(ManagerClient()) as client, pytest.raises(RetriableError) as raised:
-        client.partitions(refusing_address)
+    with closing(Cluster().client()) as client, pytest.raises(RetriableError) as raised:
+        client.partitions(Cluster().manager(1, refusing_address))
 
     assert raised.value.context["http_status"] == HTTPStatus.SERVICE_UNAVAILABLE
     assert raised.value.context["request"] == "GET /v1/partitions"
