@@ -5,8 +5,9 @@
     caches      drops what was read of segments that are gone
     loop        the clients' connections
 
-No client is accepted before the metadata was followed to its end and the cluster was heard: until
-then clients wait in the socket's queue, or find another gateway. Composed by rlm.gateway_app.
+No client is accepted before the metadata was followed to its end and the cluster was heard, nor
+while clients must not be given this gateway's address: the gateway then registers without it, so
+that no other gateway leads clients here. Composed by rlm.gateway_app.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from threading import Lock
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.periodic import Periodic
+from rlm.tasks.heartbeat import ProcessState
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -29,6 +32,8 @@ _FACTS_INTERVAL_MS = 1_000
 class GatewayWork:
     """What a gateway does: the first three once, the rest over and over.
 
+    `address_problem`: why clients must not be given this gateway's address, as of the last refresh;
+    None if they may. `broker_address`: what its broker advertises.
     `has_ended`: serving has come to an end by itself, which only a new process mends.
     """
 
@@ -37,7 +42,9 @@ class GatewayWork:
     begin_serving: Callable[[], None]
     readiness: Callable[[], Readiness]
     refresh: Callable[[], None]
-    heartbeat: Callable[[], None]
+    address_problem: Callable[[], str | None]
+    broker_address: Callable[[], str]
+    heartbeat: Callable[[ProcessState], None]
     clean_caches: Callable[[], None]
     has_ended: Callable[[], bool]
 
@@ -73,6 +80,7 @@ class GatewayWorker:
         self._lock = Lock()
         self._metadata_begun = False
         self._serves = False
+        self._address_problem: str | None = None
         self._started = False
 
     def start(self) -> None:
@@ -90,11 +98,7 @@ class GatewayWorker:
         return None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in (self._facts, self._heartbeat)]
-        reasons = [str(problem) for problem in problems if problem is not None]
-        if not reasons and not self._is_serving():
-            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
-        return not reasons, tuple(dict.fromkeys(reasons))
+        return self._readiness_by(self._facts, self._heartbeat)
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -114,19 +118,39 @@ class GatewayWorker:
             self._metadata_begun = True
         self._require_ready()
         self._work.refresh()
-        if not self._is_serving():
+        problem = self._work.address_problem()
+        if problem is None and not self._is_serving():
             self._work.begin_serving()
             with self._lock:
                 self._serves = True
+        if problem != self._address_problem:
+            self._address_problem = problem
+            self._heartbeat.wake()  # other gateways lead clients by what is registered
 
     def _beat(self) -> None:
         """A gateway that accepts nobody yet is not one to lead clients to."""
-        if not self._is_serving():
+        problem = self._address_problem
+        if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
-        self._work.heartbeat()
+        is_ready, reasons = self._readiness_by(self._facts)
+        self._work.heartbeat(
+            ProcessState(
+                broker_address=self._work.broker_address(),
+                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                unready_reasons=reasons,
+                is_address_withheld=problem is not None,
+            )
+        )
+
+    def _readiness_by(self, *periodics: Periodic) -> tuple[bool, Sequence[str]]:
+        problems = [self._address_problem, *(each.problem() for each in periodics)]
+        reasons = [str(problem) for problem in problems if problem is not None]
+        if not reasons and not self._is_serving():
+            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
+        return not reasons, tuple(dict.fromkeys(reasons))
 
     def _clean(self) -> None:
-        if not self._is_serving():
+        if self._address_problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
         self._work.clean_caches()
 

@@ -208,13 +208,15 @@ class GatewayConfig(Section):
         default=HostPort(host="127.0.0.1", port=19092),
         validation_alias="gateway.listener",
         description="Address that clients connect to; port 0 lets the system choose. Empty: "
-        "`rlm run` starts no gateway.",
+        "`rlm run` starts no gateway. The default serves a cluster on one host only: on several, "
+        "a gateway that advertises a loopback address is not ready and accepts no clients.",
     )
     advertised_listener: Listener | None = Field(
         default=None,
         validation_alias="gateway.advertised.listener",
         description="Address that clients are given for this broker, here and by the cluster's "
-        "other gateways. By default the bound one; for a wildcard, the host name.",
+        "other gateways; a different one for each broker. By default the bound one; for a "
+        "wildcard, the host name.",
     )
     worker_count: int = Field(
         default=1,

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway_worker import GatewayWork, GatewayWorker
+from rlm.tasks.heartbeat import ProcessState
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.system_clock import SystemClock
 from tests.services.waiting import wait_until
@@ -21,6 +23,8 @@ class Gateway:
         self.metadata = Readiness(ready=False, reason="reading the metadata topic")
         self.has_ended = False
         self.is_foreign = False
+        self.address_problem: str | None = None
+        self.beats: list[ProcessState] = []
         serving, resources = ExitStack(), ExitStack()
         serving.callback(self.done.append, "connections ended")
         resources.callback(self.done.append, "resources closed")
@@ -31,7 +35,9 @@ class Gateway:
                 begin_serving=lambda: self.done.append("serving"),
                 readiness=lambda: self.metadata,
                 refresh=lambda: None,
-                heartbeat=lambda: self.done.append("heartbeat"),
+                address_problem=lambda: self.address_problem,
+                broker_address=lambda: "10.0.0.1:9092",
+                heartbeat=self._beat,
                 clean_caches=lambda: None,
                 has_ended=lambda: self.has_ended,
             ),
@@ -42,6 +48,13 @@ class Gateway:
             serving=serving,
             resources=resources,
         )
+
+    def beats_with(self, readiness: ProcessReadiness) -> list[ProcessState]:
+        return [each for each in self.beats if each.readiness is readiness]
+
+    def _beat(self, state: ProcessState) -> None:
+        self.done.append("heartbeat")
+        self.beats.append(state)
 
     def _confirm(self) -> None:
         if self.is_foreign:
@@ -93,3 +106,58 @@ def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again(
     gateway.has_ended = True
 
     assert gateway.worker.failure() is not None
+
+
+def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> None:
+    """It registers without the address: others lead nobody to it, and commands show why."""
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert "serving" not in gateway.done
+    assert gateway.worker.readiness() == (False, ("a loopback address",))
+    assert gateway.beats[0] == ProcessState(
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.NOT_READY,
+        unready_reasons=("a loopback address",),
+        is_address_withheld=True,
+    )
+
+
+def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_it() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = None
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.READY)), describe="registered as ready"
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done.count("serving") == 1
+    assert gateway.beats[-1] == ProcessState(
+        broker_address="10.0.0.1:9092", readiness=ProcessReadiness.READY
+    )
+
+
+def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = "another broker's gateway has it"
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.NOT_READY)),
+        describe="registered as not ready",
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.worker.readiness() == (False, ("another broker's gateway has it",))
+    assert gateway.beats[-1].is_address_withheld
