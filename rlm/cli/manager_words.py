@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 
 from rlm.cli.managers import live_managers
@@ -22,11 +22,13 @@ def ask_managers(
     executor: Executor,
     *,
     client: ManagerClient,
+    required: Iterable[int],
     complain: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
     """For each partition, the word of each manager that hosts it, by broker id.
 
-    `complain` gets a line for each leader's manager that is missing or does not answer.
+    `complain` gets a line for each manager that does not answer, and for each broker of
+    `required` that has none.
     """
     if not leaders:
         return {}
@@ -35,12 +37,15 @@ def ask_managers(
     heard: dict[int, Rows] = {}
     for manager, answer in zip(managers, answers, strict=True):
         if isinstance(answer, TieredStorageError):
-            complain(f"manager of broker {manager.broker_id} does not answer: {answer}")
+            complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
         else:
             heard[manager.broker_id] = answer
     registered = {manager.broker_id for manager in managers}
-    for broker_id in sorted({b for b in leaders.values() if b is not None} - registered):
-        complain(f"no live manager is registered for broker {broker_id}: lag is not known")
+    for broker_id in sorted(set(required) - registered):
+        complain(
+            f"no live manager is registered for broker {broker_id}, which leads partitions: "
+            "start `rlm run` on its host"
+        )
     return {tip: _words(tip, heard) for tip in leaders}
 
 

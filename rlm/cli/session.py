@@ -109,6 +109,12 @@ def manager_client(session: Session) -> ManagerClient:
     )
 
 
+def leaders_of(session: Session, topic: str) -> Mapping[int, int | None]:
+    """The broker that leads each partition of a topic now. NotFoundError, RetriableError."""
+    view = session.bootstrap.view((topic,))
+    return {each.partition: each.leader_id for each in view.topic(topic).partitions}
+
+
 def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:
     metadata.start()
     readiness = metadata.wait_ready(max(1, timeout_ms))

@@ -34,6 +34,8 @@ from rlm.policy.cluster_status import (
     partition_status,
     status_as_json,
 )
+from rlmm.events import PolicyState
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _ASK_THREADS = 8
@@ -59,8 +61,10 @@ def _status(
 ) -> None:
     """Show what is stored, what is local and what is behind.
 
-    Lag and trims are the managers' word: unknown where the leader's manager does not answer.
+    Lag and trims are the managers' word. If a manager cannot be asked, they are not known of the
+    partitions that its broker leads: the command then says why, and ends with exit code 1.
     """
+    complaints: list[str] = []
     settings = cluster.config
     named = None if name is None else PartitionName.parse(name)
     with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
@@ -68,7 +72,7 @@ def _status(
             view = session.bootstrap.view(_topics(session, named))
         if named is not None:
             find_partition(view, named)
-        rows = _rows(session, view, named)
+        rows = _rows(session, view, named, complaints)
     with printing():
         if as_json:
             partitions = [status_as_json(row) for row in rows]
@@ -76,6 +80,16 @@ def _status(
             typer.echo(json.dumps(document, indent=2))
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+    _require_answers(complaints)
+
+
+def _require_answers(complaints: Sequence[str]) -> None:
+    """RetriableError if managers could not be asked; why was said before the table."""
+    if complaints:
+        raise RetriableError(
+            "lag and trims are not known of all partitions, because managers cannot be asked",
+            managers=len(complaints),
+        )
 
 
 def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
@@ -86,7 +100,10 @@ def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
 
 
 def _rows(
-    session: Session, view: ClusterView, named: PartitionName | None
+    session: Session,
+    view: ClusterView,
+    named: PartitionName | None,
+    complaints: list[str],
 ) -> tuple[PartitionStatus, ...]:
     stored = {
         tip: _stored(session, tip)
@@ -106,8 +123,11 @@ def _rows(
             _tiered_leads(leds, stored),
             executor,
             client=client,
-            complain=_complain,
+            required=_required_managers(leds, stored),
+            complain=complaints.append,
         )
+    for line in complaints:
+        _complain(line)
     return tuple(
         partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))
         for led in sorted(leds, key=_by_name)
@@ -156,6 +176,19 @@ def _tiered_leads(
         for led in leds
         if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
     }
+
+
+def _required_managers(
+    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> frozenset[int]:
+    """The brokers that lead tiered partitions; a topic that is DISABLED needs no manager."""
+    return frozenset(
+        led.leader_id
+        for led in leds
+        if led.leader_id is not None
+        and (policy := stored[led.topic_id_partition].policy) is not None
+        and policy.state is not PolicyState.DISABLED
+    )
 
 
 def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:

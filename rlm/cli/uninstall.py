@@ -42,8 +42,9 @@ def _uninstall(
 ) -> None:
     """End the tiering of all topics, as `rlm topic disable` does: their own retention comes back.
 
-    What is stored stays, readable through gateways as long as one runs. With the managers gone
-    already nobody stores what is not stored yet: then --force is needed. May be run again.
+    What is stored stays, readable through gateways as long as one runs. Let the managers run until
+    it is done: they store what is not stored yet. May be run again. **Data loss:** --force gives up
+    what is not stored.
     Topics whose policies were lost with the metadata topic are restored from the store, by --force.
     """
     with (

@@ -105,10 +105,14 @@ class BrokerHost:
 
     def rlm(self, *arguments: str) -> str:
         """A command's standard output. AssertionError if it fails."""
-        command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+        done = self.try_rlm(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def try_rlm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command, however it ends."""
+        command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
 
     def readiness(self) -> tuple[int, list[str]]:
         """What the supervisor's /readyz answers: code and reasons; 0 while it does not answer."""
