@@ -36,7 +36,8 @@ from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
 from rlm.rest.signed_api import Authority
-from rlm.tasks.heartbeat import ProcessState
+from rlm.tasks.failing_copies import failing_reasons
+from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
@@ -106,6 +107,7 @@ class BrokerManager:
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
+        self._contact = HeartbeatWatch(clock, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
         self._all = (
@@ -128,7 +130,9 @@ class BrokerManager:
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        return self._readiness_by(self._all)
+        is_ready, reasons = self._readiness_by(self._all)
+        problem = self._contact.problem()
+        return (is_ready, reasons) if problem is None else (False, (problem, *reasons))
 
     @property
     def authority(self) -> Authority:
@@ -190,6 +194,7 @@ class BrokerManager:
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
             reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
+            reasons.extend(failing_reasons(self._reports))
         metadata = self._work.readiness()
         if not reasons and not metadata.ready:
             reasons = [metadata.reason]
@@ -214,6 +219,7 @@ class BrokerManager:
 
     def _beat(self) -> None:
         self._require_ready()
+        self._contact.begin()
         others = (each for each in self._all if each is not self._heartbeat)
         self._work.access.refresh()
         address = self._work.access.address
@@ -226,6 +232,7 @@ class BrokerManager:
                 unready_reasons=reasons,
             )
         )
+        self._contact.came_back()
 
     def _remove(self) -> None:
         self._require_ready()

@@ -19,7 +19,7 @@ from threading import Lock
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.periodic import Periodic
-from rlm.tasks.heartbeat import ProcessState
+from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
 from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
@@ -77,6 +77,7 @@ class GatewayWorker:
         self._caches = Periodic(
             "caches", self._clean, interval_ms=clean_interval_ms, failed=failed, clock=clock
         )
+        self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
         self._lock = Lock()
         self._metadata_begun = False
         self._serves = False
@@ -98,7 +99,9 @@ class GatewayWorker:
         return None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        return self._readiness_by(self._facts, self._heartbeat)
+        is_ready, reasons = self._readiness_by(self._facts, self._heartbeat)
+        silence = self._contact.problem()
+        return (is_ready, reasons) if silence is None else (False, (silence, *reasons))
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -132,6 +135,7 @@ class GatewayWorker:
         problem = self._address_problem
         if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
+        self._contact.begin()
         is_ready, reasons = self._readiness_by(self._facts)
         self._work.heartbeat(
             ProcessState(
@@ -141,6 +145,7 @@ class GatewayWorker:
                 is_address_withheld=problem is not None,
             )
         )
+        self._contact.came_back()
 
     def _readiness_by(self, *periodics: Periodic) -> tuple[bool, Sequence[str]]:
         problems = [self._address_problem, *(each.problem() for each in periodics)]

@@ -118,6 +118,12 @@ class Metrics:
         self.oldest_copy_age_seconds = self._gauge(
             "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
         )
+        self.copy_failing_partitions = self._gauge(
+            "rlm_copy_failing_partitions",
+            "Partitions whose last two or more attempts to copy failed, by cause, like "
+            "`no space left on device`; ten causes at most, the rest are `other causes`.",
+            ("cause",),
+        )
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
             "Attempts that were written off and have not come back: each still holds a thread.",

@@ -30,6 +30,7 @@ from rlm.policy.cluster_status import (
     LedPartition,
     PartitionStatus,
     StoredPartition,
+    held_text,
     is_tiered,
     partition_status,
     status_as_json,
@@ -212,6 +213,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
         table.add_column(name, justify="right")
     for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
         table.add_column(name, justify="right")
+    table.add_column("copy held")
     table.add_column("trim held")
     for row in rows:
         tip = row.topic_id_partition
@@ -234,6 +236,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.policy_state or "-",
             row.role or "-",
             *("?" if number is None else str(number) for number in numbers),
-            "" if row.said.trim_held is None else str(row.said.trim_held.get("reason", "")),
+            held_text(row.said.copy_held),
+            held_text(row.said.trim_held),
         )
     return table

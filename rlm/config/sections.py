@@ -323,9 +323,12 @@ class ProcessConfig(Section):
         "served unless given.",
     )
     heartbeat_interval_ms: IntervalMs = Field(
-        default=30_000,
+        default=5_000,
         validation_alias="process.heartbeat.interval.ms",
-        description="How often a process registers itself in the metadata topic.",
+        description="How often a manager registers itself in the metadata topic. After three "
+        "times this without a heartbeat that came back it is not ready, and others take it for "
+        "gone. Lower: a host that is cut off shows earlier; higher: fewer records in the topic. "
+        "Read at the start.",
     )
     restart_backoff_ms: IntervalMs = Field(
         default=500,

@@ -132,6 +132,14 @@ def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> 
     )
 
 
+def held_text(held: Mapping[str, object] | None) -> str:
+    """What blocks a copy or a trim, as a table shows it: the reason, and the error behind it."""
+    if held is None:
+        return ""
+    texts = (held.get("reason"), held.get("cause"))
+    return ": ".join(str(text) for text in texts if text)
+
+
 def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
     """A row as `rlm status --json` shows it."""
     tip = status.topic_id_partition

@@ -61,10 +61,12 @@ class Moment:
 class CopyFailure:
     """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be.
 
-    `final`: another attempt would fail, too, and is not made.
+    `cause` is the error without what it happened to, so that those of many partitions are counted
+    together. `final`: another attempt would fail, too, and is not made.
     """
 
     error: str
+    cause: str
     corrupt: bool
     attempts: int
     final: bool = False

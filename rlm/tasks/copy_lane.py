@@ -22,6 +22,7 @@ from rlm.tasks.changed_words import ChangedWords, log_level
 from rlm.tasks.copier import DEFAULT_ANSWER_MAX_BYTES, Copier, CopyOrder
 from rlm.tasks.copy_pace import CopyPace
 from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.failing_copies import cause_of
 from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
@@ -262,7 +263,13 @@ class CopyLanes:
         corrupt, final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
         pauses = self._corrupt_pauses if corrupt else self._pauses
         attempts = pauses.failed(tip).count
-        failure = CopyFailure(error=str(error), corrupt=corrupt, attempts=attempts, final=final)
+        failure = CopyFailure(
+            error=str(error),
+            cause=cause_of(error),
+            corrupt=corrupt,
+            attempts=attempts,
+            final=final,
+        )
         with self._lock:
             self._failed[tip] = failure
             if final and base_offset is not None:

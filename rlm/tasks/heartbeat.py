@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from uuid import UUID
 
 from rlm.policy.other_hosts import HostIdentity
@@ -15,6 +16,9 @@ from rlmm.processes import (
     bounded_reasons,
 )
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+
+_MISSED_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,4 +99,43 @@ class Heartbeat:
                 incarnation=card.incarnation,
                 serves_https=card.serves_https,
             )
+        )
+
+
+class HeartbeatWatch:
+    """Knows for how long no heartbeat has come back through the metadata topic. Thread-safe.
+
+    A round trip is missed if none was completed within an interval of when it was due. After two
+    the others take this process for gone, too.
+    """
+
+    def __init__(self, clock: Clock, interval_ms: int) -> None:
+        self._clock = clock
+        self._allowed_ms = (1 + _MISSED_ROUND_TRIPS) * interval_ms
+        self._last_ms: int | None = None
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        """Expect heartbeats from now on, if none was expected yet."""
+        with self._lock:
+            if self._last_ms is None:
+                self._last_ms = self._clock.monotonic_ms()
+
+    def came_back(self) -> None:
+        """Note that a heartbeat was written and read back."""
+        with self._lock:
+            self._last_ms = self._clock.monotonic_ms()
+
+    def problem(self) -> str | None:
+        """Say that the cluster cannot be reached; None if a heartbeat came back in time."""
+        with self._lock:
+            last_ms = self._last_ms
+        if last_ms is None:
+            return None
+        silent_ms = self._clock.monotonic_ms() - last_ms
+        if silent_ms <= self._allowed_ms:
+            return None
+        return (
+            "the cluster cannot be reached: no heartbeat has come back through the metadata topic "
+            f"for {silent_ms // 1000} s"
         )

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from threading import Event
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.tasks.heartbeat import ProcessState
 from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
+from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 from tests.services.waiting import wait_until
+from tests.twins.clock import FakeClock
 
 FAST_MS = 1
+BEAT_MS = 50
 
 
 class Gateway:
     """A worker whose work is written down."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        """A heartbeat comes back while `answers` is set."""
+        self.answers = Event()
+        self.answers.set()
         self.done: list[str] = []
         self.metadata = Readiness(ready=False, reason="reading the metadata topic")
         self.has_ended = False
@@ -41,10 +48,10 @@ class Gateway:
                 clean_caches=lambda: None,
                 has_ended=lambda: self.has_ended,
             ),
-            heartbeat_interval_ms=FAST_MS,
+            heartbeat_interval_ms=BEAT_MS,
             clean_interval_ms=FAST_MS,
             failed=lambda _task, _error: None,
-            clock=SystemClock(),
+            clock=clock or SystemClock(),
             serving=serving,
             resources=resources,
         )
@@ -55,6 +62,7 @@ class Gateway:
     def _beat(self, state: ProcessState) -> None:
         self.done.append("heartbeat")
         self.beats.append(state)
+        assert self.answers.wait(60)
 
     def _confirm(self) -> None:
         if self.is_foreign:
@@ -161,3 +169,22 @@ def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready()
 
     assert gateway.worker.readiness() == (False, ("another broker's gateway has it",))
     assert gateway.beats[-1].is_address_withheld
+
+
+def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
+    """Scenario 119: after two missed round trips, while the write is still waited for."""
+    clock = FakeClock()
+    gateway = Gateway(clock)
+    gateway.metadata = Readiness(ready=True)
+    gateway.answers.clear()
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="the first heartbeat")
+    clock.advance(3 * BEAT_MS + 1)
+    ready, reasons = gateway.worker.readiness()
+
+    gateway.answers.set()
+    wait_until(lambda: gateway.worker.readiness()[0], describe="ready again")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert not ready
+    assert reasons[0].startswith("the cluster cannot be reached")
