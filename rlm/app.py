@@ -331,6 +331,7 @@ def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> Proces
         version=version("kafka-rlm"),
         host=read_host_identity(),
         incarnation=incarnation,
+        serves_https=config.rest_tls.is_on,
     )
 
 

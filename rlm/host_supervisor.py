@@ -33,6 +33,7 @@ from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
+from rlm.rest.tls import server_context
 from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 
@@ -72,6 +73,7 @@ def supervise_host(config_path: Path) -> int:
     warn_of_open_access(config, config_path)
     if config.gateway.listener is not None:
         check_tls(config)
+    server_context(config.rest_tls, SystemClock())
     state_dir = config.host.state_dir
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())

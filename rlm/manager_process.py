@@ -7,6 +7,7 @@ readiness. The other is the manager's API, for commands on any host (rlm.rest.ap
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from rlm.rest.api_listener import REST_LISTENER_KEY, ApiListener
 from rlm.rest.http_server import HttpServer
 from rlm.rest.manager_api import ManagerView, manager_api
 from rlm.rest.signed_api import WINDOW_MS, Authority, SignedApi
+from rlm.rest.tls import server_context
 from rlm.rest.worker_api import worker_api
 from rlm.worker_process import (
     LOOPBACK_LISTENER,
@@ -29,6 +31,7 @@ from rlm.worker_process import (
     listening_socket,
     run_worker,
 )
+from rsm.system_clock import SystemClock
 
 
 class Manager(ManagerView, Worker, Protocol):
@@ -64,7 +67,8 @@ def run_manager(
         stack.callback(listener.stop)
         # An answer is good for twice as long as heartbeats show the brokers' time.
         window_ms = WINDOW_MS + 2 * config.process.heartbeat_interval_ms
-        built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms))
+        tls = server_context(config.rest_tls, SystemClock())
+        built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms, tls=tls))
         return build(config, listener, metrics)
 
     def serve(manager: Manager, registry: CollectorRegistry, probe: socket.socket) -> _Servers:
@@ -84,6 +88,7 @@ class _Api:
     listener: ApiListener
     metrics: Metrics
     window_ms: int
+    tls: ssl.SSLContext | None
 
     def serve(self, manager: Manager, bound: socket.socket) -> HttpServer:
         refusals = self.metrics.http_refusals
@@ -93,7 +98,7 @@ class _Api:
             refused=lambda reason: refusals.labels(reason).inc(),
             window_ms=self.window_ms,
         )
-        return HttpServer(app, bound, name="manager-http")
+        return HttpServer(app, bound, name="manager-http", tls=self.tls)
 
 
 class _Servers:

@@ -26,6 +26,7 @@ from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
+from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.section import Section
 from rlm.config.sections import (
     CLIENT_KEYS,
@@ -73,6 +74,7 @@ class Config:
     gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
     process: ProcessConfig
+    rest_tls: RestTlsConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ class CommandConfig:
     storage: StorageConfig | None
     metadata: MetadataConfig
     manager: ManagerConfig
+    rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
         """The store, for commands that read it; InvalidConfigError if none was given."""
@@ -127,6 +130,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),
         process=_parse(ProcessConfig, properties),
+        rest_tls=_parse(RestTlsConfig, properties),
     )
 
 
@@ -159,6 +163,7 @@ def _command_config(properties: Properties, check_client: ClientCheck) -> Comman
         storage=_parse(StorageConfig, properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        rest_tls=_parse(RestTlsConfig, properties),
     )
 
 

@@ -15,6 +15,7 @@ from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
+from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.section import Section
 from rlm.config.storage import StorageConfig
 from rlm.config.values import (
@@ -360,6 +361,7 @@ SECTIONS: tuple[type[Section], ...] = (
     GatewayLimitsConfig,
     GatewayTlsConfig,
     ProcessConfig,
+    RestTlsConfig,
 )
 
 

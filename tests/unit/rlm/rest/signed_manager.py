@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -49,10 +50,10 @@ class SignedManager:
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Iterator[str]:
-    """The address where an application is served."""
+def serving(app: ASGIApp, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """The address where an application is served; by HTTPS with `tls`."""
     bound = bind_listener(HostPort(host="127.0.0.1", port=0), key="rest.listener")
-    server = HttpServer(app, bound, name="served-app")
+    server = HttpServer(app, bound, name="served-app", tls=tls)
     server.start()
     try:
         yield str(local_address(bound))
@@ -60,14 +61,17 @@ def serving(app: ASGIApp) -> Iterator[str]:
         server.stop()
 
 
-def registered(address: str, identity: ManagerIdentity = IDENTITY) -> ProcessRegistered:
+def registered(
+    address: str, identity: ManagerIdentity = IDENTITY, *, serves_https: bool = False
+) -> ProcessRegistered:
     """What a command finds in the metadata of a manager."""
     return replace(
         build.registration(http_address=address),
         broker_id=identity.broker_id,
         incarnation=identity.incarnation,
+        serves_https=serves_https,
     )
 
 
-def client_of(cluster: Cluster) -> ManagerClient:
-    return ManagerClient(MetadataCredentials(metadata=cluster.metadata, cluster_id=CLUSTER_ID))
+def client_of(cluster: Cluster, tls: ssl.SSLContext | None = None) -> ManagerClient:
+    return ManagerClient(MetadataCredentials(metadata=cluster.metadata, cluster_id=CLUSTER_ID), tls)
