@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import ForeignClusterError
+from rlm.client_listener import bind_closed
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
@@ -22,7 +23,7 @@ from rlm.gateway.server_names import ServerNames
 from rlm.policy.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.state_id import state_id
-from rlm.rest.http_server import bind_listener, reachable_address
+from rlm.rest.http_server import reachable_address
 from rlm.source.meta_properties import BrokerIdentity
 from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.topic.event_topic import EventTopic
@@ -36,7 +37,7 @@ class Ground:
     """What a stand is taken on. `identity` is that of the broker, None beside none.
 
     `worker` is this process's number among those beside the broker.
-    `listener` is bound to `gateway.listener`.
+    `listener` is bound to `gateway.listener`, and listens once its door is open.
     `unserved` is told how many live brokers clients can't be led to, each time that is known.
     """
 
@@ -123,7 +124,7 @@ def _for_cluster(ground: Ground) -> Stand:
                 listeners=settings.node_listeners,
                 addresses=settings.node_addresses,
             ),
-            listen=partial(bind_listener, key=key),
+            listen=partial(bind_closed, key=key),
             unserved=ground.unserved,
             direct_if_unserved=settings.direct_if_unserved,
         ),

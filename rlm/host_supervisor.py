@@ -11,12 +11,15 @@ import logging
 import signal
 import socket
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from rlm.broker.client_check import check_client
+from rlm.client_listener import bind_closed, refuse_unserved
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
 from rlm.gateway_security import check_tls
@@ -28,7 +31,7 @@ from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.state_dir import has_lock, locked_state_dir
-from rlm.process.supervisor import ProcessEvent, Supervisor
+from rlm.process.supervisor import ChildStatus, ProcessEvent, Supervisor
 from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
@@ -86,21 +89,33 @@ def supervise_host(config_path: Path) -> int:
         gateway = _bind_gateway(config, stack)
         if not is_locked:
             stack.enter_context(locked_state_dir(state_dir))
-        specs = [_manager_spec(config_path, manager)]
-        if gateway is not None:
-            specs += _gateway_specs(config_path, gateway)
-        supervisor = _supervisor(config, tuple(specs))
+        gateways = [] if gateway is None else _gateway_specs(config_path, gateway)
+        supervisor = _supervisor(config, (_manager_spec(config_path, manager), *gateways))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
-        return supervise(supervisor, inbox, SystemClock())
+        if gateway is None:
+            return supervise(supervisor, inbox, SystemClock())
+        refuse = partial(refuse_unserved, gateway.clients, gateways)
+        return supervise(supervisor, inbox, SystemClock(), stepped=refuse)
 
 
-def supervise(supervisor: Supervisor, inbox: SignalInbox, clock: Clock) -> int:
-    """Step the supervisor until it has ended; a stop signal stops it, a second one at once."""
+def supervise(
+    supervisor: Supervisor,
+    inbox: SignalInbox,
+    clock: Clock,
+    *,
+    stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
+) -> int:
+    """Step the supervisor until it has ended; a stop signal stops it, a second one at once.
+
+    `stepped` is given all processes after each step. One that ended is not started again in the
+    same step.
+    """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):
             _log_event(event)
+        stepped(supervisor.statuses())
         if supervisor.ended:
             return supervisor.exit_code
         for number in inbox.wait(_TICK_MS):
@@ -146,7 +161,7 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
     listener = config.gateway.listener
     if listener is None:
         return None
-    clients = bind_listener(listener, key="gateway.listener")
+    clients = bind_closed(listener, key="gateway.listener")
     stack.enter_context(closing(clients))
     rest = [
         stack.enter_context(closing(bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")))

@@ -109,8 +109,11 @@ def run_worker(
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
     """The inherited socket, or one bound now; InvalidConfigError naming `option` or `key`."""
-    if fd is None:
-        return bind_listener(listener, key=key)
+    return bind_listener(listener, key=key) if fd is None else inherited_socket(fd, option=option)
+
+
+def inherited_socket(fd: int, *, option: str) -> socket.socket:
+    """The socket of an inherited descriptor; InvalidConfigError naming `option`."""
     try:
         os.set_inheritable(fd, False)  # noqa: FBT003 - positional only
         return socket.socket(fileno=fd)
