@@ -134,12 +134,15 @@ class Process:
         return outside.new_id()
 
     def make_metadata(self, outside: Outside) -> FreshMetadata:
-        topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
+        topic = self.make_topic(outside)
         settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
         cache = MetadataCache(outside.cache)
         metadata = self.metadata_type(topic, cache, outside.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
+
+    def make_topic(self, outside: Outside) -> SeamTopic:
+        return SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
 
     def make_lanes(self, name: str) -> Lanes:
         return Lanes(SynchronousExecutor(), name)
