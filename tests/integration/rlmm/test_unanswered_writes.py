@@ -20,6 +20,7 @@ from rlmm.positions import ReadPosition
 from rlmm.topic.event_topic import UnknownResultError
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
+from rsm.segment.errors import RetriableError
 from rsm.system_clock import SystemClock
 from tests.metadata_builder import ORDERS, OWNER, claim, trim
 from tests.services.kafka import KafkaCluster
@@ -36,7 +37,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
     first, second = trim(10), trim(20)
     with KafkaCluster(tmp_path / "kafka") as cluster:
         manager = TopicBasedRemoteLogMetadataManager(
-            KafkaTopic({"bootstrap.servers": cluster.bootstrap_servers}, SHAPE, TIMEOUTS),
+            KafkaTopic(client_of(cluster), SHAPE, TIMEOUTS),
             MetadataCache(MemoryStore()),
             SystemClock(),
         )
@@ -49,7 +50,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
             with pytest.raises(UnknownResultError, match="nothing else is written before"):
                 manager.publish(trim(15))
 
-        wait_until(lambda: manager.caught_up(ORDERS, timeout_ms=5_000), 60.0, "the broker answers")
+        wait_until(lambda: manager.publish(claim()).accepted, 60.0, despite=RetriableError)
 
         assert manager.publish(second).accepted
         assert manager.partition_state(ORDERS).trims == (LogStart(20, OWNER.leader_epoch),)
@@ -70,9 +71,13 @@ def hanging(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+def client_of(cluster: KafkaCluster) -> dict[str, str]:
+    return {"bootstrap.servers": cluster.bootstrap_servers, "reconnect.backoff.max.ms": "500"}
+
+
 def keys_of(cluster: KafkaCluster) -> list[bytes]:
     """Of all records of the metadata topic, in order."""
-    topic = KafkaTopic({"bootstrap.servers": cluster.bootstrap_servers}, SHAPE, TIMEOUTS)
+    topic = KafkaTopic(client_of(cluster), SHAPE, TIMEOUTS)
     topic.ensure(create=False)
     end_offset = topic.end_offsets([0])[0]
     topic.assign({0: ReadPosition(offset=0)})
