@@ -142,7 +142,7 @@ class ManagerConfig(Section):
     task_interval_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="remote.log.manager.task.interval.ms",
-        description="How often each led partition is looked at.",
+        description="How often each led partition is looked at, and a gateway's caches.",
     )
     copier_thread_count: Count = Field(
         default=10,

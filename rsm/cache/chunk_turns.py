@@ -262,8 +262,10 @@ class ChunkTurns(Generic[ValueT]):
 
     def _let_go(self, keys: Sequence[ChunkKey]) -> None:
         for key in keys:
-            self._entry(key).use_count -= 1
-            self._remove_if_forgotten(key)
+            entry = self._entry(key)
+            entry.use_count -= 1
+            if entry.is_forgotten:
+                self._remove_if_forgotten(key)
 
     def _remove_if_forgotten(self, key: ChunkKey) -> None:
         entry = self._table.peek(key)
