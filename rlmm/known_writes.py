@@ -59,7 +59,7 @@ class KnownWrites:
             return self._publish(partition, key, value)
         except UnknownResultError as error:
             if not was_read():
-                self.settle(partition)
+                self._settle_after(error, partition)
             if was_read():
                 return None
             raise RetriableError(
@@ -89,6 +89,17 @@ class KnownWrites:
             if self._open.get(partition) is not opened:  # another write's result was lost meanwhile
                 raise _not_known(partition, "further writes had no answer")
             del self._open[partition]
+
+    def _settle_after(self, error: UnknownResultError, partition: int) -> None:
+        try:
+            self.settle(partition)
+        except UnknownResultError as unknown:
+            raise UnknownResultError(
+                "it is not known whether the record was written: it may still come in. Try again "
+                "when the cluster answers: the topic is then read first",
+                partition=partition,
+                reason=error,
+            ) from unknown
 
     def _publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         try:

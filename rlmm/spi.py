@@ -163,8 +163,9 @@ class RemoteLogMetadataManager(ABC):
     def publish(self, event: Event) -> PublishResult:
         """Write an event, wait until it was applied here, and say whether it was accepted.
 
-        Raises RetriableError if that is not known within the deadline: the event may still come
-        through, and nothing may be concluded. Never writes an event twice. A read lease beyond
+        Raises RetriableError if it was not written, or that is not known within the deadline: then
+        the event may still come through, and nothing may be concluded. Never writes an event twice,
+        nor another one to its metadata partition before it is known. A read lease beyond
         READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError.
         """
 

@@ -45,7 +45,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
         assert manager.wait_ready(60_000).ready
         assert manager.publish(claim()).accepted
         with hanging(cluster.broker.pid):
-            with pytest.raises(UnknownResultError):
+            with pytest.raises(UnknownResultError, match="it may still come in"):
                 manager.publish(first)
             with pytest.raises(UnknownResultError, match="nothing else is written before"):
                 manager.publish(trim(15))

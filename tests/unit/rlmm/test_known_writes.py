@@ -114,7 +114,7 @@ def test_publish_when_nothing_is_answered_then_is_unknown_and_the_next_reads_pas
     world = Unanswered(Fate.WRITTEN, Fate.LOST)
     first, second = trim(10), trim(20)
 
-    with pytest.raises(UnknownResultError):
+    with pytest.raises(UnknownResultError, match="it may still come in"):
         world.manager.publish(first)
     before_count = world.tombstones()
     assert world.manager.publish(second).accepted
