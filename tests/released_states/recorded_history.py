@@ -37,6 +37,7 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys
@@ -255,6 +256,9 @@ class RecordedHistory:
         )
         yield self._paused(INVOICES[0], *PausableTask)
         yield self._paused(CLICKS, PausableTask.TRIM)
+        yield ClusterSecretSet(
+            event_id=new_id(), current=self._secret(b"c"), previous=self._secret(b"p")
+        )
 
     def _paused(self, tip: TopicIdPartition, *tasks: PausableTask) -> TopicPaused:
         """All that is paused of a partition's topic from now on."""
@@ -264,6 +268,9 @@ class RecordedHistory:
             topic_id=tip.topic_id,
             tasks=frozenset(tasks),
         )
+
+    def _secret(self, byte: bytes) -> SigningSecret:
+        return SigningSecret(secret_id=self.cluster.new_id(), key=byte * SECRET_BYTES)
 
     def _gateway(self) -> ProcessRegistered:
         """A gateway's heartbeat."""
@@ -285,6 +292,8 @@ class RecordedHistory:
             broker_address="127.0.0.1:9092",
             readiness=ProcessReadiness.NOT_READY,
             unready_reasons=("the store cannot be reached",),
+            incarnation=self.cluster.new_id(),
+            serves_https=True,
         )
 
     def _shed_records(self, metadata: TopicBasedRemoteLogMetadataManager) -> GapsRecorded:
