@@ -22,9 +22,6 @@ SHORT_TIMES = {
     "remote.log.manager.task.interval.ms": "500",
 }
 
-# What the README does not yet set, though hosts cannot reach each other without it.
-_MISSING = {"rest.listener": "broker1:9465"}
-
 
 def readme_example() -> str:
     """The README's rlm.properties, letter for letter."""
@@ -38,8 +35,7 @@ def readme_example() -> str:
 def host_configuration(dns_name: str, settings: Mapping[str, str | None]) -> str:
     """The file of the host of this broker. `settings` are appended; None removes the README's."""
     example = readme_example().splitlines()
-    missing = [f"{key}={value}" for key, value in _MISSING.items()]
-    lines = [_of_host(line, dns_name) for line in (*missing, *example)]
+    lines = [_of_host(line, dns_name) for line in example]
     kept = [line for line in lines if _key(line) not in settings]
     added = [f"{key}={value}" for key, value in settings.items() if value is not None]
     return "\n".join((*kept, *added)) + "\n"
