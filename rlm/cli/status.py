@@ -30,12 +30,12 @@ from rlm.policy.cluster_status import (
     LedPartition,
     PartitionStatus,
     StoredPartition,
+    brokers_with_tiered_leaders,
     held_text,
     is_tiered,
     partition_status,
     status_as_json,
 )
-from rlmm.events import PolicyState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
@@ -124,7 +124,7 @@ def _rows(
             _tiered_leads(leds, stored),
             executor,
             client=client,
-            required=_required_managers(leds, stored),
+            required=brokers_with_tiered_leaders(leds, stored),
             complain=complaints.append,
         )
     for line in complaints:
@@ -177,19 +177,6 @@ def _tiered_leads(
         for led in leds
         if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
     }
-
-
-def _required_managers(
-    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
-) -> frozenset[int]:
-    """The brokers that lead tiered partitions; a topic that is DISABLED needs no manager."""
-    return frozenset(
-        led.leader_id
-        for led in leds
-        if led.leader_id is not None
-        and (policy := stored[led.topic_id_partition].policy) is not None
-        and policy.state is not PolicyState.DISABLED
-    )
 
 
 def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:

@@ -140,6 +140,22 @@ def held_text(held: Mapping[str, object] | None) -> str:
     return ": ".join(str(text) for text in texts if text)
 
 
+def brokers_with_tiered_leaders(
+    leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> frozenset[int]:
+    """The brokers that need a manager, because they lead partitions of tiered topics.
+
+    A topic that is DISABLED needs none, though something of it is stored.
+    """
+    return frozenset(
+        led.leader_id
+        for led in leds
+        if led.leader_id is not None
+        and (policy := stored[led.topic_id_partition].policy) is not None
+        and policy.state is not PolicyState.DISABLED
+    )
+
+
 def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
     """A row as `rlm status --json` shows it."""
     tip = status.topic_id_partition

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rlm.process.local_address import local_address_towards
 from tests.hosts.network import HostNetwork
 from tests.hosts.operator_config import SHORT_TIMES, host_configuration, readme_example, setting
 from tests.hosts.reachability import connect, identity, write_file
@@ -61,3 +62,15 @@ def test_readme_example_when_given_to_a_host_then_only_its_own_name_differs() ->
     assert setting(text, "log.dirs") == "/var/lib/kafka/data"
     assert readme_example().startswith("# rlm.properties")
     assert "broker1" not in text.replace(setting(text, "bootstrap.servers"), "")
+
+
+def test_address_when_taken_towards_the_hosts_own_name_then_other_hosts_reach_it(
+    network: HostNetwork,
+) -> None:
+    """What a manager listens on and registers by default: its broker advertises the name."""
+    first, second = network.hosts
+
+    found = first.call(local_address_towards, host="broker1", port=_CLOSED_PORT)
+
+    assert second.call(connect, host=found, port=_CLOSED_PORT) == "refused"
+    assert found != second.call(local_address_towards, host="broker2", port=_CLOSED_PORT)

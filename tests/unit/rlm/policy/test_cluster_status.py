@@ -10,6 +10,7 @@ from rlm.policy.cluster_status import (
     ManagerWord,
     PartitionStatus,
     StoredPartition,
+    brokers_with_tiered_leaders,
     is_tiered,
     partition_status,
     status_as_json,
@@ -168,3 +169,23 @@ def test_is_tiered_when_policy_or_stored_data_then_listed(
 ) -> None:
     """Scenario 77: a topic that is no longer tiered is listed while old data can be read."""
     assert is_tiered(replace(POLICY, state=state), stored_up_to(count)) is tiered
+
+
+@pytest.mark.parametrize(
+    ("leader_id", "policy_state", "needed"),
+    [
+        (1, PolicyState.ACTIVE, {1}),
+        (1, PolicyState.DISABLING, {1}),
+        (1, PolicyState.DISABLED, set()),
+        (1, None, set()),
+        (None, PolicyState.ACTIVE, set()),
+    ],
+)
+def test_managers_when_counted_then_needed_where_tiered_partitions_are_led(
+    leader_id: int | None, policy_state: PolicyState | None, needed: set[int]
+) -> None:
+    led = LedPartition(topic_id_partition=TIP, leader_id=leader_id, leader_epoch=5, offsets=None)
+    policy = None if policy_state is None else replace(POLICY, state=policy_state)
+    stored = StoredPartition(policy=policy, state=PartitionState(), segments=stored_up_to(400))
+
+    assert brokers_with_tiered_leaders([led], {TIP: stored}) == needed
