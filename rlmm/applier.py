@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
@@ -172,6 +173,7 @@ _SUBJECT_KEYED = (
     TopicPaused,
     ProcessRegistered,
     ReadLeaseTaken,
+    AnomalyReported,
     ClusterSecretSet,
 )
 

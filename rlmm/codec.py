@@ -13,6 +13,7 @@ from typing import NoReturn
 from google.protobuf.message import DecodeError
 
 from rlmm import record_keys
+from rlmm.anomaly import AnomalyReported
 from rlmm.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
 from rlmm.events import (
     Event,
@@ -51,6 +52,7 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.GAPS: ("gaps_recorded",),
     RecordKind.OFFLOAD_REQUEST: ("offload_requested",),
     RecordKind.LOSS_ACCEPTED: ("loss_accepted",),
+    RecordKind.ANOMALY: ("anomaly_reported",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
     RecordKind.PAUSE: ("topic_paused",),
@@ -93,7 +95,7 @@ def decode(key: bytes, value: bytes) -> Event:
     return event
 
 
-def record_key(event: Event) -> bytes:
+def record_key(event: Event) -> bytes:  # noqa: PLR0911 - one key for each kind
     """The key under which an event is written."""
     event_id = event.event_id
     match event:
@@ -112,6 +114,9 @@ def record_key(event: Event) -> bytes:
         case ReadLeaseTaken():
             kind = RecordKind.READ_LEASE
             return record_keys.partition_key(kind, event.topic_id_partition, event.lease_id)
+        case AnomalyReported():
+            kind = RecordKind.ANOMALY
+            return record_keys.partition_key(kind, event.topic_id_partition, event.anomaly.id)
         case _:
             kind = _PARTITION_KINDS[type(event)]
             return record_keys.partition_key(kind, event.topic_id_partition, event_id)

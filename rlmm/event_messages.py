@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
+from rlmm.anomaly_messages import reported_from_message, reported_to_message
 from rlmm.events import (
     Event,
     GapsRecorded,
@@ -104,6 +106,8 @@ def event_to_message(  # noqa: C901, PLR0912 - one case for each event
             message.offload_requested.CopyFrom(offload_to_message(event))
         case LossAccepted():
             message.loss_accepted.CopyFrom(loss_to_message(event))
+        case AnomalyReported():
+            message.anomaly_reported.CopyFrom(reported_to_message(event))
         case TopicPaused():
             message.topic_paused.CopyFrom(pause_to_message(event))
         case TopicPolicyChanged():
@@ -143,6 +147,8 @@ def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return offload_from_message(event_id, message.offload_requested)
         case RecordKind.LOSS_ACCEPTED:
             return loss_from_message(event_id, message.loss_accepted)
+        case RecordKind.ANOMALY:
+            return reported_from_message(event_id, message.anomaly_reported)
         case RecordKind.PAUSE:
             return pause_from_message(event_id, message.topic_paused)
         case RecordKind.POLICY:

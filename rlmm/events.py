@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import pairwise
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.processes import ProcessRegistered
 from rlmm.secrets import ClusterSecretSet
 from rsm.segment.epochs import Lineage
@@ -338,6 +339,7 @@ PlainEvent = (
     | GapsRecorded
     | OffloadRequested
     | LossAccepted
+    | AnomalyReported
     | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered

@@ -20,7 +20,7 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | gaps | by the owner; the last ones hold |
 | offload requested | by anyone, if above what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, policy, pause, registration, cluster secret | always: the last writer wins |
+| read lease, anomaly, policy, pause, registration, cluster secret | always: last writer wins |
 
 A log start, a request of one, a trim and gaps are of the epoch in which they were decided. In a
 lineage in which a later one begins below they reach up to there: an unclean election has cut off
@@ -41,6 +41,7 @@ is removed or replaced. A cache of another version of the rules is folded anew.
 
 from __future__ import annotations
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.events import (
     GapsRecorded,
     LeadershipClaimed,
@@ -57,6 +58,8 @@ from rlmm.events import (
 )
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.partition_fold import (
+    clear_anomaly,
+    fold_anomaly,
     fold_claim,
     fold_gaps,
     fold_log_start,
@@ -108,6 +111,9 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
         case ReadLeaseTaken():
             state.put_unread_record(record.key, None)
             return fold_read_lease(state, step, record)
+        case AnomalyReported():
+            state.put_unread_record(record.key, None)
+            return fold_anomaly(state, step, record.offset)
         case SegmentDeadLettered():
             return fold_dead_lettered(state, step)
         case TopicPolicyChanged():
@@ -145,7 +151,9 @@ def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) 
     state.put_unread_record(record.key, None if record.value is None else unread)
 
 
-def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | None:
+def _fold_tombstone(  # noqa: C901 - one case for each kind
+    state: FoldState, key: RecordKey, offset: int
+) -> Refusal | None:
     match key.kind:
         case RecordKind.SEGMENT:
             erase_segment(state, key)
@@ -164,6 +172,8 @@ def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | 
             return Refusal.PARTITION_DELETE_REMOVED
         case RecordKind.READ_LEASE:
             release_read_lease(state, key)
+        case RecordKind.ANOMALY:
+            clear_anomaly(state, key)
         case RecordKind.POLICY:
             state.put_policy(key.subject, None, offset)
         case RecordKind.PAUSE:

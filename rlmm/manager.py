@@ -16,6 +16,7 @@ from threading import Event as StopFlag
 from threading import Thread
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.assignment import Assignment
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import Table
@@ -23,7 +24,6 @@ from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events import (
     READ_LEASE_MAX_MS,
-    READ_LEASES_MAX_COUNT,
     Event,
     GapsRecorded,
     LocalLogTrimmed,
@@ -36,6 +36,7 @@ from rlmm.follower import Follower, FollowerSettings
 from rlmm.known_writes import KnownWrites
 from rlmm.log_starts import LogStart
 from rlmm.metrics import MetadataMetrics
+from rlmm.partition_room import require_room
 from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
 from rlmm.progress import Progress
 from rlmm.record_keys import (
@@ -70,6 +71,7 @@ _REMEMBERED_KINDS = (
     RecordKind.GAPS,
     RecordKind.OFFLOAD_REQUEST,
     RecordKind.LOSS_ACCEPTED,
+    RecordKind.ANOMALY,
 )
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
@@ -159,8 +161,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
         self._catching_up(partition)
-        if isinstance(event, ReadLeaseTaken):
-            self._check_room(event)
+        if isinstance(event, ReadLeaseTaken | AnomalyReported):
+            state = self._cache.partition_state(event.topic_id_partition)
+            require_room(event, state, self.broker_time_ms())
         record = encode(event)
         event_id = event.event_id.bytes
 
@@ -226,6 +229,11 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)
         key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
+        self._writes.publish(partition, key, None)
+
+    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
+        partition = self._writable(topic_id_partition)
+        key = partition_key(RecordKind.ANOMALY, topic_id_partition, anomaly_id)
         self._writes.publish(partition, key, None)
 
     def those_caught_up(
@@ -346,13 +354,6 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for lease in self._cache.partition_state(topic_id_partition).read_leases
             if lease.expires_ms <= before_ms
         ]
-
-    def _check_room(self, event: ReadLeaseTaken) -> None:
-        state = self._cache.partition_state(event.topic_id_partition)
-        held = state.leases_held(self.broker_time_ms())
-        others = [lease for lease in held if lease.lease_id != event.lease_id]
-        if len(others) >= READ_LEASES_MAX_COUNT:
-            raise RetriableError("too many read leases", partition=event.topic_id_partition)
 
     def _read_past(self, written: Published) -> bool:
         end = {written.partition: written.offset + 1}

@@ -166,7 +166,8 @@ class RemoteLogMetadataManager(ABC):
         Raises RetriableError if it was not written, or that is not known within the deadline: then
         the event may still come through, and nothing may be concluded. Never writes an event twice,
         nor another one to its metadata partition before it is known. A read lease beyond
-        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError.
+        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError. Nor
+        is an anomaly beyond ANOMALIES_MAX_COUNT.
         """
 
     @abstractmethod
@@ -195,6 +196,13 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         """End a lease of one's own before it expires; nothing happens if it is not known."""
+
+    @abstractmethod
+    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
+        """End an anomaly, after a read or a look at the object that succeeded; else never.
+
+        Anyone may; nothing happens if it is not known. Does not wait until it is applied.
+        """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from uuid import UUID
 
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
     GapReason,
     GapsRecorded,
@@ -212,6 +213,32 @@ def gaps(
     *found: RecordedGap, by: Writer = OWNER, partition: TopicIdPartition = ORDERS
 ) -> GapsRecorded:
     return GapsRecorded(event_id=event_id(), topic_id_partition=partition, writer=by, gaps=found)
+
+
+def anomaly(
+    segment: int = 1,
+    *,
+    key: str = "orders/7.log",
+    kind: AnomalyKind = AnomalyKind.MISSING,
+    last_ms: int = 6_000,
+    attempts: int = 3,
+) -> Anomaly:
+    return Anomaly(
+        segment=UUID(int=segment),
+        object_key=key,
+        kind=kind,
+        first_ms=5_000,
+        last_ms=last_ms,
+        attempts=attempts,
+    )
+
+
+def anomaly_reported(
+    found: Anomaly | None = None, *, partition: TopicIdPartition = ORDERS
+) -> AnomalyReported:
+    return AnomalyReported(
+        event_id=event_id(), topic_id_partition=partition, anomaly=found or anomaly()
+    )
 
 
 def loss_accepted(

@@ -10,6 +10,7 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
+from rlmm.anomaly_messages import anomaly_from_message, anomaly_to_message
 from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.gap_messages import gap_messages, gaps_of
 from rlmm.log_starts import LogStart
@@ -110,6 +111,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         offload_requested_offset=state.offload_requested_offset,
         accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
         accepted_start_offset=_unless(state.accepted_start_offset, 0),
+        anomalies=list(map(anomaly_to_message, state.anomalies)),
     ).SerializeToString()
 
 
@@ -150,6 +152,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
         ),
         accepted_start_offset=message.accepted_start_offset,
+        anomalies=tuple(map(anomaly_from_message, message.anomalies)),
     )
 
 

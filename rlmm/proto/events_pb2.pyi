@@ -21,6 +21,12 @@ class GapReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SHED: _ClassVar[GapReason]
     EXTERNAL_START: _ClassVar[GapReason]
 
+class AnomalyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ANOMALY_KIND_UNKNOWN: _ClassVar[AnomalyKind]
+    MISSING: _ClassVar[AnomalyKind]
+    CORRUPT: _ClassVar[AnomalyKind]
+
 class PausableTask(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PAUSABLE_TASK_UNKNOWN: _ClassVar[PausableTask]
@@ -60,6 +66,9 @@ DELETE_PARTITION_FINISHED: RemotePartitionDeleteState
 GAP_REASON_UNKNOWN: GapReason
 SHED: GapReason
 EXTERNAL_START: GapReason
+ANOMALY_KIND_UNKNOWN: AnomalyKind
+MISSING: AnomalyKind
+CORRUPT: AnomalyKind
 PAUSABLE_TASK_UNKNOWN: PausableTask
 COPY: PausableTask
 TRIM: PausableTask
@@ -80,7 +89,7 @@ READY: ProcessReadiness
 NOT_READY: ProcessReadiness
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted", "cluster_secret_set")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted", "cluster_secret_set", "anomaly_reported")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +107,7 @@ class MetadataEvent(_message.Message):
     TOPIC_PAUSED_FIELD_NUMBER: _ClassVar[int]
     LOSS_ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_SECRET_SET_FIELD_NUMBER: _ClassVar[int]
+    ANOMALY_REPORTED_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -115,7 +125,8 @@ class MetadataEvent(_message.Message):
     topic_paused: TopicPaused
     loss_accepted: LossAccepted
     cluster_secret_set: ClusterSecretSet
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ..., cluster_secret_set: _Optional[_Union[ClusterSecretSet, _Mapping]] = ...) -> None: ...
+    anomaly_reported: AnomalyReported
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ..., cluster_secret_set: _Optional[_Union[ClusterSecretSet, _Mapping]] = ..., anomaly_reported: _Optional[_Union[AnomalyReported, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -242,6 +253,30 @@ class LossAccepted(_message.Message):
     leader_epoch: int
     local_start_offset: int
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., leader_epoch: _Optional[int] = ..., local_start_offset: _Optional[int] = ...) -> None: ...
+
+class Anomaly(_message.Message):
+    __slots__ = ("segment_id", "object_key", "kind", "first_ms", "last_ms", "attempts")
+    SEGMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_KEY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FIRST_MS_FIELD_NUMBER: _ClassVar[int]
+    LAST_MS_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    segment_id: bytes
+    object_key: str
+    kind: AnomalyKind
+    first_ms: int
+    last_ms: int
+    attempts: int
+    def __init__(self, segment_id: _Optional[bytes] = ..., object_key: _Optional[str] = ..., kind: _Optional[_Union[AnomalyKind, str]] = ..., first_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., attempts: _Optional[int] = ...) -> None: ...
+
+class AnomalyReported(_message.Message):
+    __slots__ = ("topic_id_partition", "anomaly")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ANOMALY_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    anomaly: Anomaly
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., anomaly: _Optional[_Union[Anomaly, _Mapping]] = ...) -> None: ...
 
 class OffloadRequested(_message.Message):
     __slots__ = ("topic_id_partition", "offset")

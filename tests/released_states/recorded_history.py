@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
     Event,
     GapReason,
@@ -246,6 +247,7 @@ class RecordedHistory:
         yield LossAccepted(
             event_id=new_id(), topic_id_partition=ORDERS_1, leader_epoch=1, local_start_offset=3
         )
+        yield from self._anomalies()
         yield ReadLeaseTaken(
             event_id=new_id(),
             lease_id=new_id(),
@@ -259,6 +261,22 @@ class RecordedHistory:
         yield ClusterSecretSet(
             event_id=new_id(), current=self._secret(b"c"), previous=self._secret(b"p")
         )
+
+    def _anomalies(self) -> Iterator[AnomalyReported]:
+        """A gateway reports one of each kind."""
+        now_ms = self.cluster.clock.wall_ms()
+        for kind in AnomalyKind:
+            found = Anomaly(
+                segment=self.cluster.new_id(),
+                object_key=f"orders/{kind.label}.log",
+                kind=kind,
+                first_ms=now_ms - 60_000,
+                last_ms=now_ms,
+                attempts=7,
+            )
+            yield AnomalyReported(
+                event_id=self.cluster.new_id(), topic_id_partition=ORDERS, anomaly=found
+            )
 
     def _paused(self, tip: TopicIdPartition, *tasks: PausableTask) -> TopicPaused:
         """All that is paused of a partition's topic from now on."""

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
     READ_LEASE_MAX_MS,
@@ -120,6 +121,20 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         topic_id_partition=PARTITIONS,
         leader_epoch=st.integers(-1, 2**31 - 1),
         local_start_offset=INT64,
+    ),
+    st.builds(
+        AnomalyReported,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        anomaly=st.builds(
+            Anomaly,
+            segment=st.uuids(),
+            object_key=st.text(min_size=1, max_size=20),
+            kind=st.sampled_from(AnomalyKind),
+            first_ms=st.integers(0, 2**40),
+            last_ms=st.integers(2**40, 2**41),
+            attempts=st.integers(1, 2**40),
+        ),
     ),
     st.builds(OffloadRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
     st.builds(

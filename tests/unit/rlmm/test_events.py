@@ -8,6 +8,7 @@ from enum import Enum
 
 import pytest
 
+from rlmm.anomaly import AnomalyKind
 from rlmm.events import (
     AS_LOCAL_RETENTION,
     AS_TOTAL_RETENTION,
@@ -49,6 +50,7 @@ def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
     ("kind", "names"),
     [
         (GapReason, ["SHED", "EXTERNAL_START"]),
+        (AnomalyKind, ["MISSING", "CORRUPT"]),
         (OutagePolicy, ["HOLD", "SHED_OLDEST"]),
         (PausableTask, ["COPY", "TRIM", "DELETE"]),
         (PolicyState, ["ENABLING", "ACTIVE", "DISABLING", "DISABLED"]),

@@ -64,6 +64,7 @@ _EVENTS: dict[str, Event] = {
     "read_lease": build.read_lease(3, 100, 200),
     "gaps": build.gaps(build.gap(0, 10), build.gap(20, 30, reason=GapReason.EXTERNAL_START)),
     "loss_accepted": build.loss_accepted(4, 120),
+    "anomaly_reported": build.anomaly_reported(),
     "offload_request": build.offload_request(170),
     "paused": build.paused(PausableTask.COPY),
     "policy": replace(build.policy(), policy=_POLICY),

@@ -34,6 +34,7 @@ _EVENTS: list[Event] = [
     build.log_start_request(5),
     build.loss_accepted(1, 2),
     build.gaps(build.gap(0, 1)),
+    build.anomaly_reported(),
     build.offload_request(2),
     build.partition_delete(build.MARKED),
     build.read_lease(1, 10, 50),
