@@ -86,6 +86,7 @@ def build_gateway(
             broker_address=lambda: front.broker_address,
             heartbeat=heartbeat.step,
             clean_caches=tier.cleaner.step,
+            report_anomalies=tier.reporter.step,
             has_ended=lambda: server.has_ended,
         ),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm.config.load import Config
+from rlm.fresh_id import fresh_id
 from rlm.gateway.context import Answering
 from rlm.gateway.tier_reader import LEAST_CATCH_UP_MS, TierReader
 from rlm.metrics import Metrics
 from rlm.observed_store import observed_store
 from rlm.outside import open_metadata_cache, open_metadata_topic, storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.anomaly_reporter import AnomalyReporter
 from rlm.remote_read.cache_cleaner import CacheCleaner, ChunksOfObjects
 from rlm.remote_read.cached_segments import CachedSegments
 from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
@@ -64,6 +66,7 @@ class GatewayTier:
     cache: ChunkCache[SegmentPart]
     cleaner: CacheCleaner
     anomalies: ReadAnomalies
+    reporter: AnomalyReporter
     reader: TierReader
     timestamps: RemoteTimestamps
     answering: Answering
@@ -83,7 +86,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
     storage = _storage_manager(config, metrics, store, worker)
     pools = _pools(config.gateway.reader_thread_count)
     cache = _chunk_cache(config, pools.store, clock)
-    anomalies = ReadAnomalies()
+    anomalies = ReadAnomalies(clock)
     fetcher = RemoteFetcher(
         metadata=metadata,
         storage=storage,
@@ -115,6 +118,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
             dropped=lambda why, count: metrics.cache_objects_dropped.labels(why.value).inc(count),
         ),
         anomalies=anomalies,
+        reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
         reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
         answering=Answering(

@@ -3,6 +3,7 @@
     facts       what sessions know beside their bytes, every second
     heartbeat   registers this gateway, with where it is found and what metadata it has applied
     caches      drops what was read of segments that are gone
+    anomalies   puts on record which stored objects cannot be read, every five seconds
     loop        the clients' connections
 
 No client is accepted before the metadata was followed to its end and the cluster was heard, nor
@@ -26,6 +27,7 @@ from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 _FACTS_INTERVAL_MS = 1_000
+_ANOMALIES_INTERVAL_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class GatewayWork:
     broker_address: Callable[[], str]
     heartbeat: Callable[[ProcessState], None]
     clean_caches: Callable[[], None]
+    report_anomalies: Callable[[], None]
     has_ended: Callable[[], bool]
 
 
@@ -77,6 +80,13 @@ class GatewayWorker:
         self._caches = Periodic(
             "caches", self._clean, interval_ms=clean_interval_ms, failed=failed, clock=clock
         )
+        self._anomalies = Periodic(
+            "anomalies",
+            self._report_anomalies,
+            interval_ms=_ANOMALIES_INTERVAL_MS,
+            failed=failed,
+            clock=clock,
+        )
         self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
         self._lock = Lock()
         self._metadata_begun = False
@@ -89,6 +99,7 @@ class GatewayWorker:
         self._facts.start()
         self._heartbeat.start()
         self._caches.start()
+        self._anomalies.start()
 
     def failure(self) -> TieredStorageError | None:
         problem = self._facts.problem()
@@ -105,7 +116,7 @@ class GatewayWorker:
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        every = (self._facts, self._heartbeat, self._caches)
+        every = (self._facts, self._heartbeat, self._caches, self._anomalies)
         for periodic in every:
             periodic.stop()
         if self._started:
@@ -158,6 +169,10 @@ class GatewayWorker:
         if self._address_problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
         self._work.clean_caches()
+
+    def _report_anomalies(self) -> None:
+        if self._is_serving():
+            self._work.report_anomalies()
 
     def _is_serving(self) -> bool:
         with self._lock:

@@ -46,6 +46,7 @@ class Gateway:
                 broker_address=lambda: "10.0.0.1:9092",
                 heartbeat=self._beat,
                 clean_caches=lambda: None,
+                report_anomalies=lambda: None,
                 has_ended=lambda: self.has_ended,
             ),
             heartbeat_interval_ms=BEAT_MS,

@@ -34,7 +34,7 @@ class FetchWorld(RemoteWorld):
         self.watched = WatchedStorage()
         super().__init__(self.watched, disk=disk)
         self.held = HeldExecutor()
-        self.anomalies = ReadAnomalies()
+        self.anomalies = ReadAnomalies(self.clock)
         self.cache = ChunkCache[SegmentPart](
             executor=executor or self.held,
             clock=self.clock,

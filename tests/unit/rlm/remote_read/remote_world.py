@@ -180,7 +180,7 @@ class RemoteWorld:
 
     def rewrite(self, key: str, content: bytes) -> None:
         """Replace an object behind everybody's back."""
-        self.objects.delete(key)
+        self.objects.delete_many([key])
         self.objects.create_with_content(key, BytesSource(content=content))
 
     def _planned(
