@@ -26,6 +26,7 @@ from rlm.cli.options import (
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, manager_client, open_session
+from rlm.policy.anomalies import anomalies_text
 from rlm.policy.cluster_status import (
     LedPartition,
     PartitionStatus,
@@ -202,6 +203,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("copy held")
     table.add_column("trim held")
+    table.add_column("anomalies")
     for row in rows:
         tip = row.topic_id_partition
         numbers = (
@@ -225,5 +227,6 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             *("?" if number is None else str(number) for number in numbers),
             held_text(row.said.copy_held),
             held_text(row.said.trim_held),
+            anomalies_text(row.anomalies),
         )
     return table

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.anomalies import anomaly_as_json, open_anomalies
 from rlm.policy.gaps import gap_as_json
+from rlmm.anomaly import Anomaly
 from rlmm.events import PolicyState, RecordedGap, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
@@ -63,7 +65,7 @@ class PartitionStatus:
     `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
     first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
     of the leader's manager, None where it does not answer. Remote bytes are those of finished
-    segments' logs.
+    segments' logs. `anomalies` are stored objects that are missing or corrupt.
     """
 
     topic_id_partition: TopicIdPartition
@@ -81,6 +83,7 @@ class PartitionStatus:
     remote_bytes: int
     remote_segments: int
     said: ManagerWord
+    anomalies: tuple[Anomaly, ...] = ()
 
 
 def partition_status(
@@ -122,6 +125,7 @@ def partition_status(
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
         said=ManagerWord(role=NONE) if said is None else said,
+        anomalies=open_anomalies(stored.state, finished),
     )
 
 
@@ -184,6 +188,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "external_start": status.said.external_start,
         "future_timestamps": status.said.future_timestamps,
         "problem": status.said.problem,
+        "anomalies": [anomaly_as_json(each) for each in status.anomalies],
     }
 
 
