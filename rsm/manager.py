@@ -28,6 +28,7 @@ from rsm.layout.segment_layout import (
     SegmentLayout,
     record_stored,
 )
+from rsm.object_check import ObjectCheck
 from rsm.object_reader import ObjectReader
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import (
@@ -42,7 +43,13 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
-from rsm.spi import CopyAttempt, IndexType, PlannedObjects, RemoteStorageManager
+from rsm.spi import (
+    CopyAttempt,
+    IndexType,
+    ObjectFault,
+    PlannedObjects,
+    RemoteStorageManager,
+)
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.transfer import ReadBack, put_verified
 
@@ -123,6 +130,12 @@ class SegmentStorageManager(RemoteStorageManager):
         self, metadata: RemoteLogSegmentMetadata
     ) -> tuple[AbortedTransaction, ...]:
         return self._companions_of(metadata).aborted_transactions
+
+    def check_objects(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
+    ) -> tuple[ObjectFault, ...]:
+        check = ObjectCheck(self._storage, read=read, attempt=attempt)
+        return tuple(fault for stored in metadata.objects if (fault := check.fault_of(stored)))
 
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]

@@ -47,6 +47,15 @@ class PlannedObjects:
     objects: tuple[StoredObject, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFault:
+    """An object that is not as it was stored: missing, or with the reason why it is corrupt."""
+
+    object_key: str
+    is_missing: bool
+    reason: str
+
+
 class RemoteStorageManager(ABC):
     """Stores, reads and deletes the objects of log segments. All methods are thread-safe."""
 
@@ -105,6 +114,17 @@ class RemoteStorageManager(ABC):
 
         Empty if there is none, also for a segment without a transaction index. Raises as
         `fetch_index`.
+        """
+
+    @abstractmethod
+    def check_objects(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
+    ) -> tuple[ObjectFault, ...]:
+        """Compare a finished segment's objects in the store with their records; empty if all are.
+
+        Length, and the checksum that the store keeps. With `read` each object is read as well, in
+        pieces of 1 MiB, and its CRC32C computed. Uses nothing that was cached. Raises
+        RetriableError if the store cannot say, and what `attempt` raises.
         """
 
     @abstractmethod
