@@ -41,6 +41,7 @@ from rlm.process.state_id import state_id
 from rlm.rest.api_listener import ApiListener
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
+from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copy_pace import CopyPace
@@ -177,6 +178,9 @@ def _work(
         cycle=cycle.step,
         views=cycle.views_of,
         remove_topics=removal.step,
+        check_anomalies=AnomalyCheck(
+            ports, led=leadership.led_partitions, stopping=lanes.stopping
+        ).step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
         access=access,

@@ -3,6 +3,7 @@
     cycle        one LeaderCycle every remote.log.manager.task.interval.ms
     store        asks whether the store can be reached, as often
     removal      deletes what is stored of topics that were deleted
+    anomalies    looks at stored objects that are on record as missing or corrupt
     originals    keeps what topics were before they were tiered in the store, too
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
@@ -68,6 +69,7 @@ class ManagerWork:
     views: Callable[[str, int | None], Sequence[PartitionView]]
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
+    check_anomalies: Callable[[], None]
     heartbeat: Callable[[ProcessState], None]
     access: CommandAccess
     gauges: ManagerGauges
@@ -110,11 +112,13 @@ class BrokerManager:
         self._contact = HeartbeatWatch(clock, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
+        self._anomalies = self._periodic("anomalies", self._check_anomalies, pace.cycle_interval_ms)
         self._all = (
             self._store,
             self._cycle,
             self._removal,
             self._originals,
+            self._anomalies,
             self._heartbeat,
         )
         self._started = False
@@ -243,6 +247,11 @@ class BrokerManager:
         self._require_ready()
         if self._store.problem() is None:
             self._work.mirror_originals()
+
+    def _check_anomalies(self) -> None:
+        self._require_ready()
+        if self._store.problem() is None:
+            self._work.check_anomalies()
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

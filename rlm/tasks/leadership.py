@@ -195,6 +195,10 @@ class Leadership:
         if self._words.are_new(tip, f"{what} {fields}"):
             _log.log(level, what, extra={"topic_partition": tip, **fields})
 
+    def led_partitions(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions of `leads`."""
+        return tuple(lead.topic_id_partition for lead in self.leads())
+
     def leads(self) -> tuple[PartitionLead, ...]:
         """The partitions whose claim has come back, in no order."""
         with self._lock:

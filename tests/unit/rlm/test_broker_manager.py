@@ -60,6 +60,7 @@ class Manager:
                 views=lambda _topic, _partition: (),
                 remove_topics=lambda: None,
                 mirror_originals=lambda: None,
+                check_anomalies=lambda: None,
                 heartbeat=self._beat,
                 access=cast("CommandAccess", access),
                 gauges=ManagerGauges(
