@@ -17,6 +17,7 @@ from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_c
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
 from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.stored_objects import stored_objects
 from rlm.cli.times import iso_time
 from rlm.policy.explanation import whereabouts, whereabouts_as_json
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
@@ -59,7 +60,10 @@ def _explain(
         raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, (tip,) = find_tiered(session, name)
-        found = _explanation(session, tip, offset)
+        found = {
+            **_explanation(session, tip, offset),
+            **stored_objects(session, tip, offset),
+        }
     document = {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -121,7 +125,16 @@ def _lines(found: Mapping[str, Any]) -> Sequence[str]:
             f" {segment['state']} since {iso_time(segment['state_since_ms'])}"
             f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
         )
-        lines.extend(f"    {key}" for key in segment["objects"])
+        states = found.get("objects_in_store") or {}
+        lines.extend(
+            f"    {key}{', in the store: ' + states[key] if key in states else ''}"
+            for key in segment["objects"]
+        )
+    lines.extend(
+        f"  anomaly {each['kind']}: {each['object']} since {iso_time(each['first_ms'])}, last"
+        f" {iso_time(each['last_ms'])}, {each['attempts']} attempts"
+        for each in found.get("anomalies", ())
+    )
     if (gap := found.get("gap")) is not None:  # a manager of an older version says nothing of it
         lines.append(
             f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"
