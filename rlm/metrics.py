@@ -57,6 +57,7 @@ class Metrics:
             self.remote_log_size_bytes,
             self.remote_log_metadata_count,
             self.future_segments,
+            self.object_anomalies,
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
         self.set_trim_held(topic, partition, reason=None)
@@ -189,6 +190,11 @@ class Metrics:
             "rlm_future_timestamp_segments",
             "Segments, stored or rolled, that are stamped more than an hour ahead of now.",
             _BY_PARTITION,
+        )
+        self.object_anomalies = self._gauge(
+            "rlm_stored_object_anomalies",
+            "Stored objects of finished segments on record as damaged. `kind`: missing or corrupt.",
+            (*_BY_PARTITION, "kind"),
         )
         self.local_trimmed_bytes = self._counter(
             "rlm_local_trimmed_bytes", "Bytes that trims released from the local log.", _BY_TOPIC
