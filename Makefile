@@ -25,10 +25,10 @@ PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
 MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
-# Processes for the tests that compute, and for all: 0 is this one alone. Brokers that must wait too
-# long for a processor elect new leaders, so more of them need a machine with processors to spare.
+# Processes for the tests without services, and for all tests. 0 runs the tests in one process. Brokers
+# that wait too long for a processor elect new leaders: raise the number only with the processors.
 CHECK_WORKERS ?= 2
-TEST_WORKERS ?= 0
+TEST_WORKERS ?= 2
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
