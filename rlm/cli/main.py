@@ -9,6 +9,7 @@ import typer
 
 from rlm.cli import (
     blocks,
+    check,
     dlq,
     explain,
     gateway,
@@ -44,6 +45,7 @@ _COMMANDS = (
     metadata,
     blocks,
     storage,
+    check,
     secret,
     uninstall,
 )
