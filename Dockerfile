@@ -9,7 +9,7 @@ ENV PATH=/usr/local/go/bin:$PATH
 RUN mkdir -p /usr/share/man/man1 \
     && apt-get update \
     && apt-get install --yes --no-install-recommends \
-        ca-certificates make maven nodejs npm openjdk-17-jdk-headless openssl python3 python3-venv \
+        ca-certificates iproute2 make maven nodejs npm openjdk-17-jdk-headless openssl python3 python3-venv \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --home-dir /var/lib/rlm rlm \
     && install --directory --owner=rlm --group=rlm /checkout

@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos demo bench bench-gateway \
+.PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos hosts demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
@@ -86,6 +86,9 @@ mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 
 
 chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)
 	@$(BIN)/python -m tests.chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+hosts: $(STAMPS)/dev $(STAMPS)/broker ## The tests on several hosts (network namespaces), the long ones too
+	$(PYTEST) -q -n 0 --long tests/hosts
 
 demo: setup ## Tier, trim and read back a topic of a real broker (KEEP=1: leave all running)
 	@$(BIN)/python -m demo $(if $(KEEP),--keep)

@@ -98,7 +98,6 @@ def _what_next(stage: Stage) -> str:
 running until Ctrl-C:
   broker    {stage.cluster.bootstrap_servers}
   gateway   {stage.rlm.gateway_address}
-  manager   {stage.rlm.rest_url}/v1/partitions
   metrics   {stage.rlm.metrics_url}/metrics
   store     {os.path.relpath(stage.rlm.store)}
   logs      {os.path.relpath(stage.rlm.log_path)}

@@ -19,8 +19,8 @@ from rlm.broker.cluster_share_groups import ClusterShareGroups
 from rlm.broker.deleted_topics import find_deleted_topics
 from rlm.broker.topic_admin import ClusterTopicAdmin
 from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
+from rlm.command_access import CommandAccess, open_command_access
 from rlm.config.load import Config
-from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
 from rlm.metadata_metrics import MetadataCollector
@@ -36,9 +36,12 @@ from rlm.outside import (
     stored_originals,
 )
 from rlm.policy.view import PolicyLimits
+from rlm.process.host_identity import read_host_identity
 from rlm.process.state_id import state_id
+from rlm.rest.api_listener import ApiListener
 from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
+from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copy_pace import CopyPace
@@ -48,7 +51,7 @@ from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import LeaderCycle
-from rlm.tasks.leadership import Leadership
+from rlm.tasks.leadership import Leadership, notice_after_claim_wait
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.policy_writer import PolicyWriter
@@ -58,8 +61,8 @@ from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
-from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.processes import ProcessRole
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
@@ -72,16 +75,16 @@ _SHARE_GROUPS_TIMEOUT_MS = 2_000
 _CLAIM_THREADS = 32
 
 
-def build_manager(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
+def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
     """The manager beside the broker whose log dirs the configuration names.
 
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
-    return compose(config, open_outside(config, SystemClock()), http_address, metrics)
+    return compose(config, open_outside(config, SystemClock()), listener, metrics)
 
 
 def compose(
-    config: Config, outside: Outside, http_address: HostPort, metrics: Metrics
+    config: Config, outside: Outside, listener: ApiListener, metrics: Metrics
 ) -> BrokerManager:
     """Wire a manager from its parts; `start` of the result begins the work."""
     clock = SystemClock()
@@ -105,12 +108,14 @@ def compose(
         metadata=metadata,
         dead_letters=outside.dead_letters,
         share_groups=ClusterShareGroups(
-            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS), clock
+            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS),
+            clock,
+            accepts_hidden=config.deleting.accept_hidden_share_groups,
         ),
         clock=clock,
         new_id=fresh_id,
     )
-    return _manage(config, ports, metadata, outside, http_address, metrics)
+    return _manage(config, ports, metadata, outside, listener, metrics)
 
 
 def _manage(
@@ -118,13 +123,13 @@ def _manage(
     ports: Ports,
     metadata: TopicBasedRemoteLogMetadataManager,
     outside: Outside,
-    http_address: HostPort,
+    listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
     lanes = _Lanes.of(config)
-    card = _card(config, outside.identity, http_address)
+    access = open_command_access(config, outside.identity, listener, metadata, ports.clock)
     return BrokerManager(
-        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, card=card),
+        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, access=access),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,
             heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -145,9 +150,10 @@ def _work(
     metrics: Metrics,
     *,
     lanes: _Lanes,
-    card: ProcessCard,
+    access: CommandAccess,
 ) -> ManagerWork:
-    incarnation = ports.new_id()
+    incarnation = access.incarnation
+    card = _card(config, outside.identity, incarnation)
     leadership = _leadership(ports, card, incarnation, lanes)
     copies = _copies(config, ports, lanes, leadership, metrics)
     expirer = _expirer(config, ports, metrics)
@@ -172,8 +178,12 @@ def _work(
         cycle=cycle.step,
         views=cycle.views_of,
         remove_topics=removal.step,
+        check_anomalies=AnomalyCheck(
+            ports, led=leadership.led_partitions, stopping=lanes.stopping
+        ).step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
+        access=access,
         gauges=ManagerGauges(
             metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
         ),
@@ -242,7 +252,13 @@ def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID, lanes: _Lane
             broker_ms=ports.metadata.broker_time_ms(),
         )
 
-    return Leadership(ports, incarnation=incarnation, alone=alone, executor=lanes.claim_pool)
+    return Leadership(
+        ports,
+        incarnation=incarnation,
+        alone=alone,
+        executor=lanes.claim_pool,
+        slow=notice_after_claim_wait,
+    )
 
 
 def _topic_removal(
@@ -307,16 +323,19 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
     )
 
 
-def _card(config: Config, identity: BrokerIdentity, http_address: HostPort) -> ProcessCard:
+def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessCard:
     """One registration per state directory, whatever run of the process made it."""
     own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessCard(
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
         role=ProcessRole.MANAGER,
         broker_id=identity.node_id,
-        http_address=str(http_address),
+        http_address="",
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version("kafka-rlm"),
+        host=read_host_identity(),
+        incarnation=incarnation,
+        serves_https=config.rest_tls.is_on,
     )
 
 

@@ -3,6 +3,7 @@
     cycle        one LeaderCycle every remote.log.manager.task.interval.ms
     store        asks whether the store can be reached, as often
     removal      deletes what is stored of topics that were deleted
+    anomalies    looks at stored objects that are on record as missing or corrupt
     originals    keeps what topics were before they were tiered in the store, too
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
@@ -13,13 +14,14 @@ cycle, then the copies under way give up at their next check, then metadata and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event, Lock
 
 from rlm.broker.errors import ForeignClusterError
+from rlm.command_access import CommandAccess
 from rlm.manager_gauges import ManagerGauges
 from rlm.metrics import Metrics
 from rlm.periodic import Periodic
@@ -34,9 +36,13 @@ from rlm.policy.plan import plan
 from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
+from rlm.rest.signed_api import Authority
+from rlm.tasks.failing_copies import failing_reasons
+from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -63,7 +69,9 @@ class ManagerWork:
     views: Callable[[str, int | None], Sequence[PartitionView]]
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
-    heartbeat: Callable[[], None]
+    check_anomalies: Callable[[], None]
+    heartbeat: Callable[[ProcessState], None]
+    access: CommandAccess
     gauges: ManagerGauges
 
 
@@ -101,13 +109,16 @@ class BrokerManager:
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
+        self._contact = HeartbeatWatch(clock, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
+        self._anomalies = self._periodic("anomalies", self._check_anomalies, pace.cycle_interval_ms)
         self._all = (
             self._store,
             self._cycle,
             self._removal,
             self._originals,
+            self._anomalies,
             self._heartbeat,
         )
         self._started = False
@@ -123,14 +134,13 @@ class BrokerManager:
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in self._all]
-        reasons = [str(problem) for problem in problems if problem is not None]
-        with self._lock:
-            reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
-        metadata = self._work.readiness()
-        if not reasons and not metadata.ready:
-            reasons = [metadata.reason]
-        return not reasons, tuple(dict.fromkeys(reasons))
+        is_ready, reasons = self._readiness_by(self._all)
+        problem = self._contact.problem()
+        return (is_ready, reasons) if problem is None else (False, (problem, *reasons))
+
+    @property
+    def authority(self) -> Authority:
+        return self._work.access.authority
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         with self._lock:
@@ -183,6 +193,19 @@ class BrokerManager:
             before, self._reports = self._reports, reports
         self._work.gauges.show(before, reports)
 
+    def _readiness_by(self, periodics: Iterable[Periodic]) -> tuple[bool, Sequence[str]]:
+        problems = [periodic.problem() for periodic in periodics]
+        reasons = [str(problem) for problem in problems if problem is not None]
+        with self._lock:
+            reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
+            reasons.extend(failing_reasons(self._reports))
+        metadata = self._work.readiness()
+        if not reasons and not metadata.ready:
+            reasons = [metadata.reason]
+        if (problem := self._work.access.address.problem) is not None:
+            reasons.append(problem)
+        return not reasons, tuple(dict.fromkeys(reasons))
+
     def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
         """What is not of the trim gate itself, as the last cycle has seen it."""
         with self._lock:
@@ -200,7 +223,20 @@ class BrokerManager:
 
     def _beat(self) -> None:
         self._require_ready()
-        self._work.heartbeat()
+        self._contact.begin()
+        others = (each for each in self._all if each is not self._heartbeat)
+        self._work.access.refresh()
+        address = self._work.access.address
+        is_ready, reasons = self._readiness_by(others)
+        self._work.heartbeat(
+            ProcessState(
+                http_address=address.http_address,
+                broker_address=address.broker_address,
+                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                unready_reasons=reasons,
+            )
+        )
+        self._contact.came_back()
 
     def _remove(self) -> None:
         self._require_ready()
@@ -211,6 +247,11 @@ class BrokerManager:
         self._require_ready()
         if self._store.problem() is None:
             self._work.mirror_originals()
+
+    def _check_anomalies(self) -> None:
+        self._require_ready()
+        if self._store.problem() is None:
+            self._work.check_anomalies()
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

@@ -11,6 +11,8 @@ from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
+from rlm.gateway.checked_front import CheckedFront
+from rlm.gateway.front import Front
 from rlm.gateway.live_facts import LiveFacts
 from rlm.gateway.local_starts import LocalStarts
 from rlm.gateway.rewrite_pools import RewritePools
@@ -27,8 +29,10 @@ from rlm.gateway_worker import GatewayWork, GatewayWorker
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
 from rlm.outside import open_bootstrap, open_chunk_storage
+from rlm.policy.other_hosts import HostIdentity
+from rlm.process.host_identity import OwnAddresses, read_host_identity
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
-from rlmm.events import ProcessRole
+from rlmm.processes import ProcessRole
 
 _END_CONNECTIONS_MS = 6_000
 
@@ -63,11 +67,13 @@ def build_gateway(
             unserved=metrics.gateway_brokers_without_door.set,
         )
     )
-    facts = _facts(tier, stand, cluster)
-    parts = _parts(config, tier, facts, metrics)
+    host = read_host_identity()
+    front = CheckedFront(stand.front, stand.own, host, OwnAddresses(tier.clock).has)
+    facts = _facts(tier, front, cluster)
+    parts = _parts(config, tier, facts, front, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    card = _card(config, stand, http_address)
+    card = _card(config, stand, http_address, host)
     heartbeat = Heartbeat(tier.metadata, card, fresh_id, applied=facts.applied)
     return GatewayWorker(
         work=GatewayWork(
@@ -76,10 +82,15 @@ def build_gateway(
             begin_serving=lambda: server.start(parts),
             readiness=tier.metadata.readiness,
             refresh=facts.refresh,
+            address_problem=lambda: front.problem,
+            broker_address=lambda: front.broker_address,
             heartbeat=heartbeat.step,
+            clean_caches=tier.cleaner.step,
+            report_anomalies=tier.reporter.step,
             has_ended=lambda: server.has_ended,
         ),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
+        clean_interval_ms=config.manager.task_interval_ms,
         failed=_count_failures(metrics),
         clock=tier.clock,
         serving=serving,
@@ -87,9 +98,9 @@ def build_gateway(
     )
 
 
-def _facts(tier: GatewayTier, stand: Stand, cluster: Bootstrap) -> LiveFacts:
+def _facts(tier: GatewayTier, front: Front, cluster: Bootstrap) -> LiveFacts:
     return LiveFacts(
-        stand.front,
+        front,
         cluster=cluster,
         metadata=tier.metadata,
         positions=lambda: tier.metadata.metrics().positions,
@@ -100,7 +111,9 @@ def _facts(tier: GatewayTier, stand: Stand, cluster: Bootstrap) -> LiveFacts:
     )
 
 
-def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics) -> GatewayParts:
+def _parts(
+    config: Config, tier: GatewayTier, facts: LiveFacts, front: CheckedFront, metrics: Metrics
+) -> GatewayParts:
     tls = open_tls(config, tier.clock, metrics)
     parts = GatewayParts(
         session=SessionParts(
@@ -115,6 +128,7 @@ def _parts(config: Config, tier: GatewayTier, facts: LiveFacts, metrics: Metrics
         rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
         turns=read_turns(config, tier.clock),
         is_pressed=lambda: tier.cache.state().waiting_count > 0,
+        is_refusing=lambda: front.problem is not None,
         failed=_count_failures(metrics),
         client_tls=tls.towards_clients,
         upstream_tls=tls.towards_brokers,
@@ -141,13 +155,15 @@ def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None
     note_host_acls(cluster, metrics)
 
 
-def _card(config: Config, stand: Stand, http_address: HostPort) -> ProcessCard:
+def _card(config: Config, stand: Stand, http_address: HostPort, host: HostIdentity) -> ProcessCard:
     return ProcessCard(
         process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
-        broker_id=stand.broker_id,
-        http_address=str(http_address),
+        broker_id=stand.own.broker_id,
+        # Of `rlm run`, where only the supervisor asks: other hosts cannot reach it.
+        http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
-        gateway_address=str(stand.address),
+        gateway_address=stand.own.address,
+        host=host,
     )

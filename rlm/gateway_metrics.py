@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from rlm.gateway.counts import GatewayCounts, TopicCounts
 from rlm.gateway.read_turns import ReadTurns
 from rlm.metrics import MetricDescription
-from rlm.remote_read.anomalies import AnomalyKind
+from rlm.remote_read.anomalies import AnomalyLabels
 from rsm.cache.chunk_cache import ChunkCacheState
 
 # Values by their labels' values.
@@ -37,7 +37,7 @@ class GatewaySources:
 
     counts: GatewayCounts
     turns: ReadTurns
-    anomalies: Callable[[], Mapping[AnomalyKind, int]]
+    anomalies: Callable[[], Mapping[AnomalyLabels, int]]
     cache: Callable[[], ChunkCacheState]
     cache_budget_bytes: int
 
@@ -219,9 +219,10 @@ _MEASURES = (
     _Measure(
         "rlm_gateway_read_anomalies",
         "counter",
-        ("kind",),
-        "Reads of stored segments that are missing or corrupt.",
-        lambda sources: [((kind.value,), count) for kind, count in sources.anomalies().items()],
+        AnomalyLabels._fields,
+        "Reads that failed on a stored object. `kind`: missing or corrupt; topic `other`: all "
+        "partitions beyond the first thousand.",
+        lambda sources: list(sources.anomalies().items()),
     ),
     _Measure(
         "rlm_chunk_cache_bytes",

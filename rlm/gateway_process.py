@@ -7,13 +7,20 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Protocol
 
+from rlm.client_listener import bind_closed
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.metrics import Metrics
 from rlm.process.state_dir import locked_state_dir
 from rlm.rest.http_server import HttpServer
 from rlm.rest.worker_api import WorkerView, worker_api
-from rlm.worker_process import Worker, WorkerKind, listening_socket, run_worker
+from rlm.worker_process import (
+    LOOPBACK_LISTENER,
+    Worker,
+    WorkerKind,
+    inherited_socket,
+    run_worker,
+)
 from rsm.segment.errors import InvalidConfigError
 
 LISTENER_KEY = "gateway.listener"
@@ -36,8 +43,8 @@ def run_gateway(
 ) -> None:
     """Run a gateway until a stop signal or the parent's end; as `run_worker`.
 
-    `build` is given the socket that clients connect to: `gateway_fd` if that is inherited, else
-    one bound to `gateway.listener`.
+    `build` is given the socket that clients connect to, which does not listen yet: `gateway_fd` if
+    that is inherited, else one bound to `gateway.listener`.
     """
 
     def build_bound(
@@ -46,7 +53,10 @@ def run_gateway(
         listener = config.gateway.listener
         if listener is None:
             raise InvalidConfigError("no gateway is configured", key=LISTENER_KEY)
-        bound = listening_socket(gateway_fd, listener, option="--gateway-fd", key=LISTENER_KEY)
+        if gateway_fd is None:
+            bound = bind_closed(listener, key=LISTENER_KEY)
+        else:
+            bound = inherited_socket(gateway_fd, option="--gateway-fd")
         stack.callback(bound.close)
         if not config.host.log_dirs:  # else the supervisor has taken it
             stack.enter_context(locked_state_dir(config.host.state_dir))
@@ -54,6 +64,7 @@ def run_gateway(
 
     kind: WorkerKind[Gateway] = WorkerKind(
         name="gateway",
+        listens=lambda config: config.process.rest_listener or LOOPBACK_LISTENER,
         build=build_bound,
         serve=lambda gateway, registry, bound: HttpServer(
             worker_api(gateway, registry), bound, name="gateway-http"

@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import ForeignClusterError
+from rlm.client_listener import bind_closed
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
@@ -19,11 +20,12 @@ from rlm.gateway.door_plan import LISTENERS_KEY, DoorPlan
 from rlm.gateway.front import BrokerFront, Front, Place
 from rlm.gateway.named_front import NamedFront
 from rlm.gateway.server_names import ServerNames
+from rlm.policy.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.state_id import state_id
-from rlm.rest.http_server import bind_listener, reachable_address
+from rlm.rest.http_server import reachable_address
 from rlm.source.meta_properties import BrokerIdentity
-from rlmm.events import NO_BROKER, ProcessRole
+from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.clock import Clock
 
@@ -35,7 +37,7 @@ class Ground:
     """What a stand is taken on. `identity` is that of the broker, None beside none.
 
     `worker` is this process's number among those beside the broker.
-    `listener` is bound to `gateway.listener`.
+    `listener` is bound to `gateway.listener`, and listens once its door is open.
     `unserved` is told how many live brokers clients can't be led to, each time that is known.
     """
 
@@ -58,15 +60,14 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """`address` is where clients find the first door, which is open as soon as the keeper starts.
+    """`own.address` is where clients find the first door, open as soon as the keeper starts.
 
     `process_id` is the same in every run. `confirm` asks whether the cluster is the right one,
     before anything is made there: ForeignClusterError, NotFoundError, RetriableError.
     """
 
     front: Front
-    address: HostPort
-    broker_id: int
+    own: OwnGateway
     process_id: UUID
     confirm: Callable[[], None]
 
@@ -100,8 +101,7 @@ def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
     ground.keeper.open(Door(name="broker", listener=ground.listener, upstreams=front.upstreams))
     return Stand(
         front=front,
-        address=ground.address,
-        broker_id=identity.node_id,
+        own=_own_gateway(ground, identity.node_id),
         process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
         confirm=partial(_confirm_cluster, ground.cluster, identity),
     )
@@ -124,7 +124,7 @@ def _for_cluster(ground: Ground) -> Stand:
                 listeners=settings.node_listeners,
                 addresses=settings.node_addresses,
             ),
-            listen=partial(bind_listener, key=key),
+            listen=partial(bind_closed, key=key),
             unserved=ground.unserved,
             direct_if_unserved=settings.direct_if_unserved,
         ),
@@ -156,13 +156,24 @@ def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
 def _beside_none(ground: Ground, front: Front) -> Stand:
     return Stand(
         front=front,
-        address=ground.address,
-        broker_id=NO_BROKER,
+        own=_own_gateway(ground, NO_BROKER),
         process_id=uuid5(
             state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
         # What brokers' own processes have made is looked for; a wrong cluster has nothing of it.
         confirm=lambda: _require_topic(ground.topic),
+    )
+
+
+def _own_gateway(ground: Ground, broker_id: int) -> OwnGateway:
+    host, port = ground.listener.getsockname()[:2]
+    is_set = ground.config.gateway.advertised_listener is not None
+    return OwnGateway(
+        broker_id=broker_id,
+        address=str(ground.address),
+        is_loopback=ground.address.is_loopback,
+        key="gateway.advertised.listener" if is_set else "gateway.listener",
+        listens_on_loopback=HostPort(host=host, port=port).is_loopback,
     )
 
 

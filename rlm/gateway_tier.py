@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm.config.load import Config
+from rlm.fresh_id import fresh_id
 from rlm.gateway.context import Answering
 from rlm.gateway.tier_reader import LEAST_CATCH_UP_MS, TierReader
 from rlm.metrics import Metrics
 from rlm.observed_store import observed_store
 from rlm.outside import open_metadata_cache, open_metadata_topic, storage_manager
 from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.anomaly_reporter import AnomalyReporter
+from rlm.remote_read.cache_cleaner import CacheCleaner, ChunksOfObjects
 from rlm.remote_read.cached_segments import CachedSegments
 from rlm.remote_read.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.segment_parts import SegmentPart
@@ -22,13 +25,14 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.cache.disk_cached import DiskCachedChunkStorage
-from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, remove_chunks
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.system_clock import SystemClock
 
 _REWRITES_AT_ONCE = 32
+_WORKER = "worker-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,9 @@ class GatewayTier:
     metadata: TopicBasedRemoteLogMetadataManager
     pools: _Pools
     cache: ChunkCache[SegmentPart]
+    cleaner: CacheCleaner
     anomalies: ReadAnomalies
+    reporter: AnomalyReporter
     reader: TierReader
     timestamps: RemoteTimestamps
     answering: Answering
@@ -80,7 +86,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
     storage = _storage_manager(config, metrics, store, worker)
     pools = _pools(config.gateway.reader_thread_count)
     cache = _chunk_cache(config, pools.store, clock)
-    anomalies = ReadAnomalies()
+    anomalies = ReadAnomalies(clock)
     fetcher = RemoteFetcher(
         metadata=metadata,
         storage=storage,
@@ -104,7 +110,15 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         metadata=metadata,
         pools=pools,
         cache=cache,
+        cleaner=CacheCleaner(
+            metadata,
+            storage=storage,
+            chunks=ChunksOfObjects(cache),
+            clock=clock,
+            dropped=lambda why, count: metrics.cache_objects_dropped.labels(why.value).inc(count),
+        ),
         anomalies=anomalies,
+        reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
         reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
         answering=Answering(
@@ -132,12 +146,22 @@ def _storage_manager(
     store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:
+        if worker == 1:
+            _remove_of_former_workers(directory, config.gateway.worker_count)
         settings = DiskChunksSettings(
-            directory=directory / f"worker-{worker}",
+            directory=directory / f"{_WORKER}{worker}",
             budget_bytes=config.gateway.chunk_cache_disk_bytes,
         )
         store = DiskCachedChunkStorage(store, _disk_chunks(settings, metrics))
     return storage_manager(config.storage, store)
+
+
+def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
+    """What workers have cached that do not run any more: no process drops what is deleted of it."""
+    for path in directory.glob(f"{_WORKER}*"):
+        number = path.name.removeprefix(_WORKER)
+        if number.isdecimal() and int(number) > worker_count:
+            remove_chunks(path)
 
 
 def _disk_chunks(settings: DiskChunksSettings, metrics: Metrics) -> DiskChunks:

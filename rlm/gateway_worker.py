@@ -2,10 +2,13 @@
 
     facts       what sessions know beside their bytes, every second
     heartbeat   registers this gateway, with where it is found and what metadata it has applied
+    caches      drops what was read of segments that are gone
+    anomalies   puts on record which stored objects cannot be read, every five seconds
     loop        the clients' connections
 
-No client is accepted before the metadata was followed to its end and the cluster was heard: until
-then clients wait in the socket's queue, or find another gateway. Composed by rlm.gateway_app.
+No client is accepted before the metadata was followed to its end and the cluster was heard, nor
+while clients must not be given this gateway's address: the gateway then registers without it, so
+that no other gateway leads clients here. Composed by rlm.gateway_app.
 """
 
 from __future__ import annotations
@@ -17,17 +20,22 @@ from threading import Lock
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.periodic import Periodic
+from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 _FACTS_INTERVAL_MS = 1_000
+_ANOMALIES_INTERVAL_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayWork:
     """What a gateway does: the first three once, the rest over and over.
 
+    `address_problem`: why clients must not be given this gateway's address, as of the last refresh;
+    None if they may. `broker_address`: what its broker advertises.
     `has_ended`: serving has come to an end by itself, which only a new process mends.
     """
 
@@ -36,7 +44,11 @@ class GatewayWork:
     begin_serving: Callable[[], None]
     readiness: Callable[[], Readiness]
     refresh: Callable[[], None]
-    heartbeat: Callable[[], None]
+    address_problem: Callable[[], str | None]
+    broker_address: Callable[[], str]
+    heartbeat: Callable[[ProcessState], None]
+    clean_caches: Callable[[], None]
+    report_anomalies: Callable[[], None]
     has_ended: Callable[[], bool]
 
 
@@ -48,6 +60,7 @@ class GatewayWorker:
         *,
         work: GatewayWork,
         heartbeat_interval_ms: int,
+        clean_interval_ms: int,
         failed: Callable[[str, Exception], None],
         clock: Clock,
         serving: ExitStack,
@@ -64,15 +77,29 @@ class GatewayWorker:
         self._heartbeat = Periodic(
             "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed, clock=clock
         )
+        self._caches = Periodic(
+            "caches", self._clean, interval_ms=clean_interval_ms, failed=failed, clock=clock
+        )
+        self._anomalies = Periodic(
+            "anomalies",
+            self._report_anomalies,
+            interval_ms=_ANOMALIES_INTERVAL_MS,
+            failed=failed,
+            clock=clock,
+        )
+        self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
         self._lock = Lock()
         self._metadata_begun = False
         self._serves = False
+        self._address_problem: str | None = None
         self._started = False
 
     def start(self) -> None:
         self._started = True
         self._facts.start()
         self._heartbeat.start()
+        self._caches.start()
+        self._anomalies.start()
 
     def failure(self) -> TieredStorageError | None:
         problem = self._facts.problem()
@@ -83,18 +110,17 @@ class GatewayWorker:
         return None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in (self._facts, self._heartbeat)]
-        reasons = [str(problem) for problem in problems if problem is not None]
-        if not reasons and not self._is_serving():
-            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
-        return not reasons, tuple(dict.fromkeys(reasons))
+        is_ready, reasons = self._readiness_by(self._facts, self._heartbeat)
+        silence = self._contact.problem()
+        return (is_ready, reasons) if silence is None else (False, (silence, *reasons))
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        for periodic in (self._facts, self._heartbeat):
+        every = (self._facts, self._heartbeat, self._caches, self._anomalies)
+        for periodic in every:
             periodic.stop()
         if self._started:
-            for periodic in (self._facts, self._heartbeat):
+            for periodic in every:
                 periodic.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
         self._resources.close()
@@ -106,16 +132,47 @@ class GatewayWorker:
             self._metadata_begun = True
         self._require_ready()
         self._work.refresh()
-        if not self._is_serving():
+        problem = self._work.address_problem()
+        if problem is None and not self._is_serving():
             self._work.begin_serving()
             with self._lock:
                 self._serves = True
+        if problem != self._address_problem:
+            self._address_problem = problem
+            self._heartbeat.wake()  # other gateways lead clients by what is registered
 
     def _beat(self) -> None:
         """A gateway that accepts nobody yet is not one to lead clients to."""
-        if not self._is_serving():
+        problem = self._address_problem
+        if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
-        self._work.heartbeat()
+        self._contact.begin()
+        is_ready, reasons = self._readiness_by(self._facts)
+        self._work.heartbeat(
+            ProcessState(
+                broker_address=self._work.broker_address(),
+                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                unready_reasons=reasons,
+                is_address_withheld=problem is not None,
+            )
+        )
+        self._contact.came_back()
+
+    def _readiness_by(self, *periodics: Periodic) -> tuple[bool, Sequence[str]]:
+        problems = [self._address_problem, *(each.problem() for each in periodics)]
+        reasons = [str(problem) for problem in problems if problem is not None]
+        if not reasons and not self._is_serving():
+            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
+        return not reasons, tuple(dict.fromkeys(reasons))
+
+    def _clean(self) -> None:
+        if self._address_problem is None and not self._is_serving():
+            raise RetriableError("clients are not accepted yet")
+        self._work.clean_caches()
+
+    def _report_anomalies(self) -> None:
+        if self._is_serving():
+            self._work.report_anomalies()
 
     def _is_serving(self) -> bool:
         with self._lock:

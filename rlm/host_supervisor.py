@@ -11,26 +11,32 @@ import logging
 import signal
 import socket
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from rlm.broker.client_check import check_client
+from rlm.client_listener import bind_closed, refuse_unserved
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
 from rlm.gateway_security import check_tls
 from rlm.log_lines import configure_logging
 from rlm.process.child import ChildSpec
 from rlm.process.host_check import check_host
+from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.state_dir import has_lock, locked_state_dir
-from rlm.process.supervisor import ProcessEvent, Supervisor
+from rlm.process.supervisor import ChildStatus, ProcessEvent, Supervisor
+from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
+from rlm.rest.tls import server_context
 from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 
@@ -47,6 +53,17 @@ class _GatewaySockets:
     rest: tuple[socket.socket, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ManagerSockets:
+    """Where the supervisor asks the manager, and where its API listens.
+
+    `api` None: the manager binds it when it knows by which address this host reaches its broker.
+    """
+
+    probe: socket.socket
+    api: socket.socket | None
+
+
 def supervise_host(config_path: Path) -> int:
     """Run until a signal or a child's wrong configuration ends it; returns the exit code.
 
@@ -56,35 +73,49 @@ def supervise_host(config_path: Path) -> int:
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     check_host(config)
+    warn_of_open_access(config, config_path)
     if config.gateway.listener is not None:
         check_tls(config)
+    server_context(config.rest_tls, SystemClock())
     state_dir = config.host.state_dir
     with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
         # Where one runs already, it is this that is wrong, not that it has the addresses, too.
         is_locked = has_lock(state_dir)
         if is_locked:
             stack.enter_context(locked_state_dir(state_dir))
-        rest = bind_listener(config.process.rest_listener, key="rest.listener")
-        stack.enter_context(closing(rest))
+        manager = _bind_manager(config, stack)
         metrics = _bind_metrics(config, stack)
         gateway = _bind_gateway(config, stack)
         if not is_locked:
             stack.enter_context(locked_state_dir(state_dir))
-        specs = [_manager_spec(config_path, rest)]
-        if gateway is not None:
-            specs += _gateway_specs(config_path, gateway)
-        supervisor = _supervisor(config, tuple(specs))
+        gateways = [] if gateway is None else _gateway_specs(config_path, gateway)
+        supervisor = _supervisor(config, (_manager_spec(config_path, manager), *gateways))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
-        return supervise(supervisor, inbox, SystemClock())
+        if gateway is None:
+            return supervise(supervisor, inbox, SystemClock())
+        refuse = partial(refuse_unserved, gateway.clients, gateways)
+        return supervise(supervisor, inbox, SystemClock(), stepped=refuse)
 
 
-def supervise(supervisor: Supervisor, inbox: SignalInbox, clock: Clock) -> int:
-    """Step the supervisor until it has ended; a stop signal stops it, a second one at once."""
+def supervise(
+    supervisor: Supervisor,
+    inbox: SignalInbox,
+    clock: Clock,
+    *,
+    stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
+) -> int:
+    """Step the supervisor until it has ended; a stop signal stops it, a second one at once.
+
+    `stepped` is given all processes after each step. One that ended is not started again in the
+    same step.
+    """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):
             _log_event(event)
+        stepped(supervisor.statuses())
         if supervisor.ended:
             return supervisor.exit_code
         for number in inbox.wait(_TICK_MS):
@@ -102,13 +133,27 @@ def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:
     return Supervisor(specs, OsSpawner(), lambda: RestartBackoff(settings, random))
 
 
-def _manager_spec(config_path: Path, rest: socket.socket) -> ChildSpec:
-    options = ("--config", str(config_path), "--rest-fd", str(rest.fileno()), "--supervised")
+def _bind_manager(config: Config, stack: ExitStack) -> _ManagerSockets:
+    listener = config.process.rest_listener
+    api = None
+    if listener is not None:
+        api = stack.enter_context(closing(bind_listener(listener, key="rest.listener")))
+    probe = bind_listener(_ANY_LOOPBACK_PORT, key="manager's metrics")
+    return _ManagerSockets(probe=stack.enter_context(closing(probe)), api=api)
+
+
+def _manager_spec(config_path: Path, sockets: _ManagerSockets) -> ChildSpec:
+    probe = sockets.probe.fileno()
+    options = ["--config", str(config_path), "--probe-fd", str(probe), "--supervised"]
+    fds = [probe]
+    if sockets.api is not None:
+        fds.append(sockets.api.fileno())
+        options += ["--rest-fd", str(sockets.api.fileno())]
     return ChildSpec(
         name="manager",
         command=(sys.executable, "-m", "rlm.cli.manager", *options),
-        inherited_fds=(rest.fileno(),),
-        http_address=str(local_address(rest)),
+        inherited_fds=tuple(fds),
+        http_address=str(local_address(sockets.probe)),
     )
 
 
@@ -116,7 +161,7 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
     listener = config.gateway.listener
     if listener is None:
         return None
-    clients = bind_listener(listener, key="gateway.listener")
+    clients = bind_closed(listener, key="gateway.listener")
     stack.enter_context(closing(clients))
     rest = [
         stack.enter_context(closing(bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlm.metrics import Metrics
+from rlm.tasks.failing_copies import failing_copies
 from rlm.tasks.report import LEADER, PartitionReport
+from rlmm.anomaly import AnomalyKind
 
 
 class ManagerGauges:
@@ -21,6 +23,7 @@ class ManagerGauges:
         self._metrics = metrics
         self._oldest_copy_age_ms = oldest_copy_age_ms
         self._hanging_copies = hanging_copies
+        self._shown_causes: set[str] = set()
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
         """Show these reports; partitions that were led before and are not now are dropped."""
@@ -32,8 +35,18 @@ class ManagerGauges:
             tip = report.topic_id_partition
             if report.role == LEADER and tip not in still_led:
                 self._metrics.forget_partition(tip.topic, tip.partition)
+        self._show_failing(reports)
         self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
         self._metrics.copies_hanging.set(self._hanging_copies())
+
+    def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
+        """Causes that are over leave the metric, so that an alarm on it ends."""
+        failing = failing_copies(reports)
+        for cause in self._shown_causes - failing.keys():
+            self._metrics.copy_failing_partitions.remove(cause)
+        for cause, count in failing.items():
+            self._metrics.copy_failing_partitions.labels(cause).set(count)
+        self._shown_causes = set(failing)
 
     def _show_led(self, report: PartitionReport) -> None:
         tip = report.topic_id_partition
@@ -46,6 +59,9 @@ class ManagerGauges:
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
         future = report.future_timestamps
         self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)
+        for kind in AnomalyKind:
+            count = report.anomaly_kinds.count(kind)
+            self._metrics.object_anomalies.labels(*labels, kind.label).set(count)
         waits = None if report.copy_held is None else report.copy_held.reason
         self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)
         reason = None if report.trim_held is None else report.trim_held.reason

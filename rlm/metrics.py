@@ -57,6 +57,7 @@ class Metrics:
             self.remote_log_size_bytes,
             self.remote_log_metadata_count,
             self.future_segments,
+            self.object_anomalies,
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
         self.set_trim_held(topic, partition, reason=None)
@@ -118,6 +119,12 @@ class Metrics:
         self.oldest_copy_age_seconds = self._gauge(
             "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
         )
+        self.copy_failing_partitions = self._gauge(
+            "rlm_copy_failing_partitions",
+            "Partitions whose last two or more attempts to copy failed, by cause, like "
+            "`no space left on device`; ten causes at most, the rest are `other causes`.",
+            ("cause",),
+        )
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
             "Attempts that were written off and have not come back: each still holds a thread.",
@@ -161,6 +168,12 @@ class Metrics:
             "Reads that the disk cache answered, had not, or had damaged; failures of its disk.",
             ("result",),
         )
+        self.cache_objects_dropped = self._counter(
+            "rlm_gateway_cache_objects_dropped",
+            "Objects of the store that a gateway's caches dropped because nobody can read their "
+            "segment any more: partition_deleted, segment_deleted, below_log_start, unknown.",
+            ("reason",),
+        )
 
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(
@@ -177,6 +190,11 @@ class Metrics:
             "rlm_future_timestamp_segments",
             "Segments, stored or rolled, that are stamped more than an hour ahead of now.",
             _BY_PARTITION,
+        )
+        self.object_anomalies = self._gauge(
+            "rlm_stored_object_anomalies",
+            "Stored objects of finished segments on record as damaged. `kind`: missing or corrupt.",
+            (*_BY_PARTITION, "kind"),
         )
         self.local_trimmed_bytes = self._counter(
             "rlm_local_trimmed_bytes", "Bytes that trims released from the local log.", _BY_TOPIC
@@ -216,6 +234,13 @@ class Metrics:
         )
 
     def _define_security(self) -> None:
+        self.http_refusals = self._counter(
+            "rlm_http_requests_refused",
+            "Requests that the manager's HTTP API refused: unsigned, malformed, body_too_large, "
+            "no_secret, unknown_secret, wrong_target, wrong_signature, outside_window, replayed, "
+            "or busy.",
+            ("reason",),
+        )
         self.tls_renewals = self._counter(
             "rlm_gateway_tls_renewals",
             "Changed certificate files that a gateway took for new connections, or could not.",

@@ -30,7 +30,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.cache.rocksdb_options import RocksDbSettings
 from rlmm.topic.event_topic import EventTopic
-from rlmm.topic.kafka import KafkaTopic
+from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
@@ -119,7 +119,11 @@ def open_metadata_topic(cluster: ClusterConfig, metadata: MetadataConfig) -> Eve
         partition_count=metadata.num_partitions,
         replication_factor=metadata.replication_factor,
     )
-    return KafkaTopic(client_properties(cluster), settings)
+    timeouts = KafkaTimeouts(
+        produce_ms=metadata.producer_request_timeout_ms,
+        delivery_ms=metadata.producer_delivery_timeout_ms,
+    )
+    return KafkaTopic(client_properties(cluster), settings, timeouts)
 
 
 def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCache:

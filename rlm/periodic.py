@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
@@ -13,13 +14,16 @@ _log = logging.getLogger(__name__)
 
 _RETRY_MS = 1000
 _BEGINNING_MS = 10_000
+_LOGGED_MAX_COUNT = 16
+_NUMBER = re.compile(r"\d+")
 
 
 class Periodic:
     """Runs `step` every `interval_ms`, the first time at once; after a failure within a second.
 
     A step's TieredStorageError is told to `failed`, shown by `problem` until a step succeeds, and
-    logged when it is another one than before. Processes start beside each other: what goes by
+    logged when it is another one than all since the last success: errors may take turns, and differ
+    in a count or a time. Processes start beside each other: what goes by
     itself and is there before the first success is no warning within 10 s of the start, and is one
     if it is there still. Any other exception is a bug: it is logged with its trace, and the work
     goes on. Thread-safe.
@@ -40,7 +44,7 @@ class Periodic:
         self._failed = failed
         self._clock = clock
         self._beginning_ends_ms: int | None = None
-        self._logged: tuple[int, str] | None = None
+        self._logged: set[tuple[int, str]] = set()
         self._problem: Exception | None = None
         self._stopping = Event()
         self._woken = Event()
@@ -95,7 +99,8 @@ class Periodic:
         if problem is not None:
             self._failed(self._name, problem)
         else:
-            self._beginning_ends_ms = self._logged = None
+            self._beginning_ends_ms = None
+            self._logged.clear()
         with self._lock:
             self._problem = problem
 
@@ -104,6 +109,10 @@ class Periodic:
         begins = ends_ms is not None and self._clock.monotonic_ms() < ends_ms
         waits = begins and isinstance(error, RetriableError)
         level = logging.INFO if waits else logging.WARNING
-        if (level, str(error)) != self._logged:
-            _log.log(level, "step failed", extra={"task": self._name, "error": error})
-        self._logged = (level, str(error))
+        kind = (level, _NUMBER.sub("", str(error)))
+        if kind in self._logged:
+            return
+        if len(self._logged) >= _LOGGED_MAX_COUNT:
+            self._logged.clear()
+        self._logged.add(kind)
+        _log.log(level, "step failed", extra={"task": self._name, "error": error})

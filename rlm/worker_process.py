@@ -22,8 +22,12 @@ from rlm.config.values import HostPort
 from rlm.metrics import Metrics
 from rlm.process.parent_watch import watch_parent
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
-from rlm.rest.http_server import HttpServer, bind_listener, reachable_address
+from rlm.process.umask import restricted_umask
+from rlm.rest.http_server import bind_listener, reachable_address
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
+"""Where only this host's own processes connect; the system chooses the port."""
 
 STOP_TIMEOUT_MS = 12_000  # less than the supervisor waits before it kills
 _STDIN_FD = 0
@@ -47,16 +51,30 @@ class Worker(Protocol):
         """Finish or give up what is under way, in time; idempotent, also without `start`."""
 
 
+class Server(Protocol):
+    """What answers HTTP requests for a worker; `stop` also without `start`."""
+
+    def start(self) -> None:
+        """Begin to serve and return."""
+
+    def stop(self) -> None:
+        """Finish requests under way. RetriableError if that takes long."""
+
+
 WorkerT = TypeVar("WorkerT", bound=Worker)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerKind(Generic[WorkerT]):
-    """A kind of process. `build` is given the address that its HTTP API is reached at."""
+    """A kind of process. `listens` says where its HTTP server listens.
+
+    `build` is given the address of that.
+    """
 
     name: str
+    listens: Callable[[Config], HostPort]
     build: Callable[[Config, HostPort, Metrics, ExitStack], WorkerT]
-    serve: Callable[[WorkerT, CollectorRegistry, socket.socket], HttpServer]
+    serve: Callable[[WorkerT, CollectorRegistry, socket.socket], Server]
 
 
 def run_worker(
@@ -64,17 +82,18 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it `rest.listener` is bound. Raises what
+    `rest_fd` is an inherited listening socket; without it one is bound. Raises what
     `load`, `build` and `start` raise, and the worker's failure. Main thread only.
     """
     with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
         inbox = stack.enter_context(signal_inbox(STOP_SIGNALS))
         parent_gone = threading.Event()
         if supervised:
             watch_parent(_STDIN_FD, lambda: _note_parent_gone(parent_gone, inbox))
         config = load()
         bound = listening_socket(
-            rest_fd, config.process.rest_listener, option="--rest-fd", key="rest.listener"
+            rest_fd, kind.listens(config), option="--rest-fd", key="rest.listener"
         )
         stack.callback(bound.close)
         metrics = Metrics(CollectorRegistry())
@@ -90,8 +109,11 @@ def run_worker(
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
     """The inherited socket, or one bound now; InvalidConfigError naming `option` or `key`."""
-    if fd is None:
-        return bind_listener(listener, key=key)
+    return bind_listener(listener, key=key) if fd is None else inherited_socket(fd, option=option)
+
+
+def inherited_socket(fd: int, *, option: str) -> socket.socket:
+    """The socket of an inherited descriptor; InvalidConfigError naming `option`."""
     try:
         os.set_inheritable(fd, False)  # noqa: FBT003 - positional only
         return socket.socket(fileno=fd)

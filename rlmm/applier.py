@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
-from rlmm.events import ProcessRegistered, ReadLeaseTaken, TopicPaused, TopicPolicyChanged
+from rlmm.events import ReadLeaseTaken, TopicPaused, TopicPolicyChanged
 from rlmm.fold import fold, note_unread
 from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.progress import Progress
+from rlmm.secrets import ClusterSecretSet
 from rlmm.spi import PublishResult
 from rlmm.steps import Step, Tombstone, read_step
 from rlmm.topic.event_topic import EventTopic
@@ -165,9 +168,19 @@ class _BatchFold:
 _UNREAD = ReadPosition(offset=0)
 
 
+_SUBJECT_KEYED = (
+    TopicPolicyChanged,
+    TopicPaused,
+    ProcessRegistered,
+    ReadLeaseTaken,
+    AnomalyReported,
+    ClusterSecretSet,
+)
+
+
 def _event_id(record: TopicRecord, step: Step) -> bytes:
     if isinstance(step, Tombstone):
         return b""
-    if isinstance(step, TopicPolicyChanged | TopicPaused | ProcessRegistered | ReadLeaseTaken):
+    if isinstance(step, _SUBJECT_KEYED):
         return step.event_id.bytes
     return record.key[-16:]

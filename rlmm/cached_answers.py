@@ -17,6 +17,7 @@ from rlmm.follower import Follower
 from rlmm.partition_state import PartitionState
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.positions import TopicIdentity
+from rlmm.secrets import ClusterSecret
 from rlmm.spi import (
     ChangedPartitions,
     MetadataPosition,
@@ -144,6 +145,9 @@ class CachedAnswers(RemoteLogMetadataManager):
 
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
+
+    def cluster_secret(self) -> ClusterSecret | None:
+        return self._answer(None, self._cache.cluster_secret)
 
     def registrations(self) -> tuple[Registration, ...]:
         return self._answer(None, self._cache.registrations)

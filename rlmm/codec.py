@@ -13,6 +13,7 @@ from typing import NoReturn
 from google.protobuf.message import DecodeError
 
 from rlmm import record_keys
+from rlmm.anomaly import AnomalyReported
 from rlmm.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
 from rlmm.events import (
     Event,
@@ -23,7 +24,6 @@ from rlmm.events import (
     LogStartRequested,
     LossAccepted,
     OffloadRequested,
-    ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
@@ -31,8 +31,10 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicyChanged,
 )
+from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 FOLD_VERSION = 4
@@ -50,9 +52,11 @@ _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
     RecordKind.GAPS: ("gaps_recorded",),
     RecordKind.OFFLOAD_REQUEST: ("offload_requested",),
     RecordKind.LOSS_ACCEPTED: ("loss_accepted",),
+    RecordKind.ANOMALY: ("anomaly_reported",),
     RecordKind.POLICY: ("topic_policy_changed",),
     RecordKind.REGISTRATION: ("process_registered",),
     RecordKind.PAUSE: ("topic_paused",),
+    RecordKind.CLUSTER_SECRET: ("cluster_secret_set",),
 }
 
 _PARTITION_KINDS: Mapping[type[Event], RecordKind] = {
@@ -91,7 +95,7 @@ def decode(key: bytes, value: bytes) -> Event:
     return event
 
 
-def record_key(event: Event) -> bytes:
+def record_key(event: Event) -> bytes:  # noqa: PLR0911 - one key for each kind
     """The key under which an event is written."""
     event_id = event.event_id
     match event:
@@ -105,9 +109,14 @@ def record_key(event: Event) -> bytes:
             return record_keys.registration_key(event.process_id)
         case TopicPaused():
             return record_keys.pause_key(event.topic_id)
+        case ClusterSecretSet():
+            return record_keys.cluster_secret_key()
         case ReadLeaseTaken():
             kind = RecordKind.READ_LEASE
             return record_keys.partition_key(kind, event.topic_id_partition, event.lease_id)
+        case AnomalyReported():
+            kind = RecordKind.ANOMALY
+            return record_keys.partition_key(kind, event.topic_id_partition, event.anomaly.id)
         case _:
             kind = _PARTITION_KINDS[type(event)]
             return record_keys.partition_key(kind, event.topic_id_partition, event_id)

@@ -20,16 +20,11 @@ from enum import Enum
 from typing import Protocol
 
 from rlmm.codec import decode
-from rlmm.events import (
-    Event,
-    ProcessRegistered,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
 from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
+from rlmm.secrets import ClusterSecretSet
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 
@@ -129,7 +124,7 @@ class MetadataConsumer:
     def _is_wanted(self, key: RecordKey, event: Event | None) -> bool:
         if self._topic is None:
             return True
-        if key.kind is RecordKind.REGISTRATION:
+        if key.kind in (RecordKind.REGISTRATION, RecordKind.CLUSTER_SECRET):
             return False
         topic_id = key.subject[:_TOPIC_ID_BYTES]
         if event is not None and topic_of(event) == self._topic:
@@ -151,9 +146,9 @@ class MetadataConsumer:
 
 
 def topic_of(event: Event) -> str | None:
-    """The name of the user topic that an event is about, None for a process's registration."""
+    """The name of the user topic that an event is about, None if it is of the cluster."""
     match event:
-        case ProcessRegistered():
+        case ProcessRegistered() | ClusterSecretSet():
             return None
         case TopicPaused():
             return event.topic

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
+from rlmm.anomaly_messages import reported_from_message, reported_to_message
 from rlmm.events import (
-    AppliedPosition,
     Event,
     GapsRecorded,
     LeadershipClaimed,
@@ -19,8 +20,6 @@ from rlmm.events import (
     LogStartRequested,
     LossAccepted,
     OffloadRequested,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     RemotePartitionDeleteState,
@@ -43,8 +42,12 @@ from rlmm.policy_messages import (
     policy_from_message,
     policy_to_message,
 )
+from rlmm.process_messages import registration_from_message, registration_to_message
+from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind
+from rlmm.secret_messages import secret_from_message, secret_to_message
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata_codec import (
@@ -103,12 +106,16 @@ def event_to_message(  # noqa: C901, PLR0912 - one case for each event
             message.offload_requested.CopyFrom(offload_to_message(event))
         case LossAccepted():
             message.loss_accepted.CopyFrom(loss_to_message(event))
+        case AnomalyReported():
+            message.anomaly_reported.CopyFrom(reported_to_message(event))
         case TopicPaused():
             message.topic_paused.CopyFrom(pause_to_message(event))
         case TopicPolicyChanged():
             message.topic_policy_changed.CopyFrom(policy_to_message(event.policy))
         case ProcessRegistered():
-            message.process_registered.CopyFrom(_registration_to_message(event))
+            message.process_registered.CopyFrom(registration_to_message(event))
+        case ClusterSecretSet():
+            message.cluster_secret_set.CopyFrom(secret_to_message(event))
     return message
 
 
@@ -140,13 +147,17 @@ def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return offload_from_message(event_id, message.offload_requested)
         case RecordKind.LOSS_ACCEPTED:
             return loss_from_message(event_id, message.loss_accepted)
+        case RecordKind.ANOMALY:
+            return reported_from_message(event_id, message.anomaly_reported)
         case RecordKind.PAUSE:
             return pause_from_message(event_id, message.topic_paused)
         case RecordKind.POLICY:
             policy = policy_from_message(message.topic_policy_changed)
             return TopicPolicyChanged(event_id=event_id, policy=policy)
         case RecordKind.REGISTRATION:
-            return _registration_from_message(event_id, message.process_registered)
+            return registration_from_message(event_id, message.process_registered)
+        case RecordKind.CLUSTER_SECRET:
+            return secret_from_message(event_id, message.cluster_secret_set)
 
 
 def _segment_to_message(event: SegmentEvent) -> pb.SegmentEvent:
@@ -314,35 +325,6 @@ def _read_lease_from_message(event_id: UUID, message: pb.ReadLeaseTaken) -> Read
         )
     except ValueError as error:
         raise CorruptError("not a read lease", reason=str(error)) from error
-
-
-def _registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
-    return pb.ProcessRegistered(
-        process_id=event.process_id.bytes,
-        role=event.role.name,
-        broker_id=event.broker_id,
-        http_address=event.http_address,
-        heartbeat_interval_ms=event.heartbeat_interval_ms,
-        version=event.version,
-        gateway_address=event.gateway_address,
-        applied=[pb.AppliedPosition(partition=a.partition, offset=a.offset) for a in event.applied],
-    )
-
-
-def _registration_from_message(event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
-    return ProcessRegistered(
-        event_id=event_id,
-        process_id=id_from_bytes(message.process_id),
-        role=enum_from_number(ProcessRole, message.role, "process role"),
-        broker_id=message.broker_id,
-        http_address=message.http_address,
-        heartbeat_interval_ms=message.heartbeat_interval_ms,
-        version=message.version,
-        gateway_address=message.gateway_address,
-        applied=tuple(
-            AppliedPosition(partition=a.partition, offset=a.offset) for a in message.applied
-        ),
-    )
 
 
 def _checked_offset(offset: int) -> int:

@@ -14,6 +14,9 @@ from enum import Enum
 from itertools import pairwise
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
+from rlmm.processes import ProcessRegistered
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -324,46 +327,6 @@ class TopicPolicyChanged:
     policy: TopicPolicy
 
 
-class ProcessRole(Enum):
-    """What a registered process does."""
-
-    MANAGER = 1
-    GATEWAY = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedPosition:
-    """A process has applied all records of a metadata partition below `offset`."""
-
-    partition: int
-    offset: int
-
-
-NO_BROKER = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessRegistered:
-    """A process of ours is alive; repeated as its heartbeat. The last one per process id holds.
-
-    `broker_id` is the broker it runs beside, NO_BROKER for a gateway of the whole cluster.
-    `http_address` is host:port of its HTTP API, empty if it has none; `gateway_address` is where
-    clients reach a gateway, empty for other processes. `applied` is how far it had applied the
-    metadata topic: the next offset of each metadata partition, empty if it doesn't say. A process
-    is judged alive by the broker's time of this record, not by its arrival.
-    """
-
-    event_id: UUID
-    process_id: UUID
-    role: ProcessRole
-    broker_id: int
-    http_address: str
-    heartbeat_interval_ms: int
-    version: str
-    gateway_address: str = ""
-    applied: tuple[AppliedPosition, ...] = ()
-
-
 # The fold takes these as they are; of an event of a segment it reads less.
 PlainEvent = (
     SegmentDeadLettered
@@ -376,9 +339,11 @@ PlainEvent = (
     | GapsRecorded
     | OffloadRequested
     | LossAccepted
+    | AnomalyReported
     | TopicPaused
     | TopicPolicyChanged
     | ProcessRegistered
+    | ClusterSecretSet
 )
 
 Event = SegmentEvent | PlainEvent

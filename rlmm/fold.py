@@ -20,7 +20,7 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | gaps | by the owner; the last ones hold |
 | offload requested | by anyone, if above what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, policy, pause, registration | always: the last writer wins |
+| read lease, anomaly, policy, pause, registration, cluster secret | always: last writer wins |
 
 A log start, a request of one, a trim and gaps are of the epoch in which they were decided. In a
 lineage in which a later one begins below they reach up to there: an unclean election has cut off
@@ -41,6 +41,7 @@ is removed or replaced. A cache of another version of the rules is folded anew.
 
 from __future__ import annotations
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.events import (
     GapsRecorded,
     LeadershipClaimed,
@@ -49,7 +50,6 @@ from rlmm.events import (
     LogStartRequested,
     LossAccepted,
     OffloadRequested,
-    ProcessRegistered,
     ReadLeaseTaken,
     RemotePartitionDeleteMetadata,
     SegmentDeadLettered,
@@ -58,6 +58,8 @@ from rlmm.events import (
 )
 from rlmm.fold_state import FoldState, Refusal
 from rlmm.partition_fold import (
+    clear_anomaly,
+    fold_anomaly,
     fold_claim,
     fold_gaps,
     fold_log_start,
@@ -71,7 +73,9 @@ from rlmm.partition_fold import (
     release_read_lease,
 )
 from rlmm.positions import TopicRecord
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.secrets import ClusterSecret, ClusterSecretSet
 from rlmm.segment_fold import erase_segment, fold_dead_lettered, fold_segment
 from rlmm.spi import MetadataPosition, NewerRecord, Registration
 from rlmm.steps import SegmentStep, Step, Tombstone
@@ -107,6 +111,9 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
         case ReadLeaseTaken():
             state.put_unread_record(record.key, None)
             return fold_read_lease(state, step, record)
+        case AnomalyReported():
+            state.put_unread_record(record.key, None)
+            return fold_anomaly(state, step, record.offset)
         case SegmentDeadLettered():
             return fold_dead_lettered(state, step)
         case TopicPolicyChanged():
@@ -121,6 +128,13 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
             state.put_unread_record(record.key, None)
             registration = Registration(process=step, heartbeat_ms=record.append_time_ms)
             state.put_registration(step.process_id.bytes, registration)
+            return None
+        case ClusterSecretSet():
+            state.put_unread_record(record.key, None)
+            secret = ClusterSecret(
+                current=step.current, previous=step.previous, set_ms=record.append_time_ms
+            )
+            state.put_cluster_secret(secret)
             return None
         case Tombstone():
             state.put_unread_record(record.key, None)
@@ -137,7 +151,9 @@ def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) 
     state.put_unread_record(record.key, None if record.value is None else unread)
 
 
-def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | None:
+def _fold_tombstone(  # noqa: C901 - one case for each kind
+    state: FoldState, key: RecordKey, offset: int
+) -> Refusal | None:
     match key.kind:
         case RecordKind.SEGMENT:
             erase_segment(state, key)
@@ -156,10 +172,14 @@ def _fold_tombstone(state: FoldState, key: RecordKey, offset: int) -> Refusal | 
             return Refusal.PARTITION_DELETE_REMOVED
         case RecordKind.READ_LEASE:
             release_read_lease(state, key)
+        case RecordKind.ANOMALY:
+            clear_anomaly(state, key)
         case RecordKind.POLICY:
             state.put_policy(key.subject, None, offset)
         case RecordKind.PAUSE:
             state.put_pause(key.subject, None)
         case RecordKind.REGISTRATION:
             state.put_registration(key.subject, None)
+        case RecordKind.CLUSTER_SECRET:
+            state.put_cluster_secret(None)
     return None

@@ -8,6 +8,7 @@ from typing import Protocol
 from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.partition_state import PartitionState
 from rlmm.record_keys import RecordKey
+from rlmm.secrets import ClusterSecret
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     NewerRecord,
@@ -63,6 +64,9 @@ class FoldState(Protocol):
 
     def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
         """This is paused of a topic id now; None: removed."""
+
+    def put_cluster_secret(self, secret: ClusterSecret | None) -> None:
+        """The cluster's secret is now this; None: removed."""
 
     def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
         """A process is now registered like this; None: removed."""

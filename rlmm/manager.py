@@ -16,6 +16,7 @@ from threading import Event as StopFlag
 from threading import Thread
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.assignment import Assignment
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import Table
@@ -23,7 +24,6 @@ from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
 from rlmm.events import (
     READ_LEASE_MAX_MS,
-    READ_LEASES_MAX_COUNT,
     Event,
     GapsRecorded,
     LocalLogTrimmed,
@@ -33,8 +33,10 @@ from rlmm.events import (
     RemotePartitionDeleteState,
 )
 from rlmm.follower import Follower, FollowerSettings
+from rlmm.known_writes import KnownWrites
 from rlmm.log_starts import LogStart
 from rlmm.metrics import MetadataMetrics
+from rlmm.partition_room import require_room
 from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
 from rlmm.progress import Progress
 from rlmm.record_keys import (
@@ -69,6 +71,7 @@ _REMEMBERED_KINDS = (
     RecordKind.GAPS,
     RecordKind.OFFLOAD_REQUEST,
     RecordKind.LOSS_ACCEPTED,
+    RecordKind.ANOMALY,
 )
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
@@ -112,6 +115,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         )
         super().__init__(cache, self._follower)
         self._ends = SharedEnds(topic.end_offsets)
+        self._writes = KnownWrites(topic, self._read_past)
         self._stop = StopFlag()
         self._thread: Thread | None = None
         self._closed = False
@@ -157,27 +161,25 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
         self._catching_up(partition)
-        if isinstance(event, ReadLeaseTaken):
-            self._check_room(event)
+        if isinstance(event, ReadLeaseTaken | AnomalyReported):
+            state = self._cache.partition_state(event.topic_id_partition)
+            require_room(event, state, self.broker_time_ms())
         record = encode(event)
         event_id = event.event_id.bytes
+
+        def was_read() -> bool:
+            return self._progress.result(event_id) is not None
+
         self._progress.expect(event_id)
         try:
-            written = self._topic.publish(partition, record.key, record.value)
-            self._wait_applied(
-                lambda: self._progress.result(event_id) is not None,
-                self._settings.consume_wait_ms,
-            )
+            written = self._writes.write(partition, record.key, record.value, was_read)
+            self._wait_applied(was_read, self._settings.consume_wait_ms)
             result = self._progress.result(event_id)
         finally:
             self._progress.forget(event_id)
         if result is None:
-            raise RetriableError(
-                "published, but not read back in time",
-                partition=written.partition,
-                offset=written.offset,
-            )
-        if result.accepted:
+            raise RetriableError("published, but not read back in time", written=written)
+        if result.accepted and written is not None:
             self._remove_superseded(event, written)
         return result
 
@@ -195,7 +197,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         retiring = dict(self._cache.half_retired(segment_id.topic_id_partition))
         retiring[segment_subject(segment_id)] = entry
         for key in _segment_keys(retiring):
-            self._topic.publish(partition, key.to_bytes(), None)
+            self._writes.publish(partition, key.to_bytes(), None)
         logger.info("segment retired segment_id=%s left_before=%d", segment_id, len(retiring) - 1)
 
     def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
@@ -215,19 +217,24 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in self._cache.superseded_keys(topic_id_partition, kind, _ALL)
         ]
         for key in keys:
-            self._topic.publish(partition, key.to_bytes(), None)
+            self._writes.publish(partition, key.to_bytes(), None)
 
     def retire_policy(self, topic_id: UUID) -> None:
         self._partition_count()
         if self._cache.paused_tasks(topic_id):
-            self._topic.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
-        self._topic.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
+            self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
+        self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
         logger.info("policy retired topic_id=%s", topic_id)
 
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)
         key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
-        self._topic.publish(partition, key, None)
+        self._writes.publish(partition, key, None)
+
+    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
+        partition = self._writable(topic_id_partition)
+        key = partition_key(RecordKind.ANOMALY, topic_id_partition, anomaly_id)
+        self._writes.publish(partition, key, None)
 
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
@@ -334,7 +341,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         keys += self._expired_leases(event.topic_id_partition)
         try:
             for key in keys:
-                self._topic.publish(written.partition, key.to_bytes(), None)
+                self._writes.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
             logger.info("superseded records stay until the next time error=%s", error)
 
@@ -348,12 +355,11 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             if lease.expires_ms <= before_ms
         ]
 
-    def _check_room(self, event: ReadLeaseTaken) -> None:
-        state = self._cache.partition_state(event.topic_id_partition)
-        held = state.leases_held(self.broker_time_ms())
-        others = [lease for lease in held if lease.lease_id != event.lease_id]
-        if len(others) >= READ_LEASES_MAX_COUNT:
-            raise RetriableError("too many read leases", partition=event.topic_id_partition)
+    def _read_past(self, written: Published) -> bool:
+        end = {written.partition: written.offset + 1}
+        return self._wait_applied(
+            lambda: self._progress.reached(end), self._settings.consume_wait_ms
+        )
 
     def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
         """False if not in time, or if nothing can be applied any more for now."""

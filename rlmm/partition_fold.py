@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
+from rlmm.anomaly import AnomalyReported
 from rlmm.events import (
     GapsRecorded,
     LeadershipClaimed,
@@ -167,6 +168,18 @@ def fold_read_lease(state: FoldState, step: ReadLeaseTaken, record: TopicRecord)
     return None
 
 
+def fold_anomaly(state: FoldState, step: AnomalyReported, offset: int) -> Refusal | None:
+    """The last record of an anomaly holds."""
+    subject, anomaly = partition_subject(step.topic_id_partition), step.anomaly
+    _remember(state, RecordKind.ANOMALY, subject, anomaly.id, offset)
+    if state.partition_deletion(subject) is _DELETED:
+        return Refusal.PARTITION_DELETED
+    before = _without_anomaly(state.partition_state(subject), anomaly.id)
+    anomalies = sorted((*before.anomalies, anomaly), key=lambda each: each.id)
+    state.put_partition(subject, replace(before, anomalies=tuple(anomalies)))
+    return None
+
+
 def _remember(
     state: FoldState, kind: RecordKind, subject: bytes, event_id: UUID, offset: int
 ) -> None:
@@ -185,6 +198,11 @@ def _without_lease(state: PartitionState, lease_id: UUID) -> PartitionState:
     return replace(state, read_leases=left)
 
 
+def _without_anomaly(state: PartitionState, anomaly_id: UUID) -> PartitionState:
+    left = tuple(anomaly for anomaly in state.anomalies if anomaly.id != anomaly_id)
+    return replace(state, anomalies=left)
+
+
 def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:
     """A claim's tombstone: refused while the claim may still decide something."""
     if state.partition_deletion(key.subject) is not _DELETED:
@@ -198,3 +216,10 @@ def release_read_lease(state: FoldState, key: RecordKey) -> None:
     state.put_record_key(key, None)
     before = state.partition_state(key.subject)
     state.put_partition(key.subject, _without_lease(before, UUID(bytes=key.event_id)))
+
+
+def clear_anomaly(state: FoldState, key: RecordKey) -> None:
+    """An anomaly's tombstone."""
+    state.put_record_key(key, None)
+    before = state.partition_state(key.subject)
+    state.put_partition(key.subject, _without_anomaly(before, UUID(bytes=key.event_id)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from rlmm.anomaly import Anomaly
 from rlmm.events import RecordedGap, RemotePartitionDeleteState
 from rlmm.log_starts import LogStart
 from rsm.segment.epochs import Lineage
@@ -37,6 +38,8 @@ class PartitionState:
     `gaps` is what counts of them.
     `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
     lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
+    `anomalies` are reports of damaged objects, ascending by id; one of a segment that is not
+    finished any more says nothing.
     `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
     that has finished nothing else is known of the partition.
     """
@@ -52,6 +55,7 @@ class PartitionState:
     offload_requested_offset: int | None = None
     accepted_loss_epoch: int = -1
     accepted_start_offset: int = 0
+    anomalies: tuple[Anomaly, ...] = ()
     deletion: RemotePartitionDeleteState | None = None
 
     @property

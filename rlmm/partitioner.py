@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from crc32c import crc32c
 
-from rlmm.events import (
-    Event,
-    ProcessRegistered,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
+from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     PARTITION_SUBJECT_BYTES,
     RecordKind,
     partition_subject,
 )
+from rlmm.secrets import ClusterSecretSet
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
@@ -43,7 +38,7 @@ def subject_partition(subject: bytes, partition_count: int) -> int:
 def event_partition(event: Event, partition_count: int) -> int:
     """The metadata partition that an event is written to."""
     match event:
-        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered():
+        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered() | ClusterSecretSet():
             return CLUSTER_PARTITION
         case SegmentEvent():
             return metadata_partition(event.metadata.topic_id_partition, partition_count)

@@ -12,9 +12,11 @@
 | gaps recorded | 0x08 | partition subject (20), event (16) |
 | offload requested | 0x09 | partition subject (20), event (16) |
 | loss accepted | 0x0a | partition subject (20), event (16) |
+| anomaly | 0x0b | partition subject (20), anomaly (16) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 | topic paused | 0x12 | topic id (16) |
+| cluster secret set | 0x13 | nothing |
 
 A partition subject is the topic id (16) and the partition as u32, big endian; a segment subject is
 that and the segment id. A key tells by itself what it is about, so a tombstone does too. Kinds
@@ -50,9 +52,11 @@ class RecordKind(IntEnum):
     GAPS = 0x08
     OFFLOAD_REQUEST = 0x09
     LOSS_ACCEPTED = 0x0A
+    ANOMALY = 0x0B
     POLICY = 0x10
     REGISTRATION = 0x11
     PAUSE = 0x12
+    CLUSTER_SECRET = 0x13
 
 
 _SUBJECT_BYTES = {
@@ -66,17 +70,21 @@ _SUBJECT_BYTES = {
     RecordKind.GAPS: PARTITION_SUBJECT_BYTES,
     RecordKind.OFFLOAD_REQUEST: PARTITION_SUBJECT_BYTES,
     RecordKind.LOSS_ACCEPTED: PARTITION_SUBJECT_BYTES,
+    RecordKind.ANOMALY: PARTITION_SUBJECT_BYTES,
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,
+    RecordKind.CLUSTER_SECRET: 0,
 }
-CLUSTER_KINDS = frozenset({RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE})
+CLUSTER_KINDS = frozenset(
+    {RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE, RecordKind.CLUSTER_SECRET}
+)
 """Those that are not of one user partition; behind the kind their keys are the subject alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A key taken apart. `event_id` is a lease's own id, and empty where the subject is all."""
+    """A key taken apart. `event_id` is a lease's or an anomaly's own id, or empty."""
 
     kind: RecordKind
     subject: bytes
@@ -123,7 +131,7 @@ def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
 
 
 def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
-    """The key of what is said of a partition; for a read lease, `event_id` is the lease's."""
+    """The key of what is said of a partition; `event_id` may be a lease's or an anomaly's id."""
     return bytes((kind,)) + partition_subject(value) + event_id.bytes
 
 
@@ -154,3 +162,8 @@ def pause_key(topic_id: UUID) -> bytes:
 def registration_key(process_id: UUID) -> bytes:
     """The one key of a process's registration."""
     return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
+
+
+def cluster_secret_key() -> bytes:
+    """The one key of the cluster's secret."""
+    return bytes((RecordKind.CLUSTER_SECRET,))

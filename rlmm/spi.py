@@ -14,14 +14,11 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events import (
-    Event,
-    PausableTask,
-    ProcessRegistered,
-    TopicPolicy,
-)
+from rlmm.events import Event, PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.positions import TopicIdentity
+from rlmm.processes import ProcessRegistered
+from rlmm.secrets import ClusterSecret
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -166,9 +163,11 @@ class RemoteLogMetadataManager(ABC):
     def publish(self, event: Event) -> PublishResult:
         """Write an event, wait until it was applied here, and say whether it was accepted.
 
-        Raises RetriableError if that is not known within the deadline: the event may still come
-        through, and nothing may be concluded. Never writes an event twice. A read lease beyond
-        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError.
+        Raises RetriableError if it was not written, or that is not known within the deadline: then
+        the event may still come through, and nothing may be concluded. Never writes an event twice,
+        nor another one to its metadata partition before it is known. A read lease beyond
+        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError. Nor
+        is an anomaly beyond ANOMALIES_MAX_COUNT.
         """
 
     @abstractmethod
@@ -197,6 +196,13 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         """End a lease of one's own before it expires; nothing happens if it is not known."""
+
+    @abstractmethod
+    def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
+        """End an anomaly, after a read or a look at the object that succeeded; else never.
+
+        Anyone may; nothing happens if it is not known. Does not wait until it is applied.
+        """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
@@ -331,6 +337,10 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         """What is paused of one topic id now."""
+
+    @abstractmethod
+    def cluster_secret(self) -> ClusterSecret | None:
+        """What HTTP requests are signed with; None before any was set. Never to be shown."""
 
     @abstractmethod
     def registrations(self) -> tuple[Registration, ...]:

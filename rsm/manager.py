@@ -17,7 +17,7 @@ layout's objects hold more than the log; and the cache of companions and indexes
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from rsm.layout.companion import checkpoint_bytes
@@ -28,6 +28,7 @@ from rsm.layout.segment_layout import (
     SegmentLayout,
     record_stored,
 )
+from rsm.object_check import ObjectCheck
 from rsm.object_reader import ObjectReader
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import (
@@ -42,7 +43,13 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
-from rsm.spi import CopyAttempt, IndexType, PlannedObjects, RemoteStorageManager
+from rsm.spi import (
+    CopyAttempt,
+    IndexType,
+    ObjectFault,
+    PlannedObjects,
+    RemoteStorageManager,
+)
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.transfer import ReadBack, put_verified
 
@@ -124,10 +131,15 @@ class SegmentStorageManager(RemoteStorageManager):
     ) -> tuple[AbortedTransaction, ...]:
         return self._companions_of(metadata).aborted_transactions
 
+    def check_objects(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
+    ) -> tuple[ObjectFault, ...]:
+        check = ObjectCheck(self._storage, read=read, attempt=attempt)
+        return tuple(fault for stored in metadata.objects if (fault := check.fault_of(stored)))
+
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]
-        for key in keys:
-            self._objects.forget(key)
+        self.forget(keys)
         # The companion only when all else is gone: until then it tells what the rest is.
         for group in (keys[:-1], keys[-1:]):
             failed = _failed(self._storage.delete_many(group))
@@ -139,9 +151,12 @@ class SegmentStorageManager(RemoteStorageManager):
                     reason=failed[0].error,
                 ) from failed[0].error
 
-    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
-        for stored in metadata.objects:
-            self._objects.forget(stored.key)
+    def kept_objects(self) -> Collection[str]:
+        return self._objects.kept()
+
+    def forget(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._objects.forget(key)
 
     def close(self) -> None:
         self._storage.close()

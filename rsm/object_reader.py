@@ -56,6 +56,10 @@ class ObjectReader:
     def note(self, key: str, at: int, value: int) -> None:
         self._noted.note(key, at, value)
 
+    def kept(self) -> frozenset[str]:
+        """The objects of which anything is kept, here or by the store."""
+        return frozenset((*self._decoded.keys(), *self._noted.keys(), *self._storage.kept()))
+
     def forget(self, key: str) -> None:
         """Keep nothing of an object, here and in what the store keeps of it."""
         self._decoded.forget(key)

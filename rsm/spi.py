@@ -7,6 +7,7 @@ chunk storage's. Offsets and leader epochs are carried, never interpreted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,6 +45,15 @@ class PlannedObjects:
 
     layout: str
     objects: tuple[StoredObject, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFault:
+    """An object that is not as it was stored: missing, or with the reason why it is corrupt."""
+
+    object_key: str
+    is_missing: bool
+    reason: str
 
 
 class RemoteStorageManager(ABC):
@@ -107,6 +117,17 @@ class RemoteStorageManager(ABC):
         """
 
     @abstractmethod
+    def check_objects(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
+    ) -> tuple[ObjectFault, ...]:
+        """Compare a finished segment's objects in the store with their records; empty if all are.
+
+        Length, and the checksum that the store keeps. With `read` each object is read as well, in
+        pieces of 1 MiB, and its CRC32C computed. Uses nothing that was cached. Raises
+        RetriableError if the store cannot say, and what `attempt` raises.
+        """
+
+    @abstractmethod
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Delete all objects of a segment; absent ones count as deleted. Idempotent.
 
@@ -114,8 +135,12 @@ class RemoteStorageManager(ABC):
         """
 
     @abstractmethod
-    def forget(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Keep nothing that was read of a segment: what was read was not what was stored."""
+    def kept_objects(self) -> Collection[str]:
+        """The keys of objects of which anything that was read is kept on this host."""
+
+    @abstractmethod
+    def forget(self, keys: Iterable[str]) -> None:
+        """Keep nothing that was read of these objects. Whoever reads one now keeps its bytes."""
 
     @abstractmethod
     def close(self) -> None:

@@ -63,7 +63,7 @@ def put_verified(
     if not storage.capabilities.confirmed_creation:
         _confirm(storage, key, source.length_bytes, checksum)
     if read_back is not None:
-        read_bytes, read_checksum = _read_all(storage, key, attempt, read_back)
+        read_bytes, read_checksum = read_all(storage, key, attempt, read_back)
         require_stored(key, "length_bytes", stored=read_bytes, handed_over=source.length_bytes)
         require_stored(key, "crc32c", stored=read_checksum, handed_over=checksum)
     return StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)
@@ -76,7 +76,7 @@ def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) 
         require_stored(key, "crc32c", stored=info.crc32c, handed_over=checksum)
 
 
-def _read_all(
+def read_all(
     storage: ChunkStorage, key: str, attempt: CopyAttempt, read_back: ReadBack
 ) -> tuple[int, int]:
     """Length and CRC32C of what can be read."""

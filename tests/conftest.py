@@ -37,17 +37,26 @@ settings.register_profile(
 settings.load_profile("without-clock")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer `--long`, for tests that take minutes."""
+    parser.addoption("--long", action="store_true", help="Run the tests marked long, too.")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let processes that tests start hear Ctrl-C, also where this one was started in background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(RunReport())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its level, the name of its directory below tests/."""
     for item in items:
         level = item.path.relative_to(_TESTS).parts[0]
         item.add_marker(getattr(pytest.mark, level))
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: rank(item.nodeid))
 
 

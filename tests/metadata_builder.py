@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from uuid import UUID
 
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
     GapReason,
     GapsRecorded,
@@ -17,8 +18,6 @@ from rlmm.events import (
     OffloadRequested,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -30,6 +29,8 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.log_starts import LogStart
+from rlmm.processes import ProcessRegistered, ProcessRole
+from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
@@ -214,6 +215,32 @@ def gaps(
     return GapsRecorded(event_id=event_id(), topic_id_partition=partition, writer=by, gaps=found)
 
 
+def anomaly(
+    segment: int = 1,
+    *,
+    key: str = "orders/7.log",
+    kind: AnomalyKind = AnomalyKind.MISSING,
+    last_ms: int = 6_000,
+    attempts: int = 3,
+) -> Anomaly:
+    return Anomaly(
+        segment=UUID(int=segment),
+        object_key=key,
+        kind=kind,
+        first_ms=5_000,
+        last_ms=last_ms,
+        attempts=attempts,
+    )
+
+
+def anomaly_reported(
+    found: Anomaly | None = None, *, partition: TopicIdPartition = ORDERS
+) -> AnomalyReported:
+    return AnomalyReported(
+        event_id=event_id(), topic_id_partition=partition, anomaly=found or anomaly()
+    )
+
+
 def loss_accepted(
     leader_epoch: int, local_start_offset: int = 0, *, partition: TopicIdPartition = ORDERS
 ) -> LossAccepted:
@@ -263,4 +290,16 @@ def registration(process: int = 1, *, http_address: str = "127.0.0.1:80") -> Pro
         http_address=http_address,
         heartbeat_interval_ms=30_000,
         version="0.1.0",
+    )
+
+
+def secret(number: int) -> SigningSecret:
+    return SigningSecret(secret_id=UUID(int=number), key=bytes([number]) * SECRET_BYTES)
+
+
+def cluster_secret(number: int = 1, *, previous: int | None = None) -> ClusterSecretSet:
+    return ClusterSecretSet(
+        event_id=event_id(),
+        current=secret(number),
+        previous=None if previous is None else secret(previous),
     )

@@ -34,7 +34,10 @@ from tests.metadata_builder import (
     MARKED,
     ORDERS,
     STARTED,
+    anomaly,
+    anomaly_reported,
     claim,
+    cluster_secret,
     dead_lettered,
     gap,
     gaps,
@@ -88,6 +91,7 @@ class World:
             self.accept_loss,
             self.last_writer,
             self.lease,
+            self.anomaly,
             self.newer,
             self.delete_partition,
         ]
@@ -188,6 +192,7 @@ class World:
     def last_writer(self) -> None:
         pause = paused(*self.draw(st.sets(st.sampled_from(PausableTask))))
         events: list[Event] = [policy(), registration(1), registration(2), pause]
+        events += [cluster_secret(1), cluster_secret(2, previous=1)]
         self.write(self.draw(st.sampled_from(events)))
         if self.draw(st.booleans()):
             self.log.append(0, encode(registration(1)).key, None)
@@ -199,6 +204,13 @@ class World:
         else:
             key = partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=number))
             self.log.append(0, key, None)
+
+    def anomaly(self) -> None:
+        found = anomaly(self.draw(st.integers(1, 2)), attempts=self.draw(st.integers(1, 3)))
+        if self.likely():
+            self.write(anomaly_reported(found))
+        else:
+            self.log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, found.id), None)
 
     def newer(self) -> None:
         """A record that this version must not fold; of a kind that has one key per subject."""

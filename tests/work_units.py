@@ -14,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 _WHOLE_FOLDERS = (
     "tests/architecture",
+    "tests/hosts",
     "tests/e2e/three_brokers",
     "tests/integration/spark_tools",
     "tests/integration/rlm/gateway/security",

@@ -2,7 +2,8 @@
 
 Coordinators are the leaders of `__consumer_offsets`. A group moves with its partition of it, and
 whoever has lost one lists none of its groups, without an error. So an answer counts only if its
-giver still sees the same leaders afterwards.
+giver still sees the same leaders afterwards, and if it lists all share groups to us, before and
+after.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
 from rlm.broker.errors import error_of
+from rlm.broker.listed_groups import require_all_share_groups_listed
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.share_groups import ShareGroups, ShareGroupStart
 from rlm.wire.api.describe_share_group_offsets import (
@@ -43,9 +45,11 @@ _Row = tuple[TopicIdPartition, ShareGroupStart | TieredStorageError]
 class ClusterShareGroups(ShareGroups):
     """Asks a real cluster, on a connection for each coordinator, several at once."""
 
-    def __init__(self, bootstrap: Bootstrap, clock: Clock) -> None:
+    def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
+        """`accepts_hidden`: take the groups that are listed for all, whatever the user's rights."""
         self._bootstrap = bootstrap
         self._clock = clock
+        self._accepts_hidden = accepts_hidden
 
     def starts(self) -> PartitionResults[ShareGroupStart]:
         deadline_ms = self._clock.monotonic_ms() + _TIMEOUT_MS
@@ -67,10 +71,17 @@ class ClusterShareGroups(ShareGroups):
         if self._clock.monotonic_ms() > deadline_ms:
             raise RetriableError("asking for share groups takes too long", broker=address)
         with self._bootstrap.at(address) as coordinator:
+            self._require_all_listed(coordinator)
             rows = _starts_at(coordinator)
+            # The right may have been granted or revoked while the groups were listed.
+            self._require_all_listed(coordinator)
             if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
                 raise RetriableError("groups move to another coordinator", broker=address)
             return rows
+
+    def _require_all_listed(self, coordinator: Requester) -> None:
+        if not self._accepts_hidden:
+            require_all_share_groups_listed(coordinator)
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:

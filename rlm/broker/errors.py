@@ -20,15 +20,19 @@ class ForeignClusterError(InvalidConfigError):
     """What answers belongs to another cluster than our log dirs: it can never become right."""
 
 
+class PartitionGoneError(NotFoundError):
+    """The broker has no such partition, or not of this topic id: the topic is being deleted."""
+
+
 _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     # Not ours to act on any more: another leader, or a newer epoch of it.
     ErrorCode.NOT_LEADER_OR_FOLLOWER: (FencedError, "this broker does not lead the partition"),
     ErrorCode.FENCED_LEADER_EPOCH: (FencedError, "the partition has a newer leader epoch"),
     # The broker lags behind what we heard elsewhere. Whatever was planned on it must not happen.
     ErrorCode.UNKNOWN_LEADER_EPOCH: (FencedError, "the broker does not know the leader epoch yet"),
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (NotFoundError, "the broker has no such partition"),
-    ErrorCode.UNKNOWN_TOPIC_ID: (NotFoundError, "the broker has no topic of this id"),
-    ErrorCode.INCONSISTENT_TOPIC_ID: (NotFoundError, "the topic was created anew"),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (PartitionGoneError, "the broker has no such partition"),
+    ErrorCode.UNKNOWN_TOPIC_ID: (PartitionGoneError, "the broker has no topic of this id"),
+    ErrorCode.INCONSISTENT_TOPIC_ID: (PartitionGoneError, "the topic was created anew"),
     # Above the high watermark, which may still move.
     ErrorCode.OFFSET_OUT_OF_RANGE: (RetriableError, "the log does not reach that offset"),
     # After an election, until the high watermark is known again.

@@ -9,6 +9,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from rlm.broker.partition_results import PartitionResults
+from rsm.segment.errors import RetriableError
+
+
+class HiddenShareGroupsError(RetriableError):
+    """A broker may omit share groups from its answers. Somebody can grant the right at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,8 @@ class ShareGroups(ABC):
     def starts(self) -> PartitionResults[ShareGroupStart]:
         """Of each partition that groups read, the group that starts lowest.
 
-        A partition fails if any group's start in it can't be told. Raises RetriableError if
-        brokers can't be asked now or a right is missing, UnsupportedError if they list share groups
-        and can't describe them; brokers that have no share groups at all are no error.
+        A partition fails if any group's start in it can't be told. Raises HiddenShareGroupsError
+        if the brokers may omit groups from the answer. Raises RetriableError if brokers can't be
+        asked now or a right is missing, UnsupportedError if they list share groups and can't
+        describe them. Brokers that have no share groups at all are no error.
         """

@@ -16,10 +16,10 @@ from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.stored_objects import stored_objects
 from rlm.cli.times import iso_time
 from rlm.policy.explanation import whereabouts, whereabouts_as_json
-from rlm.rest.manager_client import ManagerClient
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
@@ -60,7 +60,10 @@ def _explain(
         raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, (tip,) = find_tiered(session, name)
-        found = _explanation(session, tip, offset)
+        found = {
+            **_explanation(session, tip, offset),
+            **stored_objects(session, tip, offset),
+        }
     document = {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -80,15 +83,15 @@ def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mappin
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
-    addresses = [
-        manager.http_address
+    managers = [
+        manager
         for manager in live_managers(session.metadata)
         if manager.broker_id == leaders.get(tip.partition)
     ]
-    with closing(ManagerClient()) as client:
-        for address in addresses:
+    with closing(manager_client(session)) as client:
+        for manager in managers:
             try:
-                return client.explanation(address, tip.topic, tip.partition, offset)
+                return client.explanation(manager, tip.topic, tip.partition, offset)
             except TieredStorageError as error:
                 typer.echo(f"the manager beside the leader does not say: {error}", err=True)
     with ThreadPoolExecutor(1, "explain") as executor:
@@ -122,7 +125,16 @@ def _lines(found: Mapping[str, Any]) -> Sequence[str]:
             f" {segment['state']} since {iso_time(segment['state_since_ms'])}"
             f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
         )
-        lines.extend(f"    {key}" for key in segment["objects"])
+        states = found.get("objects_in_store") or {}
+        lines.extend(
+            f"    {key}{', in the store: ' + states[key] if key in states else ''}"
+            for key in segment["objects"]
+        )
+    lines.extend(
+        f"  anomaly {each['kind']}: {each['object']} since {iso_time(each['first_ms'])}, last"
+        f" {iso_time(each['last_ms'])}, {each['attempts']} attempts"
+        for each in found.get("anomalies", ())
+    )
     if (gap := found.get("gap")) is not None:  # a manager of an older version says nothing of it
         lines.append(
             f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"

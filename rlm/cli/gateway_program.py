@@ -20,6 +20,7 @@ from rlm.gateway_app import build_gateway
 from rlm.gateway_process import run_gateway
 from rlm.gateway_share import share_of_worker
 from rlm.log_lines import configure_logging
+from rlm.process.open_access import warn_of_open_access
 
 _SOCKET = typer.Option(help="An inherited listening socket.")
 
@@ -39,8 +40,13 @@ def _gateway(
     supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
 ) -> None:
     """Serve clients until a stop signal, without a supervisor's restarts."""
+
+    def load() -> Config:
+        loaded = _load(config, supervised=supervised)
+        return loaded if worker is None else share_of_worker(loaded)
+
     run_gateway(
-        lambda: _load(config) if worker is None else share_of_worker(_load(config)),
+        load,
         partial(build_gateway, worker=worker or 1),
         gateway_fd=gateway_fd,
         rest_fd=rest_fd,
@@ -48,9 +54,11 @@ def _gateway(
     )
 
 
-def _load(path: Path) -> Config:
+def _load(path: Path, *, supervised: bool) -> Config:
     config = load_gateway_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
+    if not supervised:  # else the supervisor has looked
+        warn_of_open_access(config, path)
     return config
 
 

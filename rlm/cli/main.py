@@ -9,15 +9,18 @@ import typer
 
 from rlm.cli import (
     blocks,
+    check,
     dlq,
     explain,
     gateway,
     metadata,
     offload,
     pause,
+    processes,
     read,
     retention,
     run,
+    secret,
     status,
     storage,
     topic,
@@ -32,6 +35,7 @@ _COMMANDS = (
     gateway,
     topic,
     status,
+    processes,
     explain,
     read,
     offload,
@@ -41,6 +45,8 @@ _COMMANDS = (
     metadata,
     blocks,
     storage,
+    check,
+    secret,
     uninstall,
 )
 

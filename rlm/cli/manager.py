@@ -19,6 +19,8 @@ from rlm.config.load import Config, load_config
 from rlm.log_lines import configure_logging
 from rlm.manager_process import run_manager
 
+_SOCKET = typer.Option(help="An inherited listening socket.")
+
 
 def main() -> None:
     """Run the manager's command line in this process and exit."""
@@ -27,11 +29,18 @@ def main() -> None:
 
 def _manager(
     config: ConfigOption,
-    rest_fd: Annotated[int | None, typer.Option(help="An inherited listening socket.")] = None,
+    probe_fd: Annotated[int | None, _SOCKET] = None,
+    rest_fd: Annotated[int | None, _SOCKET] = None,
     supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
 ) -> None:
     """Run the manager alone, without a supervisor's restarts."""
-    run_manager(lambda: _load(config), build_manager, rest_fd=rest_fd, supervised=supervised)
+    run_manager(
+        lambda: _load(config),
+        build_manager,
+        probe_fd=probe_fd,
+        rest_fd=rest_fd,
+        supervised=supervised,
+    )
 
 
 def _load(path: Path) -> Config:

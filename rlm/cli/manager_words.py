@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import closing
 
 from rlm.cli.managers import live_managers
 from rlm.policy.cluster_status import FOLLOWER, LEADER, ManagerWord
 from rlm.rest.manager_client import ManagerClient
-from rlmm.events import ProcessRegistered
+from rlmm.processes import ProcessRegistered
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -22,32 +21,37 @@ def ask_managers(
     leaders: Mapping[TopicIdPartition, int | None],
     executor: Executor,
     *,
+    client: ManagerClient,
+    required: Iterable[int],
     complain: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
     """For each partition, the word of each manager that hosts it, by broker id.
 
-    `complain` gets a line for each leader's manager that is missing or does not answer.
+    `complain` gets a line for each manager that does not answer, and for each broker of
+    `required` that has none.
     """
     if not leaders:
         return {}
     managers = live_managers(metadata)
-    with closing(ManagerClient()) as client:
-        answers = list(executor.map(lambda manager: _ask(client, manager), managers))
+    answers = list(executor.map(lambda manager: _ask(client, manager), managers))
     heard: dict[int, Rows] = {}
     for manager, answer in zip(managers, answers, strict=True):
         if isinstance(answer, TieredStorageError):
-            complain(f"manager of broker {manager.broker_id} does not answer: {answer}")
+            complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
         else:
             heard[manager.broker_id] = answer
     registered = {manager.broker_id for manager in managers}
-    for broker_id in sorted({b for b in leaders.values() if b is not None} - registered):
-        complain(f"no live manager is registered for broker {broker_id}: lag is not known")
+    for broker_id in sorted(set(required) - registered):
+        complain(
+            f"no live manager is registered for broker {broker_id}, which leads partitions: "
+            "start `rlm run` on its host"
+        )
     return {tip: _words(tip, heard) for tip in leaders}
 
 
 def _ask(client: ManagerClient, manager: ProcessRegistered) -> Rows | TieredStorageError:
     try:
-        return list(client.partitions(manager.http_address))
+        return list(client.partitions(manager))
     except TieredStorageError as error:
         return error
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.offload import RolledWord
 from rlm.tasks.report import LEADER
-from rlmm.events import ProcessRegistered, ProcessRole, TopicPolicy
+from rlmm.events import TopicPolicy
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
-
-logger = logging.getLogger(__name__)
 
 _HEARTBEATS_MISSED = 3
 
@@ -26,40 +24,89 @@ def live_managers(metadata: RemoteLogMetadataManager) -> tuple[ProcessRegistered
         each.process
         for each in metadata.registrations()
         if each.process.role is ProcessRole.MANAGER
-        and each.process.http_address
         and now_ms <= each.heartbeat_ms + _HEARTBEATS_MISSED * each.process.heartbeat_interval_ms
     )
     return tuple(sorted(live, key=lambda process: process.broker_id))
 
 
+LeadersOf = Callable[[str], Mapping[int, int | None]]
+"""The broker that leads each partition of a topic now. Raises TieredStorageError."""
+
+
+class LeadingManagers:
+    """What the managers of a topic's leaders say, and why some say nothing. One thread's."""
+
+    def __init__(
+        self, metadata: RemoteLogMetadataManager, client: ManagerClient, leaders_of: LeadersOf
+    ) -> None:
+        self._metadata = metadata
+        self._client = client
+        self._leaders_of = leaders_of
+        self._errors: dict[int, TieredStorageError] = {}
+        self._live: frozenset[int] = frozenset()
+
+    def rows(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Mapping[str, object]]:
+        """Those of leaders that saw this state of the policy; `silence` is of this question."""
+        managers = live_managers(self._metadata)
+        self._live = frozenset(each.broker_id for each in managers)
+        self._errors = {}
+        found: dict[TopicIdPartition, Mapping[str, object]] = {}
+        for manager in managers:
+            try:
+                rows = self._client.partitions(manager, topic=policy.topic)
+            except TieredStorageError as error:
+                self._errors[manager.broker_id] = error
+                continue
+            found.update(_rows_of_leader(rows, policy))
+        return found
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        """Why the manager of a partition's leader said nothing of it, and what to do."""
+        try:
+            leader = self._leaders_of(tip.topic).get(tip.partition)
+        except TieredStorageError as error:
+            return f"its leader is not known: {error}"
+        if leader is None:
+            return "the partition has no leader"
+        if leader in self._errors:
+            return f"the manager of broker {leader} does not answer: {self._errors[leader]}"
+        if leader not in self._live:
+            return (
+                f"no live manager is registered for broker {leader}, which leads it: "
+                "start `rlm run` on that broker's host"
+            )
+        return f"the manager of broker {leader} has not looked at it yet"
+
+
 class ManagerLags:
     """What leading managers say of rolled segments that are not stored. See RolledLags."""
 
-    def __init__(self, metadata: RemoteLogMetadataManager, client: ManagerClient) -> None:
-        self._metadata = metadata
-        self._client = client
+    def __init__(self, managers: LeadingManagers) -> None:
+        self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
         """As of a cycle that saw this state of the policy; left out where no manager tells."""
         found: dict[TopicIdPartition, Lag] = {}
-        for tip, row in _leaders_rows(self._metadata, self._client, policy):
+        for tip, row in self._managers.rows(policy).items():
             segments, size = row.get("lag_segments"), row.get("lag_bytes")
             if isinstance(segments, int) and isinstance(size, int):
                 found[tip] = Lag(segments=segments, bytes=size)
         return found
 
+    def silence(self, tip: TopicIdPartition) -> str:
+        return self._managers.silence(tip)
+
 
 class ManagerRolled:
     """What leading managers say of what is rolled and stored. See RolledWords."""
 
-    def __init__(self, metadata: RemoteLogMetadataManager, client: ManagerClient) -> None:
-        self._metadata = metadata
-        self._client = client
+    def __init__(self, managers: LeadingManagers) -> None:
+        self._managers = managers
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
         """As of the last cycle; left out where no manager tells."""
         found: dict[TopicIdPartition, RolledWord] = {}
-        for tip, row in _leaders_rows(self._metadata, self._client, policy):
+        for tip, row in self._managers.rows(policy).items():
             rolled, stored, requested = (
                 row.get(f"{name}_offset") for name in ("rolled_end", "stored_end", "offload")
             )
@@ -73,29 +120,23 @@ class ManagerRolled:
                 )
         return found
 
+    def silence(self, tip: TopicIdPartition) -> str:
+        return self._managers.silence(tip)
 
-def _leaders_rows(
-    metadata: RemoteLogMetadataManager, client: ManagerClient, policy: TopicPolicy
+
+def _rows_of_leader(
+    rows: Iterable[Mapping[str, object]], policy: TopicPolicy
 ) -> Iterator[tuple[TopicIdPartition, Mapping[str, object]]]:
-    """The rows of leaders that saw this state of the policy; the silent are left out."""
-    for manager in live_managers(metadata):
-        try:
-            rows = client.partitions(manager.http_address, topic=policy.topic)
-        except TieredStorageError as error:
-            logger.info("manager not heard broker_id=%d error=%s", manager.broker_id, error)
-            continue
-        for row in rows:
-            partition = row.get("partition")
-            speaks = (
-                row.get("role") == LEADER
-                and row.get("claimed") is True
-                and row.get("topic_id") == id_to_text(policy.topic_id)
-                and row.get("policy_state") == policy.state.name
+    for row in rows:
+        partition = row.get("partition")
+        speaks = (
+            row.get("role") == LEADER
+            and row.get("claimed") is True
+            and row.get("topic_id") == id_to_text(policy.topic_id)
+            and row.get("policy_state") == policy.state.name
+        )
+        if speaks and isinstance(partition, int):
+            tip = TopicIdPartition(
+                topic_id=policy.topic_id, topic=policy.topic, partition=partition
             )
-            if speaks and isinstance(partition, int):
-                yield (
-                    TopicIdPartition(
-                        topic_id=policy.topic_id, topic=policy.topic, partition=partition
-                    ),
-                    row,
-                )
+            yield tip, row

@@ -188,12 +188,15 @@ def _epoch(epoch: int, start_offset: int) -> Document:
 
 
 def _named(value: object) -> Mapping[str, object]:
-    """A dataclass's fields under the names that Kafka's schemas would give them."""
+    """A dataclass's fields under the names that Kafka's schemas would give them.
+
+    Fields without a representation are secrets: they are left out.
+    """
     assert is_dataclass(value), f"not a value of an event: {value!r}"
     return {
         "".join(part.capitalize() for part in field.name.split("_")): getattr(value, field.name)
         for field in fields(value)
-        if field.init and field.name != "unknown_fields"
+        if field.init and field.repr and field.name != "unknown_fields"
     }
 
 

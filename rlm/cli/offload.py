@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Annotated
 from uuid import uuid4
 
@@ -12,12 +13,11 @@ import typer
 
 from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.log_bounds import PartitionName
-from rlm.cli.managers import ManagerRolled
+from rlm.cli.managers import LeadingManagers, ManagerRolled
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import open_session
-from rlm.rest.manager_client import ManagerClient
+from rlm.cli.session import leaders_of, manager_client, open_session
 from rlm.tasks.offload import Offload, Offloaded
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -67,12 +67,12 @@ def _offload(
     name = PartitionName.parse(partition)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         policy, partitions = find_tiered(session, name)
         offload = Offload(
             session.metadata,
-            ManagerRolled(session.metadata, client),
+            ManagerRolled(LeadingManagers(session.metadata, client, partial(leaders_of, session))),
             session.clock,
             new_id=uuid4,
             progress=lambda text: typer.echo(text, err=True),

@@ -13,6 +13,7 @@ import typer
 
 from rlm.broker.cluster import ClusterView
 from rlm.broker.partition_reader import PartitionReader, ReaderSettings
+from rlm.cli.damage_report import report_damage
 from rlm.cli.log_bounds import Bound, PartitionName
 from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
@@ -29,7 +30,12 @@ from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rsm.segment.aborted import Isolation
-from rsm.segment.errors import InvalidConfigError, NotFoundError
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    TieredStorageError,
+)
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
@@ -100,7 +106,8 @@ def _read(
         found = _find(view, wanted.name)
         with _tiered_log(session, found, isolation, cluster.timeout_ms) as (log, local):
             offsets = _range(log, local, wanted)
-            _print(log, found, offsets, as_json=as_json)
+            with _reporting_damage(session):
+                _print(log, found, offsets, as_json=as_json)
 
 
 def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
@@ -130,6 +137,19 @@ def _tiered_log(
             partition, metadata=session.metadata, remote=remote, local=local, isolation=isolation
         )
         yield log, local
+
+
+@contextmanager
+def _reporting_damage(session: Session) -> Iterator[None]:
+    """Put a damaged object on record; the read fails with its own error all the same."""
+    try:
+        yield
+    except (NotFoundError, CorruptError) as error:
+        try:
+            report_damage(session.metadata, session.clock, error)
+        except TieredStorageError as refused:
+            typer.echo(f"rlm: cannot record the damaged object: {refused}", err=True)
+        raise
 
 
 def _remote_tier(session: Session, stack: ExitStack) -> RemoteTier | None:

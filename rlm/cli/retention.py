@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -15,11 +15,11 @@ from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import leaders_of, manager_client, open_session
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.retention_run import run_retention
+from rlmm.processes import ProcessRegistered
 from rsm.segment.errors import RetriableError
-from rsm.segment.ids import TopicIdPartition
 
 _DEFAULT_WAIT_S = 600.0
 
@@ -68,10 +68,13 @@ def _run(
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         _, partitions = find_tiered(session, PartitionName(topic=topic))
-        managers = _Managers(client, _addresses(session, partitions), partitions)
+        with reaching_cluster(session.config):
+            leaders = leaders_of(session, topic)
+        wanted = {tip.partition: leaders.get(tip.partition) for tip in partitions}
+        managers = LeadersRetention(client, topic, wanted, live_managers(session.metadata))
         if dry_run:
             rows = managers.due()
         else:
@@ -84,45 +87,52 @@ def _run(
                 typer.echo(_line(row))
 
 
-class _Managers:
-    """The managers beside the leaders. See RetentionManagers."""
+class LeadersRetention:
+    """The managers of a topic's leaders. See RetentionManagers."""
 
     def __init__(
         self,
         client: ManagerClient,
-        addresses: Sequence[str],
-        partitions: Sequence[TopicIdPartition],
+        topic: str,
+        leaders: Mapping[int, int | None],
+        managers: Iterable[ProcessRegistered],
     ) -> None:
+        """`leaders` is the broker that leads each partition, `managers` are the live ones."""
         self._client = client
-        self._addresses = addresses
-        self._topic = partitions[0].topic
-        self._numbers = {tip.partition for tip in partitions}
+        self._topic = topic
+        self._leaders = leaders
+        self._managers = tuple(m for m in managers if m.broker_id in set(leaders.values()))
 
     def due(self) -> Sequence[Mapping[str, object]]:
-        rows = [
-            row for each in self._addresses for row in self._client.retention(each, self._topic)
-        ]
-        silent = self._numbers - {row.get("partition") for row in rows}
+        rows = [row for each in self._managers for row in self._client.retention(each, self._topic)]
+        silent = self._leaders.keys() - {row.get("partition") for row in rows}
         if silent:
-            raise RetriableError(
-                "no manager leads some partitions now",
-                topic=self._topic,
-                partitions=",".join(map(str, sorted(silent))),
-            )
+            raise self._unheard(sorted(silent))
         return sorted(rows, key=lambda row: int(str(row.get("partition"))))
 
     def look_again(self) -> None:
-        for each in self._addresses:
+        for each in self._managers:
             self._client.run_cycle(each)
 
-
-def _addresses(session: Session, partitions: Sequence[TopicIdPartition]) -> Sequence[str]:
-    topic = partitions[0].topic
-    with reaching_cluster(session.config):
-        view = session.bootstrap.view((topic,))
-    leaders = {each.leader_id for each in view.topic(topic).partitions}
-    managers = live_managers(session.metadata)
-    return [each.http_address for each in managers if each.broker_id in leaders]
+    def _unheard(self, partitions: Sequence[int]) -> RetriableError:
+        """Names the brokers whose managers are missing, if that is why."""
+        present = {each.broker_id for each in self._managers}
+        leaders = {self._leaders[partition] for partition in partitions}
+        missing = sorted(leader for leader in leaders - present if leader is not None)
+        shown = ",".join(map(str, partitions))
+        if missing:
+            return RetriableError(
+                "no live manager is registered for brokers that lead partitions: "
+                "start `rlm run` on their hosts",
+                topic=self._topic,
+                partitions=shown,
+                brokers=",".join(map(str, missing)),
+            )
+        return RetriableError(
+            "the leaders' managers have not taken some partitions yet: run the command again",
+            topic=self._topic,
+            partitions=shown,
+        )
 
 
 def _line(row: Mapping[str, Any]) -> str:

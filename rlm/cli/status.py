@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -24,15 +25,19 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
+from rlm.policy.anomalies import anomalies_text
 from rlm.policy.cluster_status import (
     LedPartition,
     PartitionStatus,
     StoredPartition,
+    brokers_with_tiered_leaders,
+    held_text,
     is_tiered,
     partition_status,
     status_as_json,
 )
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _ASK_THREADS = 8
@@ -58,8 +63,10 @@ def _status(
 ) -> None:
     """Show what is stored, what is local and what is behind.
 
-    Lag and trims are the managers' word: unknown where the leader's manager does not answer.
+    Lag and trims are the managers' word. If a manager cannot be asked, they are not known of the
+    partitions that its broker leads: the command then says why, and ends with exit code 1.
     """
+    complaints: list[str] = []
     settings = cluster.config
     named = None if name is None else PartitionName.parse(name)
     with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
@@ -67,7 +74,7 @@ def _status(
             view = session.bootstrap.view(_topics(session, named))
         if named is not None:
             find_partition(view, named)
-        rows = _rows(session, view, named)
+        rows = _rows(session, view, named, complaints)
     with printing():
         if as_json:
             partitions = [status_as_json(row) for row in rows]
@@ -75,6 +82,16 @@ def _status(
             typer.echo(json.dumps(document, indent=2))
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+    _require_answers(complaints)
+
+
+def _require_answers(complaints: Sequence[str]) -> None:
+    """RetriableError if managers could not be asked; why was said before the table."""
+    if complaints:
+        raise RetriableError(
+            "lag and trims are not known of all partitions, because managers cannot be asked",
+            managers=len(complaints),
+        )
 
 
 def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
@@ -85,7 +102,10 @@ def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
 
 
 def _rows(
-    session: Session, view: ClusterView, named: PartitionName | None
+    session: Session,
+    view: ClusterView,
+    named: PartitionName | None,
+    complaints: list[str],
 ) -> tuple[PartitionStatus, ...]:
     stored = {
         tip: _stored(session, tip)
@@ -95,11 +115,21 @@ def _rows(
     }
     if named is None:
         stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
-    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
+    with (
+        ThreadPoolExecutor(_ASK_THREADS, "status") as executor,
+        closing(manager_client(session)) as client,
+    ):
         leds = _led(session, view, stored, executor)
         words = ask_managers(
-            session.metadata, _tiered_leads(leds, stored), executor, complain=_complain
+            session.metadata,
+            _tiered_leads(leds, stored),
+            executor,
+            client=client,
+            required=brokers_with_tiered_leaders(leds, stored),
+            complain=complaints.append,
         )
+    for line in complaints:
+        _complain(line)
     return tuple(
         partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))
         for led in sorted(leds, key=_by_name)
@@ -171,7 +201,9 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
         table.add_column(name, justify="right")
     for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
         table.add_column(name, justify="right")
+    table.add_column("copy held")
     table.add_column("trim held")
+    table.add_column("anomalies")
     for row in rows:
         tip = row.topic_id_partition
         numbers = (
@@ -193,6 +225,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.policy_state or "-",
             row.role or "-",
             *("?" if number is None else str(number) for number in numbers),
-            "" if row.said.trim_held is None else str(row.said.trim_held.get("reason", "")),
+            held_text(row.said.copy_held),
+            held_text(row.said.trim_held),
+            anomalies_text(row.anomalies),
         )
     return table

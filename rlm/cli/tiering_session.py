@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Annotated
 from uuid import UUID, uuid4
 
 import typer
 
-from rlm.cli.managers import ManagerLags
-from rlm.cli.session import Session
+from rlm.cli.managers import LeadingManagers, ManagerLags
+from rlm.cli.session import Session, leaders_of
 from rlm.outside import open_chunk_storage, own_topics, stored_originals
 from rlm.policy.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
@@ -21,7 +22,7 @@ from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import OriginalConfig, TopicPolicy
 
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Give up records that can't be stored in time.")
+    bool, typer.Option("--force", help="Data loss: give up records that are not stored in time.")
 ]
 
 
@@ -58,7 +59,7 @@ def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
         BrokerRetention(session.topics, session.clock),
         topics=session.topics,
         metadata=session.metadata,
-        lags=ManagerLags(session.metadata, client),
+        lags=ManagerLags(LeadingManagers(session.metadata, client, partial(leaders_of, session))),
         clock=session.clock,
         progress=show_progress,
     )

@@ -22,7 +22,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.cli.tiering_session import (
     ForceOption,
     end_tiering,
@@ -30,8 +30,8 @@ from rlm.cli.tiering_session import (
     tiering_end_of,
     tiering_of,
 )
+from rlm.policy.policy_values import delayed_trim_note
 from rlm.policy.topic_policy import PolicyFlags
-from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
@@ -131,6 +131,9 @@ def _set(  # noqa: PLR0913 - one for each flag
         policy = tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
     with printing():
         typer.echo(_line(policy))
+        note = delayed_trim_note(policy, cluster.config.manager.trim_min_age_ms)
+        if note is not None:
+            typer.echo(f"note: {note}", err=True)
 
 
 @with_cluster_options
@@ -169,7 +172,7 @@ def _disable(
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         _await(session, topic)
         ending = tiering_end_of(session, client)

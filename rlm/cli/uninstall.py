@@ -10,7 +10,7 @@ import typer
 
 from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
-from rlm.cli.session import Session, open_session
+from rlm.cli.session import Session, manager_client, open_session
 from rlm.cli.tiering_session import (
     ForceOption,
     end_tiering,
@@ -20,7 +20,6 @@ from rlm.cli.tiering_session import (
     tiering_end_of,
 )
 from rlm.outside import open_chunk_storage, stored_originals
-from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.originals_restore import OriginalsRestore
 from rlm.tasks.tiering_end import TieringEnd
 from rlmm.events import PolicyState, TopicPolicy
@@ -43,13 +42,14 @@ def _uninstall(
 ) -> None:
     """End the tiering of all topics, as `rlm topic disable` does: their own retention comes back.
 
-    What is stored stays, readable through gateways as long as one runs. With the managers gone
-    already nobody stores what is not stored yet: then --force is needed. May be run again.
+    What is stored stays, readable through gateways as long as one runs. Let the managers run until
+    it is done: they store what is not stored yet. May be run again. **Data loss:** --force gives up
+    what is not stored.
     Topics whose policies were lost with the metadata topic are restored from the store, by --force.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
-        closing(ManagerClient()) as client,
+        closing(manager_client(session)) as client,
     ):
         ending = tiering_end_of(session, client)
         failed = [

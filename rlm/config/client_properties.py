@@ -14,7 +14,9 @@ from pydantic import SecretStr
 
 PREFIX = "client."
 
-_SECRET = re.compile(r"password|passphrase|secret|private|token|key\.pem|oauthbearer\.config")
+_SECRET = re.compile(
+    r"password|passphrase|secret|private|token|key\.pem|oauthbearer\.config|connection\.string"
+)
 _OWNED = frozenset(
     {
         "acks",
@@ -33,6 +35,27 @@ _OWNED = frozenset(
         "transactional.id",
     }
 )
+
+COMMON_KEYS = (
+    "debug",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.oauthbearer.config",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "socket.connection.setup.timeout.ms",
+    "socket.timeout.ms",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.key.pem",
+)
+"""Keys of the Kafka client that configurations name most: what a misspelled key may have meant."""
 
 
 def is_owned(name: str) -> bool:

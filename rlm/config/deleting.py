@@ -39,7 +39,13 @@ class DeletingConfig(Section):
         description="How long a segment stays in the local log after it was stored, whatever local "
         "retention says (PIP-17's deletion lag).",
     )
-
+    accept_hidden_share_groups: bool = Field(
+        default=False,
+        validation_alias="remote.local.trim.accept.hidden.share.groups",
+        description="Trim although the user of client.* lacks Describe on the cluster. Data loss: "
+        "without that right, brokers omit share groups from their answers. Those groups do not "
+        "block trimming, and their unread records can be trimmed. Needs a restart.",
+    )
     max_retrying_segments: Count = Field(
         default=1_000,
         validation_alias="remote.delete.max.retrying.segments",

@@ -6,7 +6,7 @@ An unknown key is an error, because a misspelt one would silently leave its defa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -14,12 +14,19 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from rlm.config.client_properties import PREFIX, ClientProperties, is_owned, is_secret
+from rlm.config.client_properties import (
+    COMMON_KEYS,
+    PREFIX,
+    ClientProperties,
+    is_owned,
+    is_secret,
+)
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
+from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.section import Section
 from rlm.config.sections import (
     CLIENT_KEYS,
@@ -39,6 +46,7 @@ from rsm.segment.errors import InvalidConfigError
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
+_LEAST_LIKENESS = 0.6  # of difflib: what is less alike is no misspelling
 
 S = TypeVar("S", bound=Section)
 
@@ -66,6 +74,7 @@ class Config:
     gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
     process: ProcessConfig
+    rest_tls: RestTlsConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,7 @@ class CommandConfig:
     storage: StorageConfig | None
     metadata: MetadataConfig
     manager: ManagerConfig
+    rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
         """The store, for commands that read it; InvalidConfigError if none was given."""
@@ -120,6 +130,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),
         process=_parse(ProcessConfig, properties),
+        rest_tls=_parse(RestTlsConfig, properties),
     )
 
 
@@ -152,6 +163,7 @@ def _command_config(properties: Properties, check_client: ClientCheck) -> Comman
         storage=_parse(StorageConfig, properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        rest_tls=_parse(RestTlsConfig, properties),
     )
 
 
@@ -167,8 +179,15 @@ def _refuse_unknown_keys(properties: Properties) -> None:
             if is_owned(key.removeprefix(PREFIX)):
                 raise properties.invalid("setting is the product's own to decide", key)
         elif key not in known:
-            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0)
-            raise properties.invalid("unknown setting", key, did_you_mean=nearest[0])
+            raise properties.invalid("unknown setting", key, **_suggestion(key, known))
+
+
+def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
+    """The key that was meant, by its spelling; nothing where none is close."""
+    meant = [name for name in known if name != CLIENT_KEYS]
+    meant += [PREFIX + name for name in COMMON_KEYS]
+    nearest = difflib.get_close_matches(key, meant, n=1, cutoff=_LEAST_LIKENESS)
+    return {"did_you_mean": nearest[0]} if nearest else {}
 
 
 def _refuse_misplaced_keys(properties: Properties) -> None:

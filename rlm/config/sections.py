@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from rlm.config.client_properties import PREFIX, ClientProperties
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
+from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.section import Section
 from rlm.config.storage import StorageConfig
 from rlm.config.values import (
@@ -98,6 +99,22 @@ class MetadataConfig(Section):
         validation_alias="rlmm.config.remote.log.metadata.consume.wait.ms",
         description="How long a written event is waited for to come back through the topic.",
     )
+    producer_request_timeout_ms: IntervalMs = Field(
+        default=5_000,
+        validation_alias="rlmm.config.remote.log.metadata.producer.request.timeout.ms",
+        description="How long one attempt to write an event may go without an answer, before it is "
+        "made again on another connection. Lower: a leader that is cut off is left earlier. Takes "
+        "the place of `client.request.timeout.ms` and `client.socket.timeout.ms` for these writes. "
+        "Read at the start.",
+    )
+    producer_delivery_timeout_ms: IntervalMs = Field(
+        default=15_000,
+        validation_alias="rlmm.config.remote.log.metadata.producer.delivery.timeout.ms",
+        description="How long all attempts to write an event may take. Then it is not known "
+        "whether the event was written; nothing else is written to that metadata partition before "
+        "it was read past it. Lower: a process that is cut off says so earlier. Not below the "
+        "request timeout. Read at the start.",
+    )
     block_cache_bytes: Count = Field(
         default=134_217_728,
         validation_alias="rlmm.config.rocksdb.block.cache.size",
@@ -110,6 +127,14 @@ class MetadataConfig(Section):
         "tables yet; four times as much may stand in its write-ahead log on disk.",
     )
 
+    @field_validator("producer_delivery_timeout_ms")
+    @classmethod
+    def _check_delivery_timeout(cls, value: int, info: ValidationInfo) -> int:
+        request_ms = info.data.get("producer_request_timeout_ms", value)
+        if value < request_ms:
+            raise ValueError(f"not below the producer's request.timeout.ms={request_ms}")
+        return value
+
 
 class ManagerConfig(Section):
     """Copying, trimming and expiring."""
@@ -117,7 +142,7 @@ class ManagerConfig(Section):
     task_interval_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="remote.log.manager.task.interval.ms",
-        description="How often each led partition is looked at.",
+        description="How often each led partition is looked at, and a gateway's caches.",
     )
     copier_thread_count: Count = Field(
         default=10,
@@ -184,13 +209,15 @@ class GatewayConfig(Section):
         default=HostPort(host="127.0.0.1", port=19092),
         validation_alias="gateway.listener",
         description="Address that clients connect to; port 0 lets the system choose. Empty: "
-        "`rlm run` starts no gateway.",
+        "`rlm run` starts no gateway. The default serves a cluster on one host only: on several, "
+        "a gateway that advertises a loopback address is not ready and accepts no clients.",
     )
     advertised_listener: Listener | None = Field(
         default=None,
         validation_alias="gateway.advertised.listener",
         description="Address that clients are given for this broker, here and by the cluster's "
-        "other gateways. By default the bound one; for a wildcard, the host name.",
+        "other gateways; a different one for each broker. By default the bound one; for a "
+        "wildcard, the host name.",
     )
     worker_count: int = Field(
         default=1,
@@ -275,11 +302,20 @@ class GatewayConfig(Section):
 class ProcessConfig(Section):
     """The processes and what they listen on."""
 
-    rest_listener: Listener = Field(
-        default=HostPort(host="127.0.0.1", port=0),
+    rest_listener: Listener | None = Field(
+        default=None,
         validation_alias="rest.listener",
-        description="Address of the manager's HTTP API; port 0 lets the system choose. The bound "
-        "address is registered for `rlm status` of other hosts; for a wildcard, the host name.",
+        description="Address on which the manager's HTTP API listens, as host:port; port 0 lets "
+        "the system choose. By default a free port of the address by which this host reaches its "
+        "broker. Set it to a fixed port if a firewall is between the hosts. Of `rlm gateway`: "
+        "where it serves metrics, by default a free port of 127.0.0.1. Needs a restart.",
+    )
+    rest_advertised_listener: Listener | None = Field(
+        default=None,
+        validation_alias="rest.advertised.listener",
+        description="Address that the manager registers, as host:port: commands on any host reach "
+        "its HTTP API there. By default the address on which it listens; for a wildcard, the "
+        "address by which this host reaches its broker. Needs a restart.",
     )
     metrics_listener: Listener | None = Field(
         default=None,
@@ -288,9 +324,12 @@ class ProcessConfig(Section):
         "served unless given.",
     )
     heartbeat_interval_ms: IntervalMs = Field(
-        default=30_000,
+        default=5_000,
         validation_alias="process.heartbeat.interval.ms",
-        description="How often a process registers itself in the metadata topic.",
+        description="How often a manager registers itself in the metadata topic. After three "
+        "times this without a heartbeat that came back it is not ready, and others take it for "
+        "gone. Lower: a host that is cut off shows earlier; higher: fewer records in the topic. "
+        "Read at the start.",
     )
     restart_backoff_ms: IntervalMs = Field(
         default=500,
@@ -322,6 +361,7 @@ SECTIONS: tuple[type[Section], ...] = (
     GatewayLimitsConfig,
     GatewayTlsConfig,
     ProcessConfig,
+    RestTlsConfig,
 )
 
 

@@ -22,6 +22,7 @@ from rlm.config.values import (
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from rsm.storage.faulty import FaultPlan
+from rsm.storage.file_access import FileAccess
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import MIN_PART_BYTES
@@ -156,7 +157,11 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 return self.s3_settings()
             case Backend.FILESYSTEM:
                 assert self.filesystem_root is not None  # checked below, as what others need
-                return FilesystemSettings(root=self.filesystem_root)
+                return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
+
+    def file_access(self) -> FileAccess:
+        """With which permissions a directory store makes files."""
+        return FileAccess(mode=self.filesystem_file_mode)
 
     def rehearsal(self) -> RehearsalSettings:
         """How the store is to be worse than it is."""

@@ -8,12 +8,13 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from rlm.config.section import Section
-from rlm.config.values import Backend, Directory
+from rlm.config.values import Backend, Directory, FileMode
 
 T = TypeVar("T")
 
 BACKEND_KEY = "rsm.config.storage.backend"
 FILESYSTEM_ROOT_KEY = "rsm.config.storage.filesystem.root"
+FILESYSTEM_MODE_KEY = "rsm.config.storage.filesystem.file.mode"
 
 
 class StoreChoice(Section):
@@ -30,6 +31,15 @@ class StoreChoice(Section):
         validation_alias=FILESYSTEM_ROOT_KEY,
         description="Directory that objects are stored under; required for `filesystem`. It must "
         "exist: a mount that vanished is not made anew.",
+    )
+
+    filesystem_file_mode: FileMode | None = Field(
+        default=None,
+        validation_alias=FILESYSTEM_MODE_KEY,
+        description="Permissions of the files below that directory, octal, 0600 to 0666; "
+        "directories can also be searched by who may read. Without it 0640 and 0750, or less by "
+        "the process's umask. With 0644 every user of the host can read the stored records, "
+        "whatever Kafka's ACLs say. Files that exist keep their permissions. Needs a restart.",
     )
 
     @field_validator("filesystem_root")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,8 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
+_FILE_MODE = re.compile(r"0?6[0246]{2}")
+_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -29,6 +32,16 @@ class HostPort:
 
     host: str
     port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether each host finds itself there. A name is one only if it is `localhost`."""
+        if self.host.lower() in _LOOPBACK_NAMES:
+            return True
+        try:
+            return ip_address(self.host.partition("%")[0]).is_loopback
+        except ValueError:
+            return False
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -127,6 +140,14 @@ def _parse_file(value: object) -> object:
     return value
 
 
+def _parse_file_mode(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if _FILE_MODE.fullmatch(value) is None:
+        raise ValueError("an octal mode of files from 0600 to 0666, like 0640")
+    return int(value, 8)
+
+
 def _parse_tls_versions(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -172,6 +193,7 @@ OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_li
 NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
 NodeListeners = Annotated[NodeAddresses, AfterValidator(_check_distinct)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
+FileMode = Annotated[int, BeforeValidator(_parse_file_mode)]
 File = Annotated[Path, BeforeValidator(_parse_file)]
 ServerNameTemplate = Annotated[str, AfterValidator(_check_name_template)]
 TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]

@@ -28,6 +28,7 @@ class CloseReason(Enum):
     ANSWER_NOT_TAKEN = "answer_not_taken"
     IDLE = "idle"
     METADATA_NOT_READY = "metadata_not_ready"
+    UNUSABLE_ADDRESS = "unusable_address"
     LED_ELSEWHERE = "led_elsewhere"
     STOPPING = "stopping"
     INTERNAL_ERROR = "internal_error"

@@ -11,7 +11,7 @@ from rlm.config.values import HostPort
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Door:
-    """`listener` is bound; whoever opens the door closes it.
+    """`listener` is bound, and listens once the door is open; whoever opens the door closes it.
 
     `upstreams` gives the brokers' addresses as of now, the one to try first in front; none: there
     is no broker behind it. `upstreams_of_name` does for clients that ask for a server name in their

@@ -50,9 +50,7 @@ class Guests:
 
         `next_number` is that of the next connection. To be asked about once a second.
         """
-        if self._before is None and any(
-            each not in topology.own for each in topology.live.values()
-        ):
+        if self._before is None and _may_replace_others(topology):
             self._once_more.append((now_s + _AFTER_START_S, _FIRST_NUMBER))
         began = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
@@ -96,3 +94,8 @@ class Guests:
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))
+
+
+def _may_replace_others(topology: GatewayTopology) -> bool:
+    """Whether another broker's clients could be led here while its own gateway is not live."""
+    return bool(topology.own) and any(each not in topology.own for each in topology.live.values())

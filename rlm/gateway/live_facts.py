@@ -62,6 +62,7 @@ class LiveFacts:
         self._partition_counts: Mapping[UUID, int] = {}
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
+        self._logged: set[str] = set()  # messages, which are constants: they are few
         self._context: GatewayContext | None = None
         self._applied: Mapping[int, int] = {}
 
@@ -108,8 +109,11 @@ class LiveFacts:
         except TieredStorageError as error:
             if self._asked_ms is None:
                 raise RetriableError("the cluster can't be looked up", reason=error) from error
-            _log.warning("cluster can't be asked", extra={"error": error})
+            if error.message not in self._logged:
+                self._logged.add(error.message)
+                _log.warning("cluster can't be asked", extra={"error": error})
             return
+        self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}
         self._partition_counts = {
             topic.topic_id: len(topic.partitions) for topic in view.topics.values()

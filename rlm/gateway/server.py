@@ -44,11 +44,13 @@ _QUIET_REASONS = frozenset(
         CloseReason.BROKER_CLOSED,
         CloseReason.TOO_MANY_CONNECTIONS,
         CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS,
+        CloseReason.UNUSABLE_ADDRESS,
     }
 )
 
 _LEAVE_S = 2.0
 _GUESTS_INTERVAL_S = 1.0
+_REFUSED_INTERVAL_S = 0.5
 _ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
 _WAITING_CLIENTS = 1_024
 
@@ -78,8 +80,9 @@ class GatewayParts:
 
     `rewrite_pools` run rewrites, which mostly wait.
 
-    `is_pressed`: clients wait for memory that unsent answers hold. `failed` counts a failed step
-    of a background task.
+    `is_pressed`: clients wait for memory that unsent answers hold. `is_refusing`: nobody may be
+    served now, because clients must not be given this gateway's address. `failed` counts a failed
+    step of a background task.
     `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
     of plain text.
     """
@@ -90,6 +93,7 @@ class GatewayParts:
     rewrite_pools: RewritePools
     turns: ReadTurns
     is_pressed: Callable[[], bool] = lambda: False
+    is_refusing: Callable[[], bool] = lambda: False
     failed: Callable[[str, Exception], None] = lambda _task, _error: None
     client_tls: Callable[[], ssl.SSLContext] | None = None
     upstream_tls: Callable[[], ssl.SSLContext] | None = None
@@ -119,6 +123,7 @@ class GatewayServer:
         """Look after the connections from now on."""
         self._begin(self._end_overdue())
         self._begin(self._end_guests())
+        self._begin(self._end_refused())
 
     async def open(self, door: Door) -> None:
         """Accept clients at a door. Raises OSError, and then closes its socket."""
@@ -178,7 +183,7 @@ class GatewayServer:
         accepting = TlsAccepting(
             context=context,
             protocol=client_side,
-            enter=self._room.enter,
+            enter=self._enter,
             failed=self._count_end,
             handshake_timeout_ms=self._parts.limits.handshake_timeout_ms,
         )
@@ -190,7 +195,7 @@ class GatewayServer:
         """`place`: where the client has one already."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
-        entered = place or self._room.enter(address)
+        entered = place or self._enter(address)
         if isinstance(entered, CloseReason):
             self._count_end(entered, f"address={address}")
             client.abort()
@@ -216,6 +221,11 @@ class GatewayServer:
         parts.counts.connections = len(self._relays)
         self._begin(self._connect(relay, door.name, door.upstreams_for(requested_name(client))))
         return relay
+
+    def _enter(self, address: str) -> ConnectionPlace | CloseReason:
+        if self._parts.is_refusing():
+            return CloseReason.UNUSABLE_ADDRESS
+        return self._room.enter(address)
 
     async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:
         """To the first that answers."""
@@ -290,6 +300,16 @@ class GatewayServer:
                         relay.close(CloseReason.LED_ELSEWHERE)
 
         await self._repeat("stray_connections", look, interval_s=_GUESTS_INTERVAL_S)
+
+    async def _end_refused(self) -> None:
+        """End all connections while nobody may be served."""
+
+        def look() -> None:
+            if self._parts.is_refusing():
+                for relay in tuple(self._relays.values()):
+                    relay.close(CloseReason.UNUSABLE_ADDRESS)
+
+        await self._repeat("refused_connections", look, interval_s=_REFUSED_INTERVAL_S)
 
     async def _repeat(self, task: str, step: Callable[[], None], *, interval_s: float) -> None:
         """Run a step at an interval; log and count each failure, and run the next step."""

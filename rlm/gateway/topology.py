@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from rlm.config.values import HostPort, parse_host_port
 from rlm.policy.gateways import is_live
-from rlmm.events import NO_BROKER, ProcessRole
+from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.spi import Registration
 
 

@@ -20,7 +20,7 @@ from rlm.gateway.tier_reader import TierReader
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import FetchOutcome
 from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,9 @@ class UnderwayRead:
                 self._ended.set_result(outcome)
 
     def _fail(self, error: BaseException) -> None:
-        if isinstance(error, TieredStorageError):
+        if isinstance(error, NotFoundError | CorruptError):
+            _log.debug("cannot read a stored segment: %s", error)  # ReadAnomalies warns once
+        elif isinstance(error, TieredStorageError):
             _log.warning("can't read the store: %s", error)
         else:
             _log.error("reading the store failed read=%s", self.asked.read, exc_info=error)

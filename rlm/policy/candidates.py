@@ -129,6 +129,7 @@ def _failing(view: PartitionView, segment: LocalSegment) -> Held | None:
     values: dict[str, int | str] = {
         "base_offset": segment.offsets.start_offset,
         "attempts": failure.attempts,
+        "cause": failure.cause,
         "error": failure.error,
     }
     reason = "corrupt" if failure.corrupt else "failing"

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.anomalies import anomaly_as_json, open_anomalies
 from rlm.policy.gaps import gap_as_json
+from rlmm.anomaly import Anomaly
 from rlmm.events import PolicyState, RecordedGap, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
@@ -63,7 +65,7 @@ class PartitionStatus:
     `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
     first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
     of the leader's manager, None where it does not answer. Remote bytes are those of finished
-    segments' logs.
+    segments' logs. `anomalies` are stored objects that are missing or corrupt.
     """
 
     topic_id_partition: TopicIdPartition
@@ -81,6 +83,7 @@ class PartitionStatus:
     remote_bytes: int
     remote_segments: int
     said: ManagerWord
+    anomalies: tuple[Anomaly, ...] = ()
 
 
 def partition_status(
@@ -122,6 +125,7 @@ def partition_status(
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
         said=ManagerWord(role=NONE) if said is None else said,
+        anomalies=open_anomalies(stored.state, finished),
     )
 
 
@@ -129,6 +133,30 @@ def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> 
     """Whether there is anything to tell of a topic: it is tiered, or something of it is stored."""
     return policy is not None and (
         policy.state is not PolicyState.DISABLED or any(True for _ in segments)
+    )
+
+
+def held_text(held: Mapping[str, object] | None) -> str:
+    """What blocks a copy or a trim, as a table shows it: the reason, and the error behind it."""
+    if held is None:
+        return ""
+    texts = (held.get("reason"), held.get("cause"))
+    return ": ".join(str(text) for text in texts if text)
+
+
+def brokers_with_tiered_leaders(
+    leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> frozenset[int]:
+    """The brokers that need a manager, because they lead partitions of tiered topics.
+
+    A topic that is DISABLED needs none, though something of it is stored.
+    """
+    return frozenset(
+        led.leader_id
+        for led in leds
+        if led.leader_id is not None
+        and (policy := stored[led.topic_id_partition].policy) is not None
+        and policy.state is not PolicyState.DISABLED
     )
 
 
@@ -160,6 +188,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "external_start": status.said.external_start,
         "future_timestamps": status.said.future_timestamps,
         "problem": status.said.problem,
+        "anomalies": [anomaly_as_json(each) for each in status.anomalies],
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition, Registration
 
 LEASE_MS = 15_000

@@ -13,6 +13,7 @@ from rsm.segment.errors import InvalidConfigError
 
 COPY_LAG_MS = "remote.copy.lag.ms"
 COPY_LAG_BYTES = "remote.copy.lag.bytes"
+TRIM_MIN_AGE_MS = "remote.local.trim.min.age.ms"
 
 _MAX_VALUE = 2**63 - 1
 
@@ -44,6 +45,27 @@ def check_values(policy: TopicPolicy) -> None:
             rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
             **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
         )
+
+
+def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
+    """Say that local data stays longer than the policy's local retention; None if it does not.
+
+    `trim_min_age_ms` is `remote.local.trim.min.age.ms`. A limit in bytes may be exceeded by the
+    records of that time, however large it is, so only one that was set for the broker's disk alone
+    is worth the note.
+    """
+    local_ms, local_bytes = policy.effective_local_retention_ms, policy.local_retention_bytes
+    if 0 <= local_ms < trim_min_age_ms:
+        short = f"local.{RETENTION_MS}={local_ms}"
+    elif local_bytes >= 0 and trim_min_age_ms > 0:
+        short = f"local.{RETENTION_BYTES}={local_bytes}"
+    else:
+        return None
+    return (
+        f"{short} does not apply to records younger than {TRIM_MIN_AGE_MS}={trim_min_age_ms}. "
+        "They stay on the broker, because it recognizes a producer's retry by them. "
+        "The managers' own configuration decides."
+    )
 
 
 def _check_retention(policy: TopicPolicy, name: str, *, total: int, local: int) -> None:

@@ -20,8 +20,9 @@ from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
-from rlmm.events import ProcessRegistered, ProcessRole, RemotePartitionDeleteState
+from rlmm.events import RemotePartitionDeleteState
 from rlmm.partition_state import PartitionState
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import (
     Registration,
     SegmentRecord,

@@ -7,7 +7,7 @@ from a broker that is not tiered.
 
 from __future__ import annotations
 
-from rlm.broker.share_groups import ShareGroupStart
+from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroupStart
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import TrimDecision, expired_end
 from rlm.policy.view import PartitionView
@@ -15,7 +15,8 @@ from rsm.segment.errors import TieredStorageError
 
 _HELD = "share_group"
 _UNKNOWN = "share_groups_unknown"
-SHARE_GROUP_REASONS = frozenset({_HELD, _UNKNOWN})
+_HIDDEN = "share_groups_hidden"
+SHARE_GROUP_REASONS = frozenset({_HELD, _UNKNOWN, _HIDDEN})
 
 
 def hold_for_share_groups(
@@ -38,7 +39,8 @@ def hold_for_share_groups(
         held = Held(reason=_HELD, values=values)
     else:
         limit_offset = view.local_start_offset
-        held = Held(reason=_UNKNOWN, values={"problem": str(start)})
+        reason = _HIDDEN if isinstance(start, HiddenShareGroupsError) else _UNKNOWN
+        held = Held(reason=reason, values={"problem": str(start)})
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
     below = max((end for end in ends if view.local_start_offset < end <= limit_offset), default=0)
     if below == expired == 0:

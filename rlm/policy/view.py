@@ -9,8 +9,9 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
-from rlmm.events import PausableTask, ProcessRegistered, TopicPolicy
+from rlmm.events import PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.processes import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
@@ -60,10 +61,12 @@ class Moment:
 class CopyFailure:
     """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be.
 
-    `final`: another attempt would fail, too, and is not made.
+    `cause` is the error without what it happened to, so that those of many partitions are counted
+    together. `final`: another attempt would fail, too, and is not made.
     """
 
     error: str
+    cause: str
     corrupt: bool
     attempts: int
     final: bool = False

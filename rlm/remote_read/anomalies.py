@@ -1,63 +1,235 @@
-"""Stored segments that turned out to be missing or corrupt: counted, and told once each."""
+"""Stored objects that a reader found missing or corrupt: counted, logged once, and kept open.
+
+An anomaly is open from the first read that fails to the first one that reads the same place. Must
+not know the metadata topic: rlm.remote_read.anomaly_reporter puts on record what is open here.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from enum import Enum
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
 
-from rsm.segment.errors import CorruptError, NotFoundError
-from rsm.segment.ids import RemoteLogSegmentId
+from rlmm.anomaly import Anomaly, AnomalyKind
+from rsm.segment.clock import Clock
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
 
 _log = logging.getLogger(__name__)
 
-_REMEMBERED_COUNT = 1_000
+_OPEN_COUNT = 1_000
+_LABELS_COUNT = 1_000
+_FAILED_OFFSETS_COUNT = 64
+_SUMMARY_INTERVAL_MS = 600_000
+_OTHER = ("other", "-1")
 
 
-class AnomalyKind(Enum):
-    """What is wrong with a segment that is recorded as stored."""
+class AnomalyLabels(NamedTuple):
+    """The labels of failed reads in metrics."""
 
-    MISSING = "missing"
-    CORRUPT = "corrupt"
+    topic: str
+    partition: str
+    kind: str
+
+
+@dataclass(slots=True)
+class OpenAnomaly:
+    """An object that cannot be read, and up to 64 of the offsets that wait for it."""
+
+    segment_id: RemoteLogSegmentId
+    object_key: str
+    kind: AnomalyKind
+    first_ms: int
+    last_ms: int
+    attempts: int = 0
+    failed_offsets: set[int] = field(default_factory=set)
+
+    @property
+    def anomaly(self) -> Anomaly:
+        """As it goes on record."""
+        return Anomaly(
+            segment=self.segment_id.id,
+            object_key=self.object_key,
+            kind=self.kind,
+            first_ms=self.first_ms,
+            last_ms=self.last_ms,
+            attempts=self.attempts,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedAnomaly:
+    """One whose object was read again."""
+
+    topic_id_partition: TopicIdPartition
+    anomaly_id: UUID
 
 
 class ReadAnomalies:
-    """Counts every read that failed on a segment, logs each segment's first. Thread-safe.
+    """Counts every read that failed on a segment, and knows which objects fail now. Thread-safe.
 
-    Memory: the ids of the last thousand segments that were logged.
+    Memory: a thousand open anomalies, each with 64 offsets at most, and as many closed ones.
     """
 
-    def __init__(self) -> None:
-        self._counts: Counter[AnomalyKind] = Counter()
-        self._told: OrderedDict[tuple[RemoteLogSegmentId, AnomalyKind], None] = OrderedDict()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._counts: Counter[AnomalyLabels] = Counter()
+        self._open: dict[UUID, OpenAnomaly] = {}
+        self._closed: dict[UUID, ClosedAnomaly] = {}
+        self._logged_segments: set[RemoteLogSegmentId] = set()
+        self._unlogged_count = 0
+        self._summary_at_ms = 0
         self._lock = threading.Lock()
 
     def record(
-        self, metadata: RemoteLogSegmentMetadata, error: NotFoundError | CorruptError
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        error: NotFoundError | CorruptError,
+        *,
+        offset: int,
     ) -> None:
+        """A read of a segment failed on its way to `offset`."""
         kind = AnomalyKind.CORRUPT if isinstance(error, CorruptError) else AnomalyKind.MISSING
-        subject = (metadata.segment_id, kind)
+        key = damaged_key(metadata, error)
+        now_ms = self._clock.wall_ms()
         with self._lock:
-            self._counts[kind] += 1
-            if subject in self._told:
-                return
-            self._told[subject] = None
-            if len(self._told) > _REMEMBERED_COUNT:
-                self._told.popitem(last=False)
-        _log.error(
-            "a stored segment can't be served segment_id=%s offsets=%s objects=%s anomaly=%s "
-            "error=%s",
-            metadata.segment_id,
-            metadata.offsets,
-            ",".join(stored.key for stored in metadata.objects),
-            kind.value,
-            error,
-        )
+            self._count(metadata.topic_id_partition, kind)
+            found = self._opened(metadata.segment_id, key, kind, now_ms)
+            if found is not None:
+                found.last_ms = max(found.last_ms, now_ms)
+                found.attempts += 1
+                if len(found.failed_offsets) < _FAILED_OFFSETS_COUNT:
+                    found.failed_offsets.add(offset)
+            is_first = self._is_first(metadata.segment_id)
+            summary = None if is_first else self._summary()
+        if is_first:
+            _log.warning(
+                "cannot read a stored segment segment_id=%s offsets=%s object=%s anomaly=%s "
+                "error=%s",
+                metadata.segment_id,
+                metadata.offsets,
+                key,
+                kind.label,
+                error,
+            )
+        if summary is not None:
+            _log.warning("stored segments cannot be read segments=%d attempts=%d", *summary)
 
-    def counts(self) -> Mapping[AnomalyKind, int]:
-        """Failed reads so far, by kind."""
+    def succeeded(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
+        """Batches of a segment were read; an anomaly whose failed offsets all were, is closed."""
+        if not self._open:  # as almost always
+            return
+        closed = []
+        with self._lock:
+            for anomaly_id, found in list(self._open.items()):
+                if found.segment_id != segment_id:
+                    continue
+                found.failed_offsets = {o for o in found.failed_offsets if o not in offsets}
+                if not found.failed_offsets:
+                    del self._open[anomaly_id]
+                    closed.append(found)
+                    if len(self._closed) < _OPEN_COUNT:
+                        self._closed[anomaly_id] = ClosedAnomaly(
+                            topic_id_partition=segment_id.topic_id_partition,
+                            anomaly_id=anomaly_id,
+                        )
+            if closed and all(each.segment_id != segment_id for each in self._open.values()):
+                self._logged_segments.discard(segment_id)
+        for found in closed:
+            _log.info(
+                "read a stored segment again segment_id=%s object=%s", segment_id, found.object_key
+            )
+
+    def is_open(self, segment_id: RemoteLogSegmentId) -> bool:
+        """Whether an object of a segment could not be read the last time."""
+        if not self._open:
+            return False
+        with self._lock:
+            return any(each.segment_id == segment_id for each in self._open.values())
+
+    def open_now(self) -> tuple[OpenAnomaly, ...]:
+        """What is open. The caller changes nothing of it."""
+        with self._lock:
+            return tuple(self._open.values())
+
+    def take_closed(self) -> tuple[ClosedAnomaly, ...]:
+        """What was closed since the last call."""
+        with self._lock:
+            closed = tuple(self._closed.values())
+            self._closed.clear()
+        return closed
+
+    def forget(self, anomaly_id: UUID) -> None:
+        """Its segment is not stored any more, or somebody else found the object whole."""
+        with self._lock:
+            found = self._open.pop(anomaly_id, None)
+            if found is not None:
+                self._logged_segments.discard(found.segment_id)
+
+    def counts(self) -> Mapping[AnomalyLabels, int]:
+        """Failed reads so far, by labels."""
         with self._lock:
             return dict(self._counts)
+
+    def _opened(
+        self, segment_id: RemoteLogSegmentId, key: str, kind: AnomalyKind, now_ms: int
+    ) -> OpenAnomaly | None:
+        new = OpenAnomaly(segment_id, key, kind, first_ms=now_ms, last_ms=now_ms, attempts=1)
+        anomaly_id = new.anomaly.id
+        if anomaly_id not in self._open:
+            if len(self._open) >= _OPEN_COUNT:
+                return None
+            new.attempts = 0
+            self._open[anomaly_id] = new
+            self._closed.pop(anomaly_id, None)
+        return self._open[anomaly_id]
+
+    def _count(self, tip: TopicIdPartition, kind: AnomalyKind) -> None:
+        labels = AnomalyLabels(tip.topic, str(tip.partition), kind.label)
+        if labels not in self._counts and len(self._counts) >= _LABELS_COUNT:
+            labels = AnomalyLabels(*_OTHER, kind.label)
+        self._counts[labels] += 1
+
+    def _is_first(self, segment_id: RemoteLogSegmentId) -> bool:
+        if segment_id in self._logged_segments or len(self._logged_segments) >= _OPEN_COUNT:
+            self._unlogged_count += 1
+            return False
+        if not self._logged_segments:
+            self._summary_at_ms = self._clock.monotonic_ms() + _SUMMARY_INTERVAL_MS
+        self._logged_segments.add(segment_id)
+        return True
+
+    def _summary(self) -> tuple[int, int] | None:
+        """How many segments fail, and how often since the last summary; None if it is too soon."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._summary_at_ms:
+            return None
+        self._summary_at_ms = now_ms + _SUMMARY_INTERVAL_MS
+        summary = len(self._logged_segments), self._unlogged_count
+        self._unlogged_count = 0
+        return summary
+
+
+def damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
+    """The object that an error is about, by its chain; else the one that holds the log."""
+    keys = {stored.key for stored in metadata.objects}
+    for each in _chain(error):
+        if isinstance(each, TieredStorageError):
+            named = next((v for v in each.context.values() if v in keys), None)
+            if named is not None:
+                return str(named)
+    return metadata.objects[0].key
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(16):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__

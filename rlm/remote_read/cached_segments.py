@@ -15,7 +15,7 @@ from rlm.remote_read.fetcher import RemoteFetcher
 from rlm.remote_read.locate import NotStored
 from rlm.remote_read.remote_slice import RemoteFetch
 from rlm.remote_read.segment_indexes import read_time_index
-from rlm.remote_read.segment_parts import SegmentPart
+from rlm.remote_read.segment_parts import INDEXES, SegmentPart, part_name
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
@@ -28,7 +28,7 @@ from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")
-_TIME_INDEX = 1  # of the companion object; its other parts are cached as 0
+_TIME_INDEX = 1  # what finds batches is cached as 0
 _RUN_BYTES = 1 << 20
 
 
@@ -53,7 +53,7 @@ class CachedSegments:
         """Costs as much as the object that holds it. Raises as the storage manager does."""
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
-            key=ChunkKey(companion.key, _TIME_INDEX),
+            key=ChunkKey(part_name(companion.key, INDEXES), _TIME_INDEX),
             size_bytes=companion.length_bytes or 1,
             load=partial(read_time_index, self._storage, metadata),
         )

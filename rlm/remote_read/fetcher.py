@@ -18,11 +18,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from uuid import UUID
 
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.future_steps import Steps, run_steps
-from rlm.remote_read.locate import Absence, NotStored, locate, locate_in
+from rlm.remote_read.locate import (
+    Absence,
+    NotStored,
+    locate_around,
+    locate_sound,
+    readable_ranges,
+)
 from rlm.remote_read.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.read_plan import ReadPlan, ReadPlans
 from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
@@ -190,10 +197,11 @@ class RemoteFetcher:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
         reads_on = self._readers.asks(reader, offset)
+        failed: set[UUID] = set()
         while True:
             state = asked_state or self._metadata.partition_state(partition)
             asked_state = None  # what follows may be because it has changed
-            stored = locate_in(state, self._metadata, partition, offset)
+            stored = locate_around(state, self._metadata, partition, offset, failed)
             if isinstance(stored, NotStored):
                 if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:
                     offset = stored.until_offset
@@ -208,17 +216,23 @@ class RemoteFetcher:
             except (NotFoundError, CorruptError) as error:
                 if isinstance(error, NotFoundError) and not self._still_answers(wanted):
                     continue  # it was deleted meanwhile, as it should be
-                self._anomalies.record(stored.metadata, error)
-                raise
+                self._anomalies.record(stored.metadata, error, offset=offset)
+                failed.add(stored.metadata.segment_id.id)
+                if locate_sound(self._metadata, partition, offset, failed) is None:
+                    raise
+                continue
             if found is not None:
                 return found
             offset = stored.offsets.end_offset
 
     def _still_answers(self, wanted: _Wanted) -> bool:
-        """Whether it is the segment to read the offset from by what the metadata says now."""
-        found = locate(self._metadata, wanted.fetch.topic_id_partition, wanted.offset)
+        """Whether the offset may be read from it by what the metadata says now."""
         segment_id = wanted.stored.metadata.segment_id
-        return not isinstance(found, NotStored) and found.metadata.segment_id == segment_id
+        readable = readable_ranges(self._metadata, segment_id.topic_id_partition, wanted.offset)
+        return any(
+            each.metadata.segment_id == segment_id and wanted.offset in each.offsets
+            for each in readable
+        )
 
     def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""
@@ -246,7 +260,7 @@ class RemoteFetcher:
             lease = yield reading
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
-                return self._served(wanted, cut, lease, waited=waited)
+                return self._served(wanted, cut, lease, waited=waited, is_cold=waited)
             lease.release()  # none is held while another is waited for
             if cut is None:
                 return None
@@ -272,12 +286,14 @@ class RemoteFetcher:
         metadata, position = wanted.stored.metadata, place.likely.position
         plan = self._plans.look(wanted.fetch, metadata, position, place.reach_position)
         try:
-            lease = yield self._read(wanted, plan)
+            reading = self._read(wanted, plan)
+            is_cold = not reading.done()
+            lease = yield reading
             cut = self._cut(wanted, Begin(position=position, entry=place.likely), lease)
         except CorruptError:
             return None
         if isinstance(cut, Cut) and cut.base_offset <= wanted.offset:
-            return self._served(wanted, cut, lease, waited=True)
+            return self._served(wanted, cut, lease, waited=True, is_cold=is_cold)
         lease.release()
         return None
 
@@ -288,11 +304,17 @@ class RemoteFetcher:
         if wanted.reads_on:
             self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
 
-    def _served(self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool) -> RemoteSlice:
+    def _served(
+        self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool, is_cold: bool
+    ) -> RemoteSlice:
         self._readers.has_read(
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
-        return _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
+        found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
+        if is_cold:  # what was in memory says nothing of the store
+            read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
+            self._anomalies.succeeded(found.segment_id, read)
+        return found
 
     def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
         try:
@@ -319,7 +341,7 @@ class RemoteFetcher:
         lease.release()
         for key in keys:
             self._cache.discard(key)
-        self._storage.forget(metadata)
+        self._storage.forget(stored.key for stored in metadata.objects)
 
 
 def _is_little(cut: Cut, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata) -> bool:

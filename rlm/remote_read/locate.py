@@ -10,8 +10,10 @@ record. Owns this look-up only; must not know objects, indexes or brokers.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
+from uuid import UUID
 
 from rlmm.partition_state import PartitionState
 from rlmm.spi import RemoteLogMetadataManager
@@ -52,6 +54,40 @@ class NotStored:
             offset=self.offset,
             until_offset=self.until_offset,
         )
+
+
+def locate_around(
+    state: PartitionState,
+    metadata: RemoteLogMetadataManager,
+    topic_id_partition: TopicIdPartition,
+    offset: int,
+    failed: Collection[UUID],
+) -> StoredRange | NotStored:
+    """As `locate_in`; of several segments, one that is not known to be damaged.
+
+    `failed` are those that could not be read just now. An anomaly on record is only a report: a
+    segment that has one answers where no other does.
+    """
+    stored = locate_in(state, metadata, topic_id_partition, offset)
+    damaged = {*failed, *(anomaly.segment for anomaly in state.anomalies)}
+    if isinstance(stored, NotStored) or stored.metadata.segment_id.id not in damaged:
+        return stored
+    sound = locate_sound(metadata, topic_id_partition, offset, damaged)
+    if sound is None and failed:
+        sound = locate_sound(metadata, topic_id_partition, offset, failed)
+    return stored if sound is None else sound
+
+
+def locate_sound(
+    metadata: RemoteLogMetadataManager,
+    topic_id_partition: TopicIdPartition,
+    offset: int,
+    damaged: Collection[UUID],
+) -> StoredRange | None:
+    """A segment that holds `offset` and is none of `damaged`; None if there is no such one."""
+    ranges = readable_ranges(metadata, topic_id_partition, offset)
+    holding = [r for r in ranges if offset in r.offsets and r.metadata.segment_id.id not in damaged]
+    return max(holding, key=lambda r: r.offsets.end_offset, default=None)
 
 
 def locate(

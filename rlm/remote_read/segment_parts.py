@@ -27,6 +27,9 @@ from rsm.spi import RemoteStorageManager
 
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
+INDEXES = "indexes"
+_BEHIND_KEY = "|"  # the last one of a name: a prefix of keys may have others
+
 
 class SegmentParts:
     """Requests for the parts of segments, to be read from `storage`. Thread-safe.
@@ -61,7 +64,7 @@ class SegmentParts:
         self, metadata: RemoteLogSegmentMetadata, indexes: Iterable[int]
     ) -> list[ChunkKey]:
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
-        name = f"{metadata.segment_id.id.hex}/{chunk_bytes}"
+        name = part_name(metadata.objects[0].key, str(chunk_bytes))
         return [ChunkKey(name, index) for index in indexes]
 
     def known_chunk_key(self, metadata: RemoteLogSegmentMetadata, position: int) -> ChunkKey | None:
@@ -100,7 +103,7 @@ class SegmentParts:
         positions = ByteRange(
             start_position=position, end_position=min(end_position, metadata.segment_size_bytes)
         )
-        name = f"{metadata.segment_id.id.hex}+{len(positions)}"
+        name = part_name(metadata.objects[0].key, f"+{len(positions)}")
         return ChunkRequest(
             key=ChunkKey(name, position),
             size_bytes=self._buffers.held_bytes(len(positions)),
@@ -109,7 +112,7 @@ class SegmentParts:
         )
 
     def indexes_key(self, metadata: RemoteLogSegmentMetadata) -> ChunkKey:
-        return ChunkKey(metadata.objects[-1].key, 0)
+        return ChunkKey(part_name(metadata.objects[-1].key, INDEXES), 0)
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
         """What finds batches in the segment; costs as much as the object that holds it."""
@@ -165,6 +168,16 @@ class SegmentParts:
         (key,) = self.chunk_keys(metadata, (index,))
         found = self._peek(key)
         return found if isinstance(found, SegmentChunk) else None
+
+
+def part_name(object_key: str, part: str) -> str:
+    """What a chunk cache calls the parts of one kind of an object."""
+    return f"{object_key}{_BEHIND_KEY}{part}"
+
+
+def object_of_part(name: str) -> str:
+    """The key of the object that a part of this name was read of."""
+    return name.rpartition(_BEHIND_KEY)[0]
 
 
 def read_stored(

@@ -7,6 +7,7 @@ are bound first and served later, so that the supervisor can bind for a child th
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 
 import uvicorn
@@ -43,6 +44,12 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
     return bound
 
 
+def bound_address(bound: socket.socket) -> HostPort:
+    """The address and port that a socket is bound to, which may be a wildcard."""
+    host, port = bound.getsockname()[:2]
+    return HostPort(host=host, port=port)
+
+
 def reachable_address(bound: socket.socket) -> HostPort:
     """What others connect to: the bound address, or this host's name for a wildcard."""
     host, port = bound.getsockname()[:2]
@@ -56,26 +63,43 @@ def local_address(bound: socket.socket) -> HostPort:
     return HostPort(host=loopback if host in _WILDCARDS else host, port=port)
 
 
+class _TlsConfig(uvicorn.Config):
+    """One whose TLS context is given, so that its certificate can follow a file."""
+
+    tls: ssl.SSLContext | None = None
+
+    def load(self) -> None:
+        super().load()
+        self.ssl = self.tls
+
+
 class HttpServer:
     """One server in one thread. `start` and `stop` once each; `stop` also without `start`."""
 
-    def __init__(self, app: ASGIApp, bound: socket.socket, *, name: str) -> None:
-        """Serve `app` on `bound`, which the server owns from here on."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: socket.socket,
+        *,
+        name: str,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Serve `app` on `bound`, which the server owns from here on; by HTTPS with `tls`."""
         self._bound = bound
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                ws="none",
-                server_header=False,
-                proxy_headers=False,
-                limit_concurrency=_CONNECTION_COUNT_MAX,
-                timeout_keep_alive=_KEEP_ALIVE_S,
-                timeout_graceful_shutdown=_STOP_S,
-            )
+        config = _TlsConfig(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_CONNECTION_COUNT_MAX,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_STOP_S,
         )
+        config.tls = tls
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [bound]}, name=name, daemon=True
         )

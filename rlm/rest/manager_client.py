@@ -1,82 +1,304 @@
-"""Asks managers over HTTP what they say of their partitions. See rlm.rest.manager_api."""
+"""Asks managers over HTTP what they say of their partitions. See rlm.rest.manager_api.
+
+Requests are signed, and an answer is believed only if it is signed by the very run of the manager
+that the metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no
+incarnation; it is asked, and believed, as that version did it.
+"""
 
 from __future__ import annotations
 
+import secrets
+import ssl
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
 
 import httpx
 
-from rsm.segment.errors import CorruptError, RetriableError
+from rlm.rest import signing
+from rlm.rest.signed_api import Refusal
+from rlm.rest.signing import ManagerIdentity, SignedRequest
+from rlmm.processes import ProcessRegistered
+from rlmm.secrets import ClusterSecret, SigningSecret
+from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _TIMEOUT_S = 2.0
+_ANSWER_MAX_BYTES = 64 << 20
+_SETTINGS = "rest.listener and rest.advertised.listener of that host"
+_MEANINGS = {
+    Refusal.NO_SECRET: "it has not read the cluster's secret yet",
+    Refusal.UNKNOWN_SECRET: "it does not know the secret, or no longer takes it",
+    Refusal.OUTSIDE_WINDOW: "one of the two has not read the metadata topic for two minutes",
+}
+
+
+class Credentials(Protocol):
+    """What a client signs with. Thread-safe."""
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster whose managers are asked."""
+
+    def secret(self) -> ClusterSecret | None:
+        """The cluster's secret; None if there is none. RetriableError while it is not known."""
+
+    def broker_time_ms(self) -> int:
+        """The brokers' time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    body: bytes
 
 
 class ManagerClient:
-    """Thread-safe. Every call ends within its timeouts."""
+    """Thread-safe. Every call ends within its timeouts.
 
-    def __init__(self) -> None:
-        # Managers stand beside the brokers, not behind a proxy of the environment.
-        self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False)
+    Raises RetriableError if a manager cannot be reached, refuses, or another process answers in its
+    place; CorruptError if an answer is malformed or not signed. Both name broker and address.
+    """
+
+    def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
+        """`tls`: for managers that speak HTTPS; None: by the system's trusted certificates."""
+        self._credentials = credentials
+        # Managers are on the brokers' hosts, and a proxy of the environment is not for those.
+        verify = ssl.create_default_context() if tls is None else tls
+        self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False, verify=verify)
 
     def partitions(
-        self, address: str, *, topic: str | None = None
+        self, manager: ProcessRegistered, *, topic: str | None = None
     ) -> Sequence[Mapping[str, object]]:
-        """What the manager at host:port says of the partitions it hosts, of all topics if None.
-
-        Raises RetriableError if it doesn't answer, CorruptError if what answers is no manager.
-        """
+        """What a manager says of the partitions it hosts, of all topics if None."""
         params = {} if topic is None else {"topic": topic}
-        return self._rows(address, "partitions", params)
+        return self._rows(manager, "partitions", params)
 
-    def retention(self, address: str, topic: str) -> Sequence[Mapping[str, object]]:
-        """What retention would do now to each partition of a topic that it leads; as above."""
-        return self._rows(address, "retention", {"topic": topic})
+    def retention(self, manager: ProcessRegistered, topic: str) -> Sequence[Mapping[str, object]]:
+        """What retention would do now to each partition of a topic that it leads."""
+        return self._rows(manager, "retention", {"topic": topic})
 
     def explanation(
-        self, address: str, topic: str, partition: int, offset: int
+        self, manager: ProcessRegistered, topic: str, partition: int, offset: int
     ) -> Mapping[str, object]:
-        """Where a record is, by the manager beside the partition's leader; raises as above.
+        """Where a record is, by the manager of the partition's leader.
 
         RetriableError also if it does not lead the partition.
         """
         params = {"topic": topic, "partition": str(partition), "offset": str(offset)}
-        found = self._json(address, "explanation", params)
+        found = self._json(manager, "explanation", params)
         if not isinstance(found, dict):
-            raise CorruptError("malformed answer of a manager", address=address)
+            raise _malformed(manager)
         return found
 
-    def run_cycle(self, address: str) -> None:
-        """Have it look at its partitions at once. RetriableError."""
-        self._request(address, "POST", "cycle", {})
-
-    def _rows(
-        self, address: str, what: str, params: Mapping[str, str]
-    ) -> Sequence[Mapping[str, object]]:
-        rows = self._json(address, what, params)
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise CorruptError("malformed answer of a manager", address=address)
-        return rows
-
-    def _json(self, address: str, what: str, params: Mapping[str, str]) -> object:
-        response = self._request(address, "GET", what, params)
-        try:
-            found: object = response.json()
-        except ValueError as error:
-            raise CorruptError("malformed answer of a manager", address=address) from error
-        return found
-
-    def _request(
-        self, address: str, method: str, what: str, params: Mapping[str, str]
-    ) -> httpx.Response:
-        try:
-            response = self._client.request(method, f"http://{address}/v1/{what}", params=params)
-            response.raise_for_status()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise RetriableError(
-                "manager does not answer", address=address, reason=error
-            ) from error
-        return response
+    def run_cycle(self, manager: ProcessRegistered) -> None:
+        """Have it look at its partitions at once."""
+        self._ask(manager, "POST", "cycle", {})
 
     def close(self) -> None:
         """Release connections."""
         self._client.close()
+
+    def _rows(
+        self, manager: ProcessRegistered, what: str, params: Mapping[str, str]
+    ) -> Sequence[Mapping[str, object]]:
+        rows = self._json(manager, what, params)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise _malformed(manager)
+        return rows
+
+    def _json(self, manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> object:
+        answer = self._ask(manager, "GET", what, params)
+        try:
+            found: object = httpx.Response(answer.status, content=answer.body).json()
+        except ValueError as error:
+            raise _malformed(manager) from error
+        return found
+
+    def _ask(
+        self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
+    ) -> _Answer:
+        if not manager.http_address:
+            raise RetriableError(
+                "the manager has no address that other hosts reach",
+                broker_id=manager.broker_id,
+                check=_SETTINGS,
+            )
+        answer = self._proven(manager, method, what, params)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise RetriableError(
+                "the manager refused the request",
+                broker_id=manager.broker_id,
+                address=manager.http_address,
+                request=f"{method} /v1/{what}",
+                http_status=answer.status,
+            )
+        return answer
+
+    def _proven(
+        self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
+    ) -> _Answer:
+        """The answer of this very manager, whatever it says."""
+        if manager.incarnation is None:
+            return self._send(manager, method, what, params, {})
+        expected = ManagerIdentity(
+            cluster_id=self._credentials.cluster_id,
+            broker_id=manager.broker_id,
+            incarnation=manager.incarnation,
+        )
+        secret = self._credentials.secret()
+        if secret is None:
+            raise RetriableError(
+                "requests cannot be signed: the managers have not set the cluster's secret yet",
+                broker_id=manager.broker_id,
+            )
+        refusal = None
+        for key in filter(None, (secret.current, secret.previous)):
+            answer, request_signature = self._signed(manager, method, what, params, key)
+            _require_identity(manager, answer, expected)
+            refusal = answer.headers.get(signing.REFUSAL_HEADER)
+            if refusal is None:
+                _require_signature(manager, answer, key, request_signature, expected)
+                return answer
+            if refusal != Refusal.UNKNOWN_SECRET.value:
+                break
+        raise _refused(manager, refusal)
+
+    def _signed(
+        self,
+        manager: ProcessRegistered,
+        method: str,
+        what: str,
+        params: Mapping[str, str],
+        secret: SigningSecret,
+    ) -> tuple[_Answer, str]:
+        """The answer to a request that is signed with that secret, and its signature."""
+        assert manager.incarnation is not None
+        url = _url(manager, what, params)
+        request = SignedRequest(
+            method=method,
+            path=url.raw_path,
+            body=b"",
+            time_ms=self._credentials.broker_time_ms(),
+            nonce=secrets.token_bytes(signing.NONCE_BYTES),
+            target=manager.incarnation,
+        )
+        signature = request.signature(secret.key)
+        headers = {
+            signing.SECRET_ID_HEADER: secret.secret_id.hex,
+            signing.TIME_HEADER: str(request.time_ms),
+            signing.NONCE_HEADER: request.nonce.hex(),
+            signing.TARGET_HEADER: request.target.hex,
+            signing.SIGNATURE_HEADER: signature,
+        }
+        return self._send(manager, method, what, params, headers), signature
+
+    def _send(
+        self,
+        manager: ProcessRegistered,
+        method: str,
+        what: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+    ) -> _Answer:
+        try:
+            url = _url(manager, what, params)
+            with self._client.stream(method, url, headers=headers) as response:
+                return _Answer(
+                    status=response.status_code,
+                    headers=response.headers,
+                    body=_bounded(manager, response),
+                )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise RetriableError(
+                "the manager cannot be reached",
+                broker_id=manager.broker_id,
+                address=manager.http_address,
+                reason=error,
+                check=_SETTINGS,
+            ) from error
+
+
+def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> httpx.URL:
+    scheme = "https" if manager.serves_https else "http"
+    return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))
+
+
+def _bounded(manager: ProcessRegistered, response: httpx.Response) -> bytes:
+    body = bytearray()
+    for part in response.iter_bytes():
+        body += part
+        if len(body) > _ANSWER_MAX_BYTES:
+            raise _malformed(manager)
+    return bytes(body)
+
+
+def _require_identity(
+    manager: ProcessRegistered, answer: _Answer, expected: ManagerIdentity
+) -> None:
+    found = tuple(
+        answer.headers.get(name, "")
+        for name in (
+            signing.CLUSTER_ID_HEADER,
+            signing.BROKER_ID_HEADER,
+            signing.INCARNATION_HEADER,
+        )
+    )
+    wanted = (expected.cluster_id, str(expected.broker_id), expected.incarnation.hex)
+    if found == wanted:
+        return
+    if found[:2] == wanted[:2]:
+        raise RetriableError(
+            "the manager has restarted and has not registered yet",
+            broker_id=manager.broker_id,
+            address=manager.http_address,
+        )
+    raise RetriableError(
+        "another process answers at the manager's address",
+        broker_id=manager.broker_id,
+        address=manager.http_address,
+        found_broker_id=found[1][:20] or "none",
+        check=_SETTINGS,
+    )
+
+
+def _require_signature(
+    manager: ProcessRegistered,
+    answer: _Answer,
+    secret: SigningSecret,
+    request_signature: str,
+    expected: ManagerIdentity,
+) -> None:
+    wanted = signing.answer_signature(
+        secret.key,
+        request_signature=request_signature,
+        status=answer.status,
+        body=answer.body,
+        identity=expected,
+    )
+    if not signing.is_same(wanted, answer.headers.get(signing.SIGNATURE_HEADER, "")):
+        raise CorruptError(
+            "an answer is not signed by the manager that was asked",
+            broker_id=manager.broker_id,
+            address=manager.http_address,
+        )
+
+
+def _refused(manager: ProcessRegistered, refusal: str | None) -> TieredStorageError:
+    try:
+        reason = Refusal(refusal)
+    except ValueError:
+        reason = Refusal.MALFORMED
+    return RetriableError(
+        "the manager refused the request",
+        broker_id=manager.broker_id,
+        address=manager.http_address,
+        reason=_MEANINGS.get(reason, reason.value),
+    )
+
+
+def _malformed(manager: ProcessRegistered) -> CorruptError:
+    return CorruptError(
+        "malformed answer of a manager", broker_id=manager.broker_id, address=manager.http_address
+    )

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 from threading import Lock
+
+from rlm.broker.errors import PartitionGoneError
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 
 
 class ChangedWords:
@@ -24,3 +29,18 @@ class ChangedWords:
         """Nothing is to be said of `key` any more; whether there was something before."""
         with self._lock:
             return self._said.pop(key, None) is not None
+
+
+def log_level(
+    words: ChangedWords, tip: TopicIdPartition, what: str, error: TieredStorageError
+) -> int:
+    """WARNING for a partition's problem that is another one than before; DEBUG if it lasts.
+
+    That the broker has no such partition is said once per topic, and is INFO: the topic was
+    deleted, and nobody has to act.
+    """
+    key: Hashable = tip
+    level = logging.WARNING
+    if isinstance(error, PartitionGoneError):
+        key, level = (tip.topic_id, what), logging.INFO
+    return level if words.are_new(key, f"{what}: {error.message}") else logging.DEBUG

@@ -18,10 +18,11 @@ from rlm.metrics import Metrics
 from rlm.policy.candidates import COPYING_STATES
 from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
-from rlm.tasks.changed_words import ChangedWords
+from rlm.tasks.changed_words import ChangedWords, log_level
 from rlm.tasks.copier import DEFAULT_ANSWER_MAX_BYTES, Copier, CopyOrder
 from rlm.tasks.copy_pace import CopyPace
 from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.failing_copies import cause_of
 from rlm.tasks.lanes import Job, Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
@@ -262,14 +263,20 @@ class CopyLanes:
         corrupt, final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
         pauses = self._corrupt_pauses if corrupt else self._pauses
         attempts = pauses.failed(tip).count
-        failure = CopyFailure(error=str(error), corrupt=corrupt, attempts=attempts, final=final)
+        failure = CopyFailure(
+            error=str(error),
+            cause=cause_of(error),
+            corrupt=corrupt,
+            attempts=attempts,
+            final=final,
+        )
         with self._lock:
             self._failed[tip] = failure
             if final and base_offset is not None:
                 self._stopped_at[tip] = base_offset
-        level = logging.WARNING if self._words.are_new(tip, error.message) else logging.DEBUG
-        fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
         what = "copying stopped" if final else "copy failed"
+        level = log_level(self._words, tip, what, error)
+        fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
         _log.log(level, what, extra={**fields, "attempts": attempts})
 
     def _note_success(self, tip: TopicIdPartition) -> None:

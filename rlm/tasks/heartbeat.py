@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 from uuid import UUID
 
-from rlmm.events import AppliedPosition, ProcessRegistered, ProcessRole
+from rlm.policy.other_hosts import HostIdentity
+from rlmm.processes import (
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+    bounded_reasons,
+)
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+
+_MISSED_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessCard:
-    """What a process says of itself; `gateway_address` is a gateway's."""
+    """What a process says of itself in every heartbeat; `gateway_address` is a gateway's."""
 
     process_id: UUID
     role: ProcessRole
@@ -21,6 +32,28 @@ class ProcessCard:
     heartbeat_interval_ms: int
     version: str
     gateway_address: str = ""
+    host: HostIdentity = field(default_factory=HostIdentity)
+    incarnation: UUID | None = None
+    serves_https: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessState:
+    """What a process says of itself as of now. Empty or UNKNOWN: not known.
+
+    `http_address` None: that of the card.
+
+    `is_address_withheld`: clients must not be led to this gateway, so its address is left out.
+    """
+
+    http_address: str | None = None
+    broker_address: str = ""
+    readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
+    unready_reasons: Sequence[str] = ()
+    is_address_withheld: bool = False
+
+
+_NOTHING_KNOWN = ProcessState()
 
 
 class Heartbeat:
@@ -39,8 +72,8 @@ class Heartbeat:
         self._new_id = new_id
         self._applied = applied
 
-    def step(self) -> None:
-        """Register once. RetriableError if the topic can't be written."""
+    def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
+        """Register once, with the state as of now. RetriableError if the topic can't be written."""
         card = self._card
         self._metadata.publish(
             ProcessRegistered(
@@ -48,13 +81,61 @@ class Heartbeat:
                 process_id=card.process_id,
                 role=card.role,
                 broker_id=card.broker_id,
-                http_address=card.http_address,
+                http_address=(
+                    card.http_address if state.http_address is None else state.http_address
+                ),
                 heartbeat_interval_ms=card.heartbeat_interval_ms,
                 version=card.version,
-                gateway_address=card.gateway_address,
+                gateway_address="" if state.is_address_withheld else card.gateway_address,
                 applied=tuple(
                     AppliedPosition(partition=partition, offset=offset)
                     for partition, offset in sorted(self._applied().items())
                 ),
+                boot_id=card.host.boot_id,
+                network_namespace=card.host.network_namespace,
+                broker_address=state.broker_address,
+                readiness=state.readiness,
+                unready_reasons=bounded_reasons(state.unready_reasons),
+                incarnation=card.incarnation,
+                serves_https=card.serves_https,
             )
+        )
+
+
+class HeartbeatWatch:
+    """Knows for how long no heartbeat has come back through the metadata topic. Thread-safe.
+
+    A round trip is missed if none was completed within an interval of when it was due. After two
+    the others take this process for gone, too.
+    """
+
+    def __init__(self, clock: Clock, interval_ms: int) -> None:
+        self._clock = clock
+        self._allowed_ms = (1 + _MISSED_ROUND_TRIPS) * interval_ms
+        self._last_ms: int | None = None
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        """Expect heartbeats from now on, if none was expected yet."""
+        with self._lock:
+            if self._last_ms is None:
+                self._last_ms = self._clock.monotonic_ms()
+
+    def came_back(self) -> None:
+        """Note that a heartbeat was written and read back."""
+        with self._lock:
+            self._last_ms = self._clock.monotonic_ms()
+
+    def problem(self) -> str | None:
+        """Say that the cluster cannot be reached; None if a heartbeat came back in time."""
+        with self._lock:
+            last_ms = self._last_ms
+        if last_ms is None:
+            return None
+        silent_ms = self._clock.monotonic_ms() - last_ms
+        if silent_ms <= self._allowed_ms:
+            return None
+        return (
+            "the cluster cannot be reached: no heartbeat has come back through the metadata topic "
+            f"for {silent_ms // 1000} s"
         )

@@ -23,7 +23,7 @@ from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
-from rlm.tasks.changed_words import ChangedWords
+from rlm.tasks.changed_words import ChangedWords, log_level
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.gap_recorder import GapRecorder
@@ -240,8 +240,8 @@ class LeaderCycle:
             self._words.ended(Trimmer)
 
     def _log_changed(self, tip: TopicIdPartition, what: str, error: TieredStorageError) -> None:
-        if self._words.are_new(tip, error.message):
-            _log.warning(what, extra={"topic_partition": tip, "error": error})
+        level = log_level(self._words, tip, what, error)
+        _log.log(level, what, extra={"topic_partition": tip, "error": error})
 
     def _view(
         self,

@@ -9,10 +9,11 @@ not repeated while that one lives: two processes beside one broker would claim f
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from threading import Lock
+from threading import Lock, Timer
 from uuid import UUID
 
 from rlm.tasks.changed_words import ChangedWords
@@ -25,6 +26,30 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
 
 _log = logging.getLogger(__name__)
+
+CLAIM_NOTICE_MS = 5_000
+_NAMED_COUNT = 5
+
+SlowNotice = Callable[[Callable[[], None]], AbstractContextManager[object]]
+
+
+def no_notice(_: Callable[[], None]) -> AbstractContextManager[None]:
+    """Call nothing, however long it takes."""
+    return nullcontext()
+
+
+@contextmanager
+def notice_after_claim_wait(
+    notice: Callable[[], None], after_ms: int = CLAIM_NOTICE_MS
+) -> Iterator[None]:
+    """Call `notice` once, on a thread of its own, if the block takes that long."""
+    timer = Timer(after_ms / 1000, notice)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Leadership:
@@ -40,11 +65,14 @@ class Leadership:
         incarnation: UUID,
         alone: Callable[[], bool],
         executor: Executor | None = None,
+        slow: SlowNotice = no_notice,
     ) -> None:
         """`alone`: whether no other live manager is known beside our broker.
 
-        `executor` publishes claims side by side; None: one after the other.
+        `executor` publishes claims side by side; None: one after the other. `slow` calls what it is
+        given if claims take longer than CLAIM_NOTICE_MS.
         """
+        self._slow = slow
         self._executor = executor
         self._broker_id = ports.broker.node_id
         self._incarnation = incarnation
@@ -97,6 +125,10 @@ class Leadership:
         wanted = {lead.topic_id_partition: lead for lead in leads}
         if not wanted:
             return
+        with self._slow(lambda: self._log_slow(wanted)):
+            self._claim_all(wanted)
+
+    def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
         caught_up = self._metadata.those_caught_up(wanted)
         for tip in wanted.keys() - caught_up:
             self._tell(logging.INFO, "claim waits for the metadata topic", tip)
@@ -109,6 +141,18 @@ class Leadership:
             wait([self._executor.submit(claim) for claim in claims])
         except RuntimeError:
             _log.info("no claims any more: the process stops")
+
+    def _log_slow(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
+        with self._lock:
+            waiting = sorted(tip for tip, lead in wanted.items() if self._leads.get(tip) != lead)
+        _log.info(
+            "claims wait for the metadata topic",
+            extra={
+                "waiting_ms": CLAIM_NOTICE_MS,
+                "partitions": len(waiting),
+                "among_them": [f"{tip.topic}:{tip.partition}" for tip in waiting[:_NAMED_COUNT]],
+            },
+        )
 
     def _try_claim(self, lead: PartitionLead) -> None:
         try:
@@ -150,6 +194,10 @@ class Leadership:
         """Once, until something else is to be told of the partition."""
         if self._words.are_new(tip, f"{what} {fields}"):
             _log.log(level, what, extra={"topic_partition": tip, **fields})
+
+    def led_partitions(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions of `leads`."""
+        return tuple(lead.topic_id_partition for lead in self.leads())
 
     def leads(self) -> tuple[PartitionLead, ...]:
         """The partitions whose claim has come back, in no order."""

@@ -40,6 +40,9 @@ class RolledWords(Protocol):
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
         """As of the last look at each partition; left out where none tells."""
 
+    def silence(self, tip: TopicIdPartition) -> str:
+        """Why `rolled` left a partition out the last time, and what to do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offloaded:
@@ -85,6 +88,7 @@ class Offload:
             raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         waiting = dict.fromkeys(partitions)
+        self._progress(f"{policy.topic}: asking the managers of {len(waiting)} partitions' leaders")
         begun = self._await_words(policy, waiting, deadline_ms)
         targets = {tip: _target(word, to_offset) for tip, word in begun.items()}
         for tip, target in targets.items():
@@ -106,12 +110,14 @@ class Offload:
         partitions: Iterable[TopicIdPartition],
         deadline_ms: int,
     ) -> Mapping[TopicIdPartition, RolledWord]:
+        shown: dict[TopicIdPartition, str] = {}
         while True:
             said = self._words.rolled(policy)
-            silent = [tip for tip in partitions if tip not in said]
+            silent = {tip: self._silence(tip) for tip in partitions if tip not in said}
             if not silent:
                 return {tip: said[tip] for tip in partitions}
-            self._pause(deadline_ms, silent[0], "its leader's manager says nothing of it")
+            self._show(silent, shown)
+            self._pause(deadline_ms, *next(iter(silent.items())))
 
     def _request(self, tip: TopicIdPartition, offset: int) -> None:
         current = self._metadata.partition_state(tip).offload_requested_offset
@@ -129,21 +135,30 @@ class Offload:
         while True:
             said = self._words.rolled(policy)
             left = {
-                tip: self._wait_for(said.get(tip), target)
+                tip: self._wait_for(tip, said.get(tip), target)
                 for tip, target in targets.items()
                 if tip not in said or said[tip].stored_end_offset < target
             }
             if not left:
                 return
-            for tip, words in left.items():
-                if shown.get(tip) != words:
-                    shown[tip] = words
-                    self._progress(f"{tip.topic}:{tip.partition} {words}")
+            self._show(left, shown)
             self._pause(deadline_ms, *next(iter(left.items())))
 
-    def _wait_for(self, word: RolledWord | None, target: int) -> str:
+    def _show(
+        self, states: Mapping[TopicIdPartition, str], shown: dict[TopicIdPartition, str]
+    ) -> None:
+        """Report what is not as it was shown."""
+        for tip, state in states.items():
+            if shown.get(tip) != state:
+                shown[tip] = state
+                self._progress(f"{tip.topic}:{tip.partition} {state}")
+
+    def _silence(self, tip: TopicIdPartition) -> str:
+        return f"waits for its leader's manager: {self._words.silence(tip)}"
+
+    def _wait_for(self, tip: TopicIdPartition, word: RolledWord | None, target: int) -> str:
         if word is None:
-            return "waits for its leader's manager"
+            return self._silence(tip)
         held = f", held: {word.held}" if word.held and word.requested_offset >= target else ""
         return f"stored to {word.stored_end_offset} of {target}{held}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from rlmm.events import ProcessRole
+from rlmm.processes import ProcessRole
 from rlmm.spi import Registration
 
 _MISSED_HEARTBEATS = 3

@@ -6,6 +6,7 @@ import logging
 
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.share_groups import ShareGroups, ShareGroupStart
+from rlm.tasks.changed_words import ChangedWords
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -23,6 +24,7 @@ class ShareGroupWatch:
         self._clock = clock
         self._answer: PartitionResults[ShareGroupStart] | TieredStorageError | None = None
         self._answered_at_ms = 0
+        self._logged = ChangedWords()
 
     def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
         """The lowest start of any group in a partition; why it is not known; None without one."""
@@ -40,7 +42,11 @@ class ShareGroupWatch:
 
     def _ask(self) -> PartitionResults[ShareGroupStart] | TieredStorageError:
         try:
-            return self._groups.starts()
+            answer = self._groups.starts()
         except TieredStorageError as error:
-            _log.warning("share groups are not known, trims wait", extra={"error": error})
+            if self._logged.are_new(ShareGroupWatch, error.message):
+                _log.warning("share groups are not known, trims wait", extra={"error": error})
             return error
+        if self._logged.ended(ShareGroupWatch):
+            _log.info("share groups are known again")
+        return answer

@@ -12,7 +12,7 @@ Whoever stops in between leaves DISABLING: nothing is trimmed, and the same comm
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class RolledLags(Protocol):
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
         """As of a look at the partition under this very policy; left out where none tells."""
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        """Why `lags` left a partition out the last time, and what to do."""
 
 
 class TieringEnd:
@@ -86,15 +89,14 @@ class TieringEnd:
         restored = self._restored(policy, found)
         disabling = replace(policy, state=PolicyState.DISABLING, delete_remote=delete_remote)
         self._policies.write(disabling)
-        self._progress("policy is DISABLING, trims have stopped")
+        self._progress(
+            "policy is DISABLING, trims have stopped; if records are not stored within "
+            f"{max(1, timeout_ms // 1000)} s, the topic goes back to ACTIVE"
+        )
         risks = self._await_stored(disabling, found, restored, deadline_ms=deadline_ms)
         if risks and not force:
             self._back(disabling, timeout_ms=timeout_ms)
-            raise RetriableError(
-                "records are at risk, the topic stays tiered (--force gives them up)",
-                topic=topic,
-                at_risk="; ".join(map(str, risks)),
-            )
+            raise self._refusal(topic, risks)
         for risk in risks:
             logger.warning("records given up topic=%s at_risk=%s", topic, risk)
         self._policies.require(disabling)
@@ -129,6 +131,27 @@ class TieringEnd:
             retention_bytes=given.get(RETENTION_BYTES, default.retention_bytes),
         )
 
+    def _refusal(self, topic: str, risks: Sequence[RecordsAtRisk]) -> RetriableError:
+        """Why tiering does not end. Nobody is led to give up records of which nothing is known."""
+        unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
+        if unknown:
+            return RetriableError(
+                "the topic is ACTIVE again: what is not stored is not known, "
+                "because managers do not answer",
+                topic=topic,
+                waits_for="; ".join(map(self._told, unknown)),
+            )
+        return RetriableError(
+            "the topic is ACTIVE again: records would be lost (--force gives them up)",
+            topic=topic,
+            at_risk="; ".join(map(str, risks)),
+        )
+
+    def _told(self, risk: RecordsAtRisk) -> str:
+        if risk.reason is not RiskReason.NOT_KNOWN:
+            return str(risk)
+        return f"{risk}: {self._lags.silence(risk.topic_id_partition)}"
+
     def _back(self, disabling: TopicPolicy, *, timeout_ms: int) -> None:
         """Put it into force again: an interrupted run may have restored the retention already."""
         self._policies.require(disabling)
@@ -155,7 +178,7 @@ class TieringEnd:
             else:
                 if late or not any(risk.reason in _BEING_COPIED for risk in risks):
                     return risks
-                waiting = "; ".join(map(str, risks))
+                waiting = "; ".join(map(self._told, risks))
             if waiting != shown:
                 self._progress(f"waiting: {waiting}")
                 shown = waiting

@@ -102,10 +102,13 @@ class TopicRemoval:
             try:
                 self._remove(policy)
             except TieredStorageError as error:
-                _log.info(
-                    "removal of a deleted topic waits",
-                    extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
-                )
+                if self._words.are_new((policy.topic_id, "waits"), error.message):
+                    _log.info(
+                        "removal of a deleted topic waits",
+                        extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
+                    )
+            else:
+                self._words.ended((policy.topic_id, "waits"))
 
     def _confirmed(self, policies: Mapping[UUID, TopicPolicy]) -> list[UUID]:
         """The topics that have been missing for the whole grace, looked at again and again."""
@@ -181,10 +184,12 @@ class TopicRemoval:
                 if not self._carry_out(tip, plan_removal(remains), remains):
                     return
         except TieredStorageError as error:
-            _log.warning(
-                "removal of a deleted partition given up for now",
-                extra={"topic_partition": tip, "error": error},
-            )
+            # The partitions of a topic mostly fail of the same; that one is done ends nothing.
+            if self._words.are_new((tip.topic_id, "given up"), error.message):
+                _log.warning(
+                    "removal of a deleted partition given up for now",
+                    extra={"topic_partition": tip, "error": error},
+                )
 
     def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
         records = self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState))

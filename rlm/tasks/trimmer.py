@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.broker.delete_records import RecordDeletion
-from rlm.tasks.changed_words import ChangedWords
+from rlm.tasks.changed_words import ChangedWords, log_level
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
 from rlmm.log_starts import LogStart
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
 
@@ -92,7 +92,7 @@ class Trimmer:
             }
         )
         for tip, error in results.failed.items():
-            self._warn("trim failed", tip, str(error))
+            self._log_failure("trim failed", tip, error)
         for tip, local_start_offset in results.succeeded.items():
             self._words.ended(tip)
             _log.info(
@@ -143,7 +143,7 @@ class Trimmer:
         confirmed = {}
         for tip, plan in plans.items():
             if tip in offsets.failed:
-                self._warn(given_up, tip, str(offsets.failed[tip]))
+                self._log_failure(given_up, tip, offsets.failed[tip])
             elif plan.offset > offsets.succeeded[tip].high_watermark:
                 self._warn(given_up, tip, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
@@ -165,6 +165,10 @@ class Trimmer:
         )
         stored = stored_ranges(plan.lineage, (record.metadata for record in records))
         return covered_end(stored, local_start_offset) >= plan.offset
+
+    def _log_failure(self, what: str, tip: TopicIdPartition, error: TieredStorageError) -> None:
+        level = log_level(self._words, tip, what, error)
+        _log.log(level, what, extra={"topic_partition": tip, "reason": error})
 
     def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
         """Once, until the partition is trimmed or something else keeps it from that."""

@@ -119,11 +119,8 @@ class ProtocolClient:
         return response
 
     def _hello(self, version: int) -> bytes:
-        message = ApiVersionsRequest()
-        if version in API_VERSIONS.flexible:
-            message = ApiVersionsRequest(
-                client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
-            )
+        names_client = version in API_VERSIONS.flexible
+        message = named_api_versions_request() if names_client else ApiVersionsRequest()
         return self._frame(API_VERSIONS, version, message)
 
     def _frame(self, api: Api[RequestT, ResponseT], version: int, message: RequestT) -> bytes:
@@ -134,6 +131,13 @@ class ProtocolClient:
         self._next_correlation_id = (correlation_id + 1) & _LAST_CORRELATION_ID
         self._pending.append((correlation_id, api, version))
         return frame
+
+
+def named_api_versions_request() -> ApiVersionsRequest:
+    """ApiVersions of version 3 and later, in which the client gives its name (KIP-511)."""
+    return ApiVersionsRequest(
+        client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
+    )
 
 
 def _refuses_version(frame: bytes) -> bool:

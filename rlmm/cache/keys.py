@@ -15,6 +15,7 @@
 | cluster | `policy` + topic id | MetadataEvent |
 | cluster | `read` + topic id | offset of its policy's record in metadata partition 0 |
 | cluster | `pause` + topic id | MetadataEvent |
+| cluster | `secret` | time of the record, MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 | cluster | `unreadable` + key of a record that newer rules can't read either | NewerRecord |
@@ -45,6 +46,7 @@ POLICY_PREFIX = b"policy"
 POLICY_OFFSET_PREFIX = b"read"
 PAUSE_PREFIX = b"pause"
 PROCESS_PREFIX = b"process"
+SECRET_KEY = b"secret"
 NEWER_PREFIX = b"newer"
 UNREADABLE_PREFIX = b"unreadable"
 DELETION_SUFFIX = b"d"

@@ -20,6 +20,7 @@ from rlmm.cache.keys import (
     POSITION_END,
     POSITION_PREFIX,
     PROCESS_PREFIX,
+    SECRET_KEY,
     UNREADABLE_PREFIX,
     after,
     deletion_key,
@@ -44,6 +45,7 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
+from rlmm.secrets import ClusterSecret
 from rlmm.segment_entry import SegmentEntry, entry_state, entry_value
 from rlmm.spi import (
     NewerRecord,
@@ -324,6 +326,11 @@ class MetadataCache:
         """Where the record of that policy stands; None if that is not known, or there is none."""
         value = self._store.get(Table.CLUSTER, POLICY_OFFSET_PREFIX + topic_id.bytes)
         return None if value is None else unpack_number(value)
+
+    def cluster_secret(self) -> ClusterSecret | None:
+        """The secret of the cluster, None if none was set."""
+        value = self._store.get(Table.CLUSTER, SECRET_KEY)
+        return None if value is None else values.secret_from_bytes(value)
 
     def registrations(self) -> tuple[Registration, ...]:
         """All registered processes."""

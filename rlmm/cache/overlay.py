@@ -16,6 +16,7 @@ from rlmm.cache.keys import (
     POLICY_OFFSET_PREFIX,
     POLICY_PREFIX,
     PROCESS_PREFIX,
+    SECRET_KEY,
     UNREADABLE_PREFIX,
     EpochBases,
     deletion_key,
@@ -35,6 +36,7 @@ from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChan
 from rlmm.partition_state import PartitionState
 from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
+from rlmm.secrets import ClusterSecret
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     NewerRecord,
@@ -118,6 +120,10 @@ class Overlay:
     def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
         value = None if event is None else codec.encode(event).value
         self._others[Table.CLUSTER, PAUSE_PREFIX + topic_id] = value
+
+    def put_cluster_secret(self, secret: ClusterSecret | None) -> None:
+        value = None if secret is None else values.secret_to_bytes(secret)
+        self._others[Table.CLUSTER, SECRET_KEY] = value
 
     def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
         value = None if registration is None else values.registration_to_bytes(registration)

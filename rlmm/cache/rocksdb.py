@@ -315,7 +315,7 @@ class RocksDbStore(OrderedStore):
         }
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}
             self._handles = {table: db.get_column_family_handle(table.value) for table in Table}

@@ -10,18 +10,16 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events import (
-    ProcessRegistered,
-    RemotePartitionDeleteState,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.anomaly_messages import anomaly_from_message, anomaly_to_message
+from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
 from rlmm.gap_messages import gap_messages, gaps_of
 from rlmm.log_starts import LogStart
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.processes import ProcessRegistered
 from rlmm.proto import cache_pb2 as pb
-from rlmm.record_keys import pause_key, policy_key, registration_key
+from rlmm.record_keys import cluster_secret_key, pause_key, policy_key, registration_key
+from rlmm.secrets import ClusterSecret, ClusterSecretSet
 from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     MetadataPosition,
@@ -42,7 +40,7 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Raised with every change of a layout, and of which records are folded at all.
 
 A cache of another version is rebuilt.
@@ -113,6 +111,7 @@ def partition_to_bytes(state: PartitionState) -> bytes:
         offload_requested_offset=state.offload_requested_offset,
         accepted_loss_epoch=_unless(state.accepted_loss_epoch, -1),
         accepted_start_offset=_unless(state.accepted_start_offset, 0),
+        anomalies=list(map(anomaly_to_message, state.anomalies)),
     ).SerializeToString()
 
 
@@ -153,6 +152,7 @@ def partition_from_bytes(value: bytes) -> PartitionState:
             message.accepted_loss_epoch if message.HasField("accepted_loss_epoch") else -1
         ),
         accepted_start_offset=message.accepted_start_offset,
+        anomalies=tuple(map(anomaly_from_message, message.anomalies)),
     )
 
 
@@ -198,6 +198,22 @@ def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
     event = codec.decode(pause_key(UUID(bytes=topic_id)), value)
     assert isinstance(event, TopicPaused), "a pause stands under a pause's key"
     return event
+
+
+def secret_to_bytes(secret: ClusterSecret) -> bytes:
+    """Write the cluster's secret."""
+    event = ClusterSecretSet(
+        event_id=secret.current.secret_id, current=secret.current, previous=secret.previous
+    )
+    return _HEARTBEAT.pack(secret.set_ms) + codec.encode(event).value
+
+
+def secret_from_bytes(value: bytes) -> ClusterSecret:
+    """Read it."""
+    (set_ms,) = _HEARTBEAT.unpack_from(value)
+    event = codec.decode(cluster_secret_key(), value[_HEARTBEAT.size :])
+    assert isinstance(event, ClusterSecretSet), "a secret stands under the secret's key"
+    return ClusterSecret(current=event.current, previous=event.previous, set_ms=set_ms)
 
 
 def registration_to_bytes(registration: Registration) -> bytes:

@@ -45,7 +45,7 @@ class LogStart(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("owner", "lineage", "log_starts", "trims", "log_start_requests", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "gaps_epoch")
+    __slots__ = ("owner", "lineage", "log_starts", "trims", "log_start_requests", "read_leases", "gaps", "offload_requested_offset", "accepted_loss_epoch", "accepted_start_offset", "gaps_epoch", "anomalies")
     OWNER_FIELD_NUMBER: _ClassVar[int]
     LINEAGE_FIELD_NUMBER: _ClassVar[int]
     LOG_STARTS_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class PartitionState(_message.Message):
     ACCEPTED_LOSS_EPOCH_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
     GAPS_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ANOMALIES_FIELD_NUMBER: _ClassVar[int]
     owner: _segment_pb2.Writer
     lineage: _containers.RepeatedCompositeFieldContainer[_segment_pb2.EpochEntry]
     log_starts: _containers.RepeatedCompositeFieldContainer[LogStart]
@@ -68,4 +69,5 @@ class PartitionState(_message.Message):
     accepted_loss_epoch: int
     accepted_start_offset: int
     gaps_epoch: int
-    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_starts: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., trims: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., log_start_requests: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., gaps_epoch: _Optional[int] = ...) -> None: ...
+    anomalies: _containers.RepeatedCompositeFieldContainer[_events_pb2.Anomaly]
+    def __init__(self, owner: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., lineage: _Optional[_Iterable[_Union[_segment_pb2.EpochEntry, _Mapping]]] = ..., log_starts: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., trims: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., log_start_requests: _Optional[_Iterable[_Union[LogStart, _Mapping]]] = ..., read_leases: _Optional[_Iterable[_Union[ReadLease, _Mapping]]] = ..., gaps: _Optional[_Iterable[_Union[_events_pb2.RecordedGap, _Mapping]]] = ..., offload_requested_offset: _Optional[int] = ..., accepted_loss_epoch: _Optional[int] = ..., accepted_start_offset: _Optional[int] = ..., gaps_epoch: _Optional[int] = ..., anomalies: _Optional[_Iterable[_Union[_events_pb2.Anomaly, _Mapping]]] = ...) -> None: ...

@@ -21,6 +21,12 @@ class GapReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SHED: _ClassVar[GapReason]
     EXTERNAL_START: _ClassVar[GapReason]
 
+class AnomalyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ANOMALY_KIND_UNKNOWN: _ClassVar[AnomalyKind]
+    MISSING: _ClassVar[AnomalyKind]
+    CORRUPT: _ClassVar[AnomalyKind]
+
 class PausableTask(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PAUSABLE_TASK_UNKNOWN: _ClassVar[PausableTask]
@@ -47,6 +53,12 @@ class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
     MANAGER: _ClassVar[ProcessRole]
     GATEWAY: _ClassVar[ProcessRole]
+
+class ProcessReadiness(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROCESS_READINESS_UNKNOWN: _ClassVar[ProcessReadiness]
+    READY: _ClassVar[ProcessReadiness]
+    NOT_READY: _ClassVar[ProcessReadiness]
 PARTITION_DELETE_STATE_UNKNOWN: RemotePartitionDeleteState
 DELETE_PARTITION_MARKED: RemotePartitionDeleteState
 DELETE_PARTITION_STARTED: RemotePartitionDeleteState
@@ -54,6 +66,9 @@ DELETE_PARTITION_FINISHED: RemotePartitionDeleteState
 GAP_REASON_UNKNOWN: GapReason
 SHED: GapReason
 EXTERNAL_START: GapReason
+ANOMALY_KIND_UNKNOWN: AnomalyKind
+MISSING: AnomalyKind
+CORRUPT: AnomalyKind
 PAUSABLE_TASK_UNKNOWN: PausableTask
 COPY: PausableTask
 TRIM: PausableTask
@@ -69,9 +84,12 @@ DISABLED: PolicyState
 PROCESS_ROLE_UNKNOWN: ProcessRole
 MANAGER: ProcessRole
 GATEWAY: ProcessRole
+PROCESS_READINESS_UNKNOWN: ProcessReadiness
+READY: ProcessReadiness
+NOT_READY: ProcessReadiness
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted", "cluster_secret_set", "anomaly_reported")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +106,8 @@ class MetadataEvent(_message.Message):
     OFFLOAD_REQUESTED_FIELD_NUMBER: _ClassVar[int]
     TOPIC_PAUSED_FIELD_NUMBER: _ClassVar[int]
     LOSS_ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_SECRET_SET_FIELD_NUMBER: _ClassVar[int]
+    ANOMALY_REPORTED_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -104,7 +124,9 @@ class MetadataEvent(_message.Message):
     offload_requested: OffloadRequested
     topic_paused: TopicPaused
     loss_accepted: LossAccepted
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ...) -> None: ...
+    cluster_secret_set: ClusterSecretSet
+    anomaly_reported: AnomalyReported
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ..., cluster_secret_set: _Optional[_Union[ClusterSecretSet, _Mapping]] = ..., anomaly_reported: _Optional[_Union[AnomalyReported, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -232,6 +254,30 @@ class LossAccepted(_message.Message):
     local_start_offset: int
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., leader_epoch: _Optional[int] = ..., local_start_offset: _Optional[int] = ...) -> None: ...
 
+class Anomaly(_message.Message):
+    __slots__ = ("segment_id", "object_key", "kind", "first_ms", "last_ms", "attempts")
+    SEGMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_KEY_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FIRST_MS_FIELD_NUMBER: _ClassVar[int]
+    LAST_MS_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    segment_id: bytes
+    object_key: str
+    kind: AnomalyKind
+    first_ms: int
+    last_ms: int
+    attempts: int
+    def __init__(self, segment_id: _Optional[bytes] = ..., object_key: _Optional[str] = ..., kind: _Optional[_Union[AnomalyKind, str]] = ..., first_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., attempts: _Optional[int] = ...) -> None: ...
+
+class AnomalyReported(_message.Message):
+    __slots__ = ("topic_id_partition", "anomaly")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    ANOMALY_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    anomaly: Anomaly
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., anomaly: _Optional[_Union[Anomaly, _Mapping]] = ...) -> None: ...
+
 class OffloadRequested(_message.Message):
     __slots__ = ("topic_id_partition", "offset")
     TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
@@ -287,7 +333,7 @@ class TopicPolicyChanged(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
-    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied")
+    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied", "boot_id", "network_namespace", "broker_address", "readiness", "unready_reasons", "incarnation", "serves_https")
     PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -296,6 +342,13 @@ class ProcessRegistered(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     GATEWAY_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    BOOT_ID_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    READINESS_FIELD_NUMBER: _ClassVar[int]
+    UNREADY_REASONS_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    SERVES_HTTPS_FIELD_NUMBER: _ClassVar[int]
     process_id: bytes
     role: ProcessRole
     broker_id: int
@@ -304,7 +357,14 @@ class ProcessRegistered(_message.Message):
     version: str
     gateway_address: str
     applied: _containers.RepeatedCompositeFieldContainer[AppliedPosition]
-    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ...) -> None: ...
+    boot_id: str
+    network_namespace: str
+    broker_address: str
+    readiness: ProcessReadiness
+    unready_reasons: _containers.RepeatedScalarFieldContainer[str]
+    incarnation: bytes
+    serves_https: bool
+    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ..., boot_id: _Optional[str] = ..., network_namespace: _Optional[str] = ..., broker_address: _Optional[str] = ..., readiness: _Optional[_Union[ProcessReadiness, str]] = ..., unready_reasons: _Optional[_Iterable[str]] = ..., incarnation: _Optional[bytes] = ..., serves_https: _Optional[bool] = ...) -> None: ...
 
 class AppliedPosition(_message.Message):
     __slots__ = ("partition", "offset")
@@ -313,3 +373,19 @@ class AppliedPosition(_message.Message):
     partition: int
     offset: int
     def __init__(self, partition: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class SigningSecret(_message.Message):
+    __slots__ = ("secret_id", "key")
+    SECRET_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    secret_id: bytes
+    key: bytes
+    def __init__(self, secret_id: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
+
+class ClusterSecretSet(_message.Message):
+    __slots__ = ("current", "previous")
+    CURRENT_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_FIELD_NUMBER: _ClassVar[int]
+    current: SigningSecret
+    previous: SigningSecret
+    def __init__(self, current: _Optional[_Union[SigningSecret, _Mapping]] = ..., previous: _Optional[_Union[SigningSecret, _Mapping]] = ...) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import NotFoundError, RetriableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,10 @@ class Published:
 
 class PositionLostError(NotFoundError):
     """A partition does not hold what was read from it: it was cut, or cut and written anew."""
+
+
+class UnknownResultError(RetriableError):
+    """It is not known whether a record was written: it may be in the topic, or come in later."""
 
 
 class EventTopic(ABC):
@@ -38,8 +42,8 @@ class EventTopic(ABC):
     def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
         """Write one record and return when all in-sync replicas have it.
 
-        Raises RetriableError if that is not known within the topic's delivery timeout: the record
-        may have been written. Never writes a record twice. Thread-safe.
+        Raises UnknownResultError if that is not known within the topic's delivery timeout, any
+        other RetriableError if the record was not written. Never writes it twice. Thread-safe.
         """
 
     @abstractmethod

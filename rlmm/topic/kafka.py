@@ -19,12 +19,12 @@ from confluent_kafka import (
 )
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, Published, UnknownResultError
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_errors import kafka_error
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
-from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.errors import RetriableError
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +35,15 @@ _CLOSE_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTimeouts:
-    """How long the cluster may take: to answer a question, and to store a record."""
+    """How long the cluster may take.
+
+    `request_ms`: to answer a question. `produce_ms`: to answer one attempt to write a record, which
+    is then made again. `delivery_ms`: until the record is stored, with all attempts.
+    """
 
     request_ms: int = 10_000
-    delivery_ms: int = 30_000
+    produce_ms: int = 5_000
+    delivery_ms: int = 15_000
 
 
 class KafkaTopic(EventTopic):
@@ -80,16 +85,25 @@ class KafkaTopic(EventTopic):
                 self._name, value=value, key=key, partition=partition, on_delivery=delivery.done
             )
         except KafkaException as exception:
-            raise self._write_error(kafka_error(exception), producer) from exception
+            error = kafka_error(exception)
+            self._replace_if_fatal(error, producer)
+            raise RetriableError("the producer refuses a record", error=error.name()) from exception
         except BufferError as error:
             raise RetriableError("too many records are being written") from error
         give_up_s = time.monotonic() + self._timeouts.delivery_ms / 1000 + _DELIVERY_SLACK_S
         while not delivery.finished:
             if time.monotonic() > give_up_s:
-                raise RetriableError("no answer to a written record", partition=partition)
+                raise UnknownResultError("no answer to a written record", partition=partition)
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
-            raise self._write_error(delivery.error, producer)
+            self._replace_if_fatal(delivery.error, producer)
+            # Even of a refusal: an attempt before the refused one may have been stored.
+            raise UnknownResultError(
+                "it is not known whether a record was written",
+                partition=partition,
+                error=delivery.error.name(),
+                detail=delivery.error.str(),
+            )
         return Published(partition=partition, offset=delivery.offset)
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
@@ -114,19 +128,17 @@ class KafkaTopic(EventTopic):
         self._reader.close()
         self._producer.flush(_CLOSE_TIMEOUT_S)
 
-    def _write_error(self, error: KafkaError, producer: Producer) -> TieredStorageError:
-        if error.fatal():
-            # An idempotent producer that lost its order is of no use any more.
-            logger.warning("producer of the metadata topic is replaced error=%s", error.name())
-            with self._producer_lock:
-                if self._producer is producer:
-                    self._producer = self._new_producer()
-        return RetriableError(
-            "it is not known whether a record was written", error=error.name(), detail=error.str()
-        )
+    def _replace_if_fatal(self, error: KafkaError, producer: Producer) -> None:
+        """An idempotent producer that lost its order is of no use any more."""
+        if not error.fatal():
+            return
+        logger.warning("producer of the metadata topic is replaced error=%s", error.name())
+        with self._producer_lock:
+            if self._producer is producer:
+                self._producer = self._new_producer()
 
     def _new_producer(self) -> Producer:
-        config = _producer_config(self._client, self._timeouts.delivery_ms)
+        config = _producer_config(self._client, self._timeouts)
         return Producer(config, logger=logging.getLogger("librdkafka.producer"))
 
 
@@ -147,12 +159,19 @@ class _Delivery:
         self.finished = True
 
 
-def _producer_config(client: Mapping[str, str], delivery_timeout_ms: int) -> dict[str, object]:
+def _producer_config(client: Mapping[str, str], timeouts: KafkaTimeouts) -> dict[str, object]:
+    """The settings that a write's safety depends on win over the client's own.
+
+    `request.timeout.ms` is what the broker may take; librdkafka itself waits for an answer as long
+    as `socket.timeout.ms` says. The Java client has one setting for both.
+    """
     return {
         "linger.ms": 0,
         **client,
         "acks": "all",
         "allow.auto.create.topics": False,
-        "delivery.timeout.ms": delivery_timeout_ms,
+        "delivery.timeout.ms": timeouts.delivery_ms,
         "enable.idempotence": True,
+        "request.timeout.ms": timeouts.produce_ms,
+        "socket.timeout.ms": timeouts.produce_ms,
     }

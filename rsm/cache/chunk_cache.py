@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -154,6 +154,17 @@ class ChunkCache(Generic[ValueT]):
         """Read the chunk anew when it is asked for next, unless it is used or being read now."""
         with self._lock:
             effects = self._turns.discard(key)
+        self._carry_out(effects)
+
+    def names(self) -> frozenset[str]:
+        """The names of which any chunk is in memory or being read."""
+        with self._lock:
+            return frozenset(key.name for key in self._table)
+
+    def forget(self, names: Container[str]) -> None:
+        """Keep no chunk of these names. Who uses one now, or waits for it, keeps or gets it."""
+        with self._lock:
+            effects = self._turns.forget(names)
         self._carry_out(effects)
 
     def state(self) -> ChunkCacheState:

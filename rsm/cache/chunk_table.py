@@ -7,7 +7,7 @@ reserved, while it is read, and for as long as somebody uses it. Must not know h
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -23,11 +23,15 @@ class ChunkKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ChunkEntry(Generic[ValueT]):
-    """A chunk's place. `value` is None until it has been read; `use_count` are its users."""
+    """A chunk's place. `value` is None until it has been read; `use_count` are its users.
+
+    `is_forgotten`: it goes with its last user.
+    """
 
     size_bytes: int
     value: ValueT | None = None
     use_count: int = 0
+    is_forgotten: bool = False
 
     @property
     def evictable(self) -> bool:
@@ -48,6 +52,9 @@ class ChunkTable(Generic[ValueT]):
 
     def __contains__(self, key: ChunkKey) -> bool:
         return key in self._entries
+
+    def __iter__(self) -> Iterator[ChunkKey]:
+        return iter(self._entries)
 
     def get(self, key: ChunkKey) -> ChunkEntry[ValueT] | None:
         """The chunk's entry, used most recently from now on."""

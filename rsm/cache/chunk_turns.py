@@ -8,7 +8,7 @@ What the methods return is to be carried out by the caller: chunks to read, turn
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -154,6 +154,7 @@ class ChunkTurns(Generic[ValueT]):
             turn.unread.discard(key)
             if turn.error is None and not turn.unread:
                 self._end(turn, effects)
+        self._remove_if_forgotten(key)
         return self._and_go_on(effects)
 
     def failed(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
@@ -180,6 +181,13 @@ class ChunkTurns(Generic[ValueT]):
         if entry is not None and entry.evictable:
             self._table.remove(key)
             self._shares.dropped(key)
+        return self.go_on()
+
+    def forget(self, names: Container[str]) -> Effects[ValueT]:
+        """Keep no chunk of these names: those in use or being read go with their last user."""
+        for key in [each for each in self._table if each.name in names]:
+            self._entry(key).is_forgotten = True
+            self._remove_if_forgotten(key)
         return self.go_on()
 
     def _try_begin(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> bool:
@@ -254,7 +262,16 @@ class ChunkTurns(Generic[ValueT]):
 
     def _let_go(self, keys: Sequence[ChunkKey]) -> None:
         for key in keys:
-            self._entry(key).use_count -= 1
+            entry = self._entry(key)
+            entry.use_count -= 1
+            if entry.is_forgotten:
+                self._remove_if_forgotten(key)
+
+    def _remove_if_forgotten(self, key: ChunkKey) -> None:
+        entry = self._table.peek(key)
+        if entry is not None and entry.is_forgotten and entry.evictable:
+            self._table.remove(key)
+            self._shares.dropped(key)
 
     def _and_go_on(self, effects: Effects[ValueT]) -> Effects[ValueT]:
         more = self.go_on()

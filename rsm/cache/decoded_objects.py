@@ -38,6 +38,11 @@ class DecodedObjects(Generic[ValueT]):
                 self._remove(next(iter(self._entries)))
         return value
 
+    def keys(self) -> tuple[str, ...]:
+        """The objects that are held."""
+        with self._lock:
+            return tuple(self._entries)
+
     def forget(self, key: str) -> None:
         """Hold nothing of `key`; what a load that is under way brings is held again."""
         with self._lock:

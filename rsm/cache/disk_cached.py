@@ -5,6 +5,8 @@ Right only where an object never changes and its name is never used again, as th
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rsm.cache.disk_chunks import DiskChunks
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
@@ -28,6 +30,9 @@ class DiskCachedChunkStorage(ChunkStorageWrapper):
         return content
 
     read_range_into = ChunkStorage.read_range_into  # by `read_range`
+
+    def kept(self) -> Collection[str]:
+        return (*self._chunks.keys(), *super().kept())
 
     def forget(self, name: str) -> None:
         self._chunks.forget(name)

@@ -1,9 +1,13 @@
 """DiskChunks: pieces of stored objects in a directory of this host, within a budget of bytes.
 
-A piece is a file named after what it is a piece of: its content, and behind it a checksum of both.
+A piece is a file. Its name is the SHA-256 of the object's key, and the piece's positions.
+
+    content | the object's key, UTF-8 | length of the key, 2 bytes | CRC32C of content, key, name
+
 A file that is not what its name says is removed, and nobody gets it. Nothing is synced: after a
 crash of the host a file may be anything, and is then found out. What an earlier process left is
-taken over; files of other names are left alone. One process has the directory to itself.
+taken over, except for files of version 0.1.0: those do not name their object. Files of other names
+are left alone. One process has the directory to itself; of other users, its group may read.
 
 Where the disk is full or broken nothing is written for a while, and reads go on without it.
 """
@@ -14,6 +18,7 @@ import hashlib
 import logging
 import os
 import re
+import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,8 +35,10 @@ from rsm.segment.ranges import ByteRange
 _log = logging.getLogger(__name__)
 
 _CHECKSUM_BYTES = 4
+_TAIL = struct.Struct(">HI")  # length of the key, checksum
+_HASH_CHARACTERS = 64
 _UNDER_WAY = ".new"
-_OURS = re.compile(r"[0-9a-f]{64}-[0-9]+-[0-9]+(\.[0-9]+\.new)?", re.ASCII)
+_OURS = re.compile(r"[0-9a-f]{64}-([0-9]+)-([0-9]+)(\.[0-9]+\.new)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +62,8 @@ class DiskResult(Enum):
 class DiskChunks:
     """Thread-safe. The least recently used go first.
 
-    Memory: about 200 bytes for each piece. Raises nothing: a cache that fails is an empty one.
+    Memory: about 300 bytes for each piece, and as much for each object. Raises nothing: a cache
+    that fails is an empty one.
     """
 
     def __init__(
@@ -72,6 +80,8 @@ class DiskChunks:
         self._clock = clock
         self._resumes_at_ms = clock.monotonic_ms()
         self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._names: dict[str, set[str]] = {}  # of an object's pieces, by the hash of its key
+        self._keys: dict[str, str] = {}  # by hash; unknown of what an earlier process left
         self._held_bytes = 0
         self._lock = threading.Lock()
         try:
@@ -91,12 +101,12 @@ class DiskChunks:
             return None
         try:
             with (self._directory / name).open("rb") as file:
+                content = file.read(len(positions))
                 # One byte more than there should be tells a file that has grown.
-                stored = file.read(len(positions) + _CHECKSUM_BYTES + 1)
+                tail = file.read(len(_tail(name, key, b"")) + 1)
         except OSError:
-            stored = b""
-        content = stored[:-_CHECKSUM_BYTES]
-        intact = len(content) == len(positions) and stored.endswith(_checksum(name, content))
+            content = tail = b""
+        intact = len(content) == len(positions) and tail == _tail(name, key, content)
         self._observe(DiskResult.HIT if intact else DiskResult.CORRUPT)
         if intact:
             return content
@@ -106,17 +116,18 @@ class DiskChunks:
 
     def put(self, key: str, positions: ByteRange, content: bytes) -> None:
         """Keep the bytes of the object `key` at `positions`, if there is room and a disk."""
-        size_bytes = len(content) + _CHECKSUM_BYTES
+        name = _file_name(key, positions)
+        tail = _tail(name, key, content)
+        size_bytes = len(content) + len(tail)
         if size_bytes > self._budget_bytes or self._clock.monotonic_ms() < self._resumes_at_ms:
             return
-        name = _file_name(key, positions)
         self._make_room(size_bytes)
         # Of its own for each thread: two may keep the same piece at the same time.
         new = self._directory / f"{name}.{threading.get_ident()}{_UNDER_WAY}"
         try:
-            with new.open("wb") as file:
+            with open(new, "wb", opener=_create) as file:
                 file.write(content)
-                file.write(_checksum(name, content))
+                file.write(tail)
             new.replace(self._directory / name)
         except OSError as error:
             self._unlink(new.name)
@@ -125,14 +136,27 @@ class DiskChunks:
             self._failed(error)
             return
         with self._lock:
-            self._held_bytes -= self._sizes.pop(name, 0)
-            self._sizes[name] = size_bytes
+            self._held_bytes -= self._drop(name)
+            self._add(name, size_bytes)
+            self._keys[_hash_in(name)] = key
+
+    def keys(self) -> tuple[str, ...]:
+        """The objects of which anything is kept.
+
+        Those of an earlier process are read from its files, a file for each object; a file that
+        does not name its object is removed.
+        """
+        with self._lock:
+            unknown = [name for name in self._sizes if _hash_in(name) not in self._keys]
+        for name in unknown:
+            self._learn_key(name)
+        with self._lock:
+            return tuple(self._keys.values())
 
     def forget(self, key: str) -> None:
-        """Keep nothing of the object `key`. Looks at all that is here: not for every day."""
-        prefix = _object_name(key)
+        """Keep nothing of the object `key`. Who reads a file of it now keeps what is read."""
         with self._lock:
-            names = [name for name in self._sizes if name.startswith(prefix)]
+            names = tuple(self._names.get(_object_name(key), ()))
         for name in names:
             self._remove(name)
 
@@ -144,19 +168,23 @@ class DiskChunks:
 
     def _take_over(self) -> None:
         """What is there already, the oldest first; more than the budget is removed."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        # Ours alone; version 0.1.0 let all users of the host read what is in it.
+        with suppress(OSError):
+            self._directory.chmod(self._directory.stat().st_mode & 0o770)
         found = []
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                if not _OURS.fullmatch(entry.name):
+                match = _OURS.fullmatch(entry.name)
+                if match is None or not entry.is_file(follow_symlinks=False):
                     continue
-                if entry.name.endswith(_UNDER_WAY):
+                status = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(_UNDER_WAY) or _names_no_object(match, status.st_size):
                     self._unlink(entry.name)
-                elif entry.is_file(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
+                else:
                     found.append((status.st_mtime_ns, entry.name, status.st_size))
         for _, name, size_bytes in sorted(found):
-            self._sizes[name] = size_bytes
+            self._add(name, size_bytes)
             self._held_bytes += size_bytes
         self._make_room(0)
 
@@ -166,16 +194,43 @@ class DiskChunks:
         with self._lock:
             self._held_bytes += size_bytes
             while self._sizes and self._held_bytes > self._budget_bytes:
-                old, old_bytes = self._sizes.popitem(last=False)
-                self._held_bytes -= old_bytes
+                old = next(iter(self._sizes))
+                self._held_bytes -= self._drop(old)
                 gone.append(old)
         for name in gone:
             self._unlink(name)
 
     def _remove(self, name: str) -> None:
         with self._lock:
-            self._held_bytes -= self._sizes.pop(name, 0)
+            self._held_bytes -= self._drop(name)
         self._unlink(name)
+
+    def _add(self, name: str, size_bytes: int) -> None:
+        self._sizes[name] = size_bytes
+        self._names.setdefault(_hash_in(name), set()).add(name)
+
+    def _drop(self, name: str) -> int:
+        """List a piece no longer; its size, 0 if it was not listed."""
+        size_bytes = self._sizes.pop(name, 0)
+        names = self._names.get(_hash_in(name), set())
+        names.discard(name)
+        if not names:
+            self._names.pop(_hash_in(name), None)
+            self._keys.pop(_hash_in(name), None)
+        return size_bytes
+
+    def _learn_key(self, name: str) -> None:
+        """Read of which object a piece is, unless that is known by now."""
+        with self._lock:
+            if _hash_in(name) in self._keys or name not in self._sizes:
+                return
+        key = _key_in(self._directory / name)
+        if key is None or _object_name(key) != _hash_in(name):
+            self._remove(name)
+            return
+        with self._lock:
+            if name in self._sizes:
+                self._keys[_hash_in(name)] = key
 
     def _unlink(self, name: str) -> None:
         with suppress(OSError):
@@ -194,6 +249,15 @@ class DiskChunks:
         _log.warning("the disk cache failed and rests path=%s error=%s", self._directory, error)
 
 
+def remove_chunks(directory: Path) -> None:
+    """Remove what a cache has left in a directory, and that if nothing else is in it."""
+    with suppress(OSError):
+        for path in directory.iterdir():
+            if _OURS.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        directory.rmdir()
+
+
 def _object_name(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -202,6 +266,33 @@ def _file_name(key: str, positions: ByteRange) -> str:
     return f"{_object_name(key)}-{positions.start_position}-{positions.end_position}"
 
 
-def _checksum(name: str, content: bytes) -> bytes:
-    """Of the content and of what it is, so that no file is taken for another."""
-    return crc32c(name.encode(), crc32c(content)).to_bytes(_CHECKSUM_BYTES, "big")
+def _create(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o640)
+
+
+def _hash_in(name: str) -> str:
+    return name[:_HASH_CHARACTERS]
+
+
+def _tail(name: str, key: str, content: bytes) -> bytes:
+    """What follows the content. Its checksum is of the name too: no file is taken for another."""
+    key_bytes = key.encode("utf-8", "surrogatepass")
+    checksum = crc32c(name.encode(), crc32c(key_bytes, crc32c(content)))
+    return key_bytes + _TAIL.pack(len(key_bytes), checksum)
+
+
+def _key_in(path: Path) -> str | None:
+    """The key that a file names; its content is not checked."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-_TAIL.size, os.SEEK_END)
+            key_bytes, _ = _TAIL.unpack(file.read(_TAIL.size))
+            file.seek(-_TAIL.size - key_bytes, os.SEEK_END)
+            return file.read(key_bytes).decode("utf-8", "surrogatepass")
+    except (OSError, UnicodeDecodeError, struct.error):
+        return None
+
+
+def _names_no_object(match: re.Match[str], size_bytes: int) -> bool:
+    """Whether a file is of version 0.1.0: content and checksum, nothing else."""
+    return size_bytes == int(match[2]) - int(match[1]) + _CHECKSUM_BYTES

@@ -45,6 +45,11 @@ class NotedPositions:
             while self._count > self._limit_count:
                 self._remove(next(iter(self._noted)))
 
+    def keys(self) -> tuple[str, ...]:
+        """The objects of which pairs are kept."""
+        with self._lock:
+            return tuple(self._noted)
+
     def forget(self, key: str) -> None:
         """Keep nothing of `key`."""
         with self._lock:

@@ -120,6 +120,16 @@ class ObjectKeys:
         return f"{self.prefix}/" if self.prefix else ""
 
 
+def segment_of_key(text: str) -> RemoteLogSegmentId | None:
+    """The segment that an object of this key belongs to, whatever the prefix; None for others."""
+    below = text.rsplit("/", 3)
+    try:
+        key = ObjectKeys(prefix="/".join(below[:-3])).parse(text)
+    except InvalidConfigError:
+        return None
+    return None if key is None else key.segment_id
+
+
 def segment_prefix(partition_prefix: str, base_offset: int, segment_id: UUID) -> str:
     """What the keys of one segment's objects begin with; in PIP-17's form they do not."""
     return f"{partition_prefix}{base_offset:020d}-{id_to_text(segment_id)}."

@@ -8,6 +8,7 @@ from pathlib import Path
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.file_access import DEFAULT_ACCESS, FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
@@ -15,9 +16,10 @@ from rsm.storage.s3.settings import S3Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesystemSettings:
-    """A directory that exists."""
+    """A directory that exists, and the permissions of what is made below."""
 
     root: Path
+    access: FileAccess = DEFAULT_ACCESS
 
 
 # The memory store is not among them: what is trimmed locally must be stored durably.
@@ -50,7 +52,7 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
 def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:
     from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
 
-    return FilesystemChunkStorage(settings.root)
+    return FilesystemChunkStorage(settings.root, access=settings.access)
 
 
 def _open_azure(settings: AzureSettings) -> ChunkStorage:

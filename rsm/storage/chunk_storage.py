@@ -9,7 +9,7 @@ Guarantees of every binding: what a call returned from is durable and is seen by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rsm.segment.copy_into import copy_into
@@ -153,6 +153,10 @@ class ChunkStorage(ABC):
 
         Raises InvalidConfigError (no such root or bucket) or RetriableError. Changes nothing.
         """
+
+    def kept(self) -> Collection[str]:
+        """The chunks of which content that was read is kept here. Asks the store nothing."""
+        return ()
 
     def forget(self, name: str) -> None:  # noqa: B027 - most keep nothing
         """Keep nothing that was read of a chunk: what was read was not what was stored.

@@ -61,7 +61,7 @@ class FileNaming:
         pending = self._incoming.attributes_path(file.inode)
         # An older file of the same number may have left its own here.
         pending.unlink(missing_ok=True)
-        with pending.open("xb") as stream:
+        with os.fdopen(self._root.access.create(pending), "wb") as stream:
             stream.write(attributes_to_json(attributes))
             stream.flush()
             os.fsync(stream.fileno())

@@ -31,6 +31,7 @@ from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.file_access import DEFAULT_ACCESS, FileAccess
 from rsm.storage.file_listing import ordered_files
 from rsm.storage.file_naming import FileNaming
 from rsm.storage.incoming import Incoming, IncomingFile
@@ -53,8 +54,14 @@ class FilesystemChunkStorage(ChunkStorage):
     left behind by a crash. Several processes may share a root.
     """
 
-    def __init__(self, root: Path, *, leftover_max_age_ms: int = 3_600_000) -> None:
-        self._root = StoreRoot(root)
+    def __init__(
+        self,
+        root: Path,
+        *,
+        access: FileAccess = DEFAULT_ACCESS,
+        leftover_max_age_ms: int = 3_600_000,
+    ) -> None:
+        self._root = StoreRoot(root, access)
         self._incoming = Incoming(self._root, leftover_max_age_ms=leftover_max_age_ms)
         self._naming = FileNaming(self._root, self._incoming)
 

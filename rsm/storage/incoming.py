@@ -17,9 +17,6 @@ from uuid import uuid4
 
 from rsm.storage.store_root import INCOMING, StoreRoot, sync_directory
 
-_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-_FILE_MODE = 0o666  # the umask decides
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingFile:
@@ -66,9 +63,9 @@ class Incoming:
         with self._root.writing(name):
             self._root.verify()
             with suppress(FileExistsError):
-                self._directory.mkdir()
+                self._root.access.make_directory(self._directory)
             path = self._directory / uuid4().hex
-            descriptor = os.open(path, _WRITE_NEW, _FILE_MODE)
+            descriptor = self._root.access.create(path)
         status = os.fstat(descriptor)
         try:
             self._sweep(status.st_mtime_ns)

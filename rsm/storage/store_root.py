@@ -21,6 +21,7 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
+from rsm.storage.file_access import FileAccess
 from rsm.storage.names import check_name
 
 INCOMING = ".incoming"
@@ -37,8 +38,10 @@ _HOPELESS = frozenset(
 class StoreRoot:
     """An existing directory, watched. Raises InvalidConfigError if there is none. Thread-safe."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, access: FileAccess) -> None:
+        """`access` is that of what is made below."""
         self.path = path
+        self.access = access
         try:
             status = path.stat()
         except OSError as error:
@@ -90,7 +93,7 @@ class StoreRoot:
         for directory in reversed(self._parents(path)):
             # A file of that name is found out by the next step, which needs a directory there.
             with suppress(FileExistsError):
-                directory.mkdir()
+                self.access.make_directory(directory)
 
     def sync_parents(self, path: Path) -> None:
         """Make the entries that lead from the root to `path` durable.

@@ -5,7 +5,7 @@ A wrapper behaves as the store inside does, but for what its own docstring says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from rsm.segment.local_segment import ContentSource
@@ -90,6 +90,9 @@ class ChunkStorageWrapper(ChunkStorage):
     def check_access(self) -> None:
         with self._request("check_access", ""):
             self._inner.check_access()
+
+    def kept(self) -> Collection[str]:
+        return self._inner.kept()
 
     def forget(self, name: str) -> None:
         self._inner.forget(name)

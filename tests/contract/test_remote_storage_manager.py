@@ -341,3 +341,19 @@ def test_any_call_when_layout_is_unknown_then_unsupported(manager: RemoteStorage
         manager.fetch_log_segment(metadata, WHOLE)
     with pytest.raises(UnsupportedError, match="of_tomorrow"):
         manager.fetch_index(metadata, IndexType.OFFSET)
+
+
+def test_forget_when_something_was_read_then_nothing_of_the_object_is_kept(
+    manager: RemoteStorageManager,
+) -> None:
+    """Scenario 120: what caches hold can be listed by object, and dropped."""
+    metadata = copied(manager)
+    manager.fetch_index(metadata, IndexType.OFFSET)
+    companion = metadata.objects[-1].key
+    kept = set(manager.kept_objects())
+
+    manager.forget([companion, "never read"])
+
+    assert companion in kept <= {stored.key for stored in metadata.objects}
+    assert companion not in manager.kept_objects()
+    assert manager.fetch_index(metadata, IndexType.OFFSET) == b"offset index"

@@ -23,6 +23,7 @@ from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaBroker, KafkaCluster
+from tests.services.manager_reports import manager_reports
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
@@ -53,7 +54,7 @@ class BrokerHost:
         self.state_dir = directory / "state"
         self.log_path = directory / "rlm.log"
         self.config_path = directory / "rlm.properties"
-        self._metrics_port, self._rest_port = free_ports(2)
+        (self._metrics_port,) = free_ports(1)
         directory.mkdir(parents=True, exist_ok=True)
         self.store.mkdir(parents=True, exist_ok=store is not None)
         self._settings = {
@@ -65,7 +66,6 @@ class BrokerHost:
             "process.restart.backoff.ms": "50",
             "remote.local.trim.min.age.ms": "0",
             "remote.log.manager.task.interval.ms": "200",
-            "rest.listener": f"127.0.0.1:{self._rest_port}",
             "rlmm.config.remote.log.metadata.topic.name": metadata_topic,
             "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
@@ -105,10 +105,14 @@ class BrokerHost:
 
     def rlm(self, *arguments: str) -> str:
         """A command's standard output. AssertionError if it fails."""
-        command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+        done = self.try_rlm(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def try_rlm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command, however it ends."""
+        command = [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config_path)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
 
     def readiness(self) -> tuple[int, list[str]]:
         """What the supervisor's /readyz answers: code and reasons; 0 while it does not answer."""
@@ -130,15 +134,9 @@ class BrokerHost:
         }
 
     def report(self, topic: str) -> dict[str, Any]:
-        """What the manager's HTTP API says of partition 0; empty while it says nothing."""
-        query = {"topic": topic, "partition": "0"}
-        url = f"http://127.0.0.1:{self._rest_port}/v1/partitions"
-        try:
-            answer = httpx.get(url, params=query, trust_env=False)
-        except httpx.TransportError:
-            return {}
-        reports: list[dict[str, Any]] = answer.json()
-        return reports[0] if reports else {}
+        """What the manager says of partition 0; empty while it says nothing."""
+        reports = manager_reports(self.config_path, topic)
+        return next((each for each in reports if each["partition"] == 0), {})
 
     def wait_ready(self) -> None:
         """Wait until all processes that `rlm run` supervises are ready."""

@@ -9,20 +9,22 @@ from pathlib import Path
 from rlm.app import compose
 from rlm.broker_manager import BrokerManager
 from rlm.config.load import Config, load_config
-from rlm.config.values import HostPort
 from rlm.log_lines import configure_logging
 from rlm.manager_process import run_manager
 from rlm.metrics import Metrics
 from rlm.outside import Outside, open_outside
+from rlm.rest.api_listener import ApiListener
 from rsm.system_clock import SystemClock
 
 
 def run_changed_manager(config_path: Path, change: Callable[[Outside], Outside]) -> None:
     """Run as `rlm.cli.manager --config` does, with what `change` makes of the real outside."""
 
-    def build(config: Config, http_address: HostPort, metrics: Metrics) -> BrokerManager:
+    def build(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
         outside = change(open_outside(config, SystemClock()))
-        return compose(config, outside, http_address, metrics)
+        return compose(config, outside, listener, metrics)
 
     configure_logging("INFO", sys.stderr)
-    run_manager(lambda: load_config(config_path), build, rest_fd=None, supervised=False)
+    run_manager(
+        lambda: load_config(config_path), build, probe_fd=None, rest_fd=None, supervised=False
+    )

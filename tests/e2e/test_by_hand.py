@@ -84,7 +84,8 @@ def test_offload_when_interrupted_then_ends_at_once_and_the_copying_goes_on(
         )
         named = {stored.key for each in log.finished(metadata) for stored in each.objects}
     assert (code, output) == (128 + signal.SIGINT, "")
-    assert all(line.startswith(f"{log.topic}:0 stored to ") for line in errors)
+    assert errors[0].startswith(f"{log.topic}: asking the managers")
+    assert all(line.startswith(f"{log.topic}:0 stored to ") for line in errors[1:])
     assert asked_offset == log.base_offsets()[-1]
     assert [each["segments"] for each in again] == [[]]
     assert left == []
@@ -99,10 +100,12 @@ def _interrupted_when_it_waits(host: BrokerHost, *arguments: str) -> tuple[int, 
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        first = process.stderr.readline()
+        lines = [process.stderr.readline()]
+        while lines[-1] and " stored to " not in lines[-1]:
+            lines.append(process.stderr.readline())
         process.send_signal(signal.SIGINT)
         code = process.wait(30)
-        return code, process.stdout.read(), [first, *process.stderr.read().splitlines()]
+        return code, process.stdout.read(), [*lines, *process.stderr.read().splitlines()]
 
 
 def test_lag_when_it_is_above_a_retention_then_refused_with_rule_and_values(

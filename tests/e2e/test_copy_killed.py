@@ -24,6 +24,7 @@ COPY_STEPS = (
     "LeadershipClaimed#1",
     "LogStartAdvanced#1",
     "ProcessRegistered#1",
+    "ClusterSecretSet#1",
     "half .json#1",
     "write .json#1",
     "COPY_SEGMENT_STARTED#1",

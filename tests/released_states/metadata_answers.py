@@ -60,6 +60,7 @@ def metadata_answers(
             for policy in sorted(metadata.topic_policies(), key=lambda each: each.topic)
         ],
         "paused": {topic: _paused(metadata, topic_id) for topic, topic_id in topics},
+        "cluster_secret_ids": _secret_ids(metadata),
         "registrations": [
             _registration(each)
             for each in sorted(metadata.registrations(), key=lambda r: r.process.process_id)
@@ -249,6 +250,15 @@ def _paused(metadata: RemoteLogMetadataManager, topic_id: UUID) -> list[str]:
     return sorted(task.name for task in metadata.paused_tasks(topic_id))
 
 
+def _secret_ids(metadata: RemoteLogMetadataManager) -> list[str | None]:
+    """Of the current secret and the one before; empty if there is none."""
+    secret = metadata.cluster_secret()
+    if secret is None:
+        return []
+    pair = (secret.current, secret.previous)
+    return [None if each is None else str(each.secret_id) for each in pair]
+
+
 def _registration(registration: Registration) -> Json:
     process = registration.process
     return {
@@ -261,6 +271,13 @@ def _registration(registration: Registration) -> Json:
         "heartbeat_ms": registration.heartbeat_ms,
         "version": process.version,
         "applied": {str(each.partition): each.offset for each in process.applied},
+        "boot_id": process.boot_id,
+        "network_namespace": process.network_namespace,
+        "broker_address": process.broker_address,
+        "readiness": process.readiness.name,
+        "unready_reasons": list(process.unready_reasons),
+        "incarnation": None if process.incarnation is None else str(process.incarnation),
+        "serves_https": process.serves_https,
     }
 
 

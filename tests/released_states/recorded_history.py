@@ -12,8 +12,8 @@ from pathlib import Path
 from uuid import UUID
 
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
-    AppliedPosition,
     Event,
     GapReason,
     GapsRecorded,
@@ -25,8 +25,6 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -39,6 +37,8 @@ from rlmm.events import (
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
+from rlmm.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys
@@ -247,6 +247,7 @@ class RecordedHistory:
         yield LossAccepted(
             event_id=new_id(), topic_id_partition=ORDERS_1, leader_epoch=1, local_start_offset=3
         )
+        yield from self._anomalies()
         yield ReadLeaseTaken(
             event_id=new_id(),
             lease_id=new_id(),
@@ -257,6 +258,25 @@ class RecordedHistory:
         )
         yield self._paused(INVOICES[0], *PausableTask)
         yield self._paused(CLICKS, PausableTask.TRIM)
+        yield ClusterSecretSet(
+            event_id=new_id(), current=self._secret(b"c"), previous=self._secret(b"p")
+        )
+
+    def _anomalies(self) -> Iterator[AnomalyReported]:
+        """A gateway reports one of each kind."""
+        now_ms = self.cluster.clock.wall_ms()
+        for kind in AnomalyKind:
+            found = Anomaly(
+                segment=self.cluster.new_id(),
+                object_key=f"orders/{kind.label}.log",
+                kind=kind,
+                first_ms=now_ms - 60_000,
+                last_ms=now_ms,
+                attempts=7,
+            )
+            yield AnomalyReported(
+                event_id=self.cluster.new_id(), topic_id_partition=ORDERS, anomaly=found
+            )
 
     def _paused(self, tip: TopicIdPartition, *tasks: PausableTask) -> TopicPaused:
         """All that is paused of a partition's topic from now on."""
@@ -266,6 +286,9 @@ class RecordedHistory:
             topic_id=tip.topic_id,
             tasks=frozenset(tasks),
         )
+
+    def _secret(self, byte: bytes) -> SigningSecret:
+        return SigningSecret(secret_id=self.cluster.new_id(), key=byte * SECRET_BYTES)
 
     def _gateway(self) -> ProcessRegistered:
         """A gateway's heartbeat."""
@@ -282,6 +305,13 @@ class RecordedHistory:
                 AppliedPosition(partition=0, offset=12),
                 AppliedPosition(partition=2, offset=7),
             ),
+            boot_id="01234567-89ab-cdef-0123-456789abcdef",
+            network_namespace="net:[4026531840]",
+            broker_address="127.0.0.1:9092",
+            readiness=ProcessReadiness.NOT_READY,
+            unready_reasons=("the store cannot be reached",),
+            incarnation=self.cluster.new_id(),
+            serves_https=True,
         )
 
     def _shed_records(self, metadata: TopicBasedRemoteLogMetadataManager) -> GapsRecorded:

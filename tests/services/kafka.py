@@ -7,7 +7,7 @@ outlive a stop or a kill, so a restart continues where the broker was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,20 +51,25 @@ class KafkaBroker:
         log_dirs: tuple[Path, ...],
         properties: Mapping[str, str],
         jvm_flags: tuple[str, ...] = (),
+        host: str = "127.0.0.1",
+        launcher: tuple[str, ...] = (),
     ) -> None:
+        """`launcher` is a command that runs the broker's, for one on another host."""
         self.directory = directory
         self.node_id = node_id
         self.cluster_id = cluster_id
+        self.host = host
         self.port = port
         self.log_dirs = log_dirs
         self.properties = dict(properties)
         self._jvm_flags = jvm_flags
+        self._launcher = launcher
         self._process: ServiceProcess | None = None
 
     @property
     def address(self) -> str:
         """host:port of the PLAINTEXT listener."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -86,7 +91,10 @@ class KafkaBroker:
         lines = (f"{key}={value}" for key, value in sorted(self.properties.items()))
         configuration.write_text("\n".join(lines) + "\n")
         self._process = ServiceProcess(
-            java_command("kafka.Kafka", str(configuration), flags=self._jvm_flags),
+            [
+                *self._launcher,
+                *java_command("kafka.Kafka", str(configuration), flags=self._jvm_flags),
+            ],
             log_path=self.directory / "broker.log",
             directory=self.directory,
         )
@@ -159,7 +167,7 @@ class KafkaCluster(Service):
                 port=ports[node_id - 1],
                 voters=voters,
                 log_dir_count=log_dirs_per_broker,
-                properties={**_test_defaults(brokers), **(properties or {})},
+                properties={**broker_test_defaults(brokers), **(properties or {})},
                 jvm_flags=jvm_flags,
             )
             for node_id in node_ids
@@ -314,21 +322,12 @@ def _new_broker(
 ) -> KafkaBroker:
     log_dirs = tuple(directory / f"log-{number}" for number in range(log_dir_count))
     directory.mkdir(parents=True, exist_ok=True)
-    listeners = f"PLAINTEXT://127.0.0.1:{port}"
-    is_controller = node_id in voters
-    own = {
-        "process.roles": "broker,controller" if is_controller else "broker",
-        "node.id": str(node_id),
-        "controller.quorum.voters": ",".join(f"{i}@127.0.0.1:{p}" for i, p in voters.items()),
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "advertised.listeners": listeners,
-        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{voters[node_id]}"
-        if is_controller
-        else listeners,
-        "log.dirs": ",".join(map(str, log_dirs)),
-    }
+    own = node_properties(
+        node_id,
+        f"127.0.0.1:{port}",
+        voters={voter: f"127.0.0.1:{voter_port}" for voter, voter_port in voters.items()},
+        log_dirs=log_dirs,
+    )
     return KafkaBroker(
         directory,
         node_id=node_id,
@@ -340,7 +339,27 @@ def _new_broker(
     )
 
 
-def _test_defaults(brokers: int) -> dict[str, str]:
+def node_properties(
+    node_id: int, listener: str, *, voters: Mapping[int, str], log_dirs: Iterable[Path]
+) -> dict[str, str]:
+    """Settings of a node that listens on host:port; `voters` are the controllers' addresses."""
+    listeners = f"PLAINTEXT://{listener}"
+    is_controller = node_id in voters
+    return {
+        "process.roles": "broker,controller" if is_controller else "broker",
+        "node.id": str(node_id),
+        "controller.quorum.voters": ",".join(f"{i}@{address}" for i, address in voters.items()),
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "advertised.listeners": listeners,
+        "listeners": f"{listeners},CONTROLLER://{voters[node_id]}" if is_controller else listeners,
+        "log.dirs": ",".join(map(str, log_dirs)),
+    }
+
+
+def broker_test_defaults(brokers: int) -> dict[str, str]:
+    """Few threads, short checks and delays of retention, internal topics of one partition."""
     replicas = str(min(brokers, 3))
     return {
         "auto.create.topics.enable": "false",

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from tests.services.kafka import KafkaBroker, KafkaCluster
+from tests.services.manager_reports import manager_reports
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.service import ServiceError
@@ -46,10 +47,9 @@ class RlmRun:
         self.configuration = directory / "rlm.properties"
         self.log_path = directory / "rlm.log"
         self.store = directory / "store"
-        metrics_port, rest_port, gateway_port = free_ports(3)
+        metrics_port, gateway_port = free_ports(2)
         self.gateway_address = f"127.0.0.1:{gateway_port}" if gateway else ""
         self.metrics_url = f"http://127.0.0.1:{metrics_port}"
-        self.rest_url = f"http://127.0.0.1:{rest_port}"
         self._process: ServiceProcess | None = None
         self.store.mkdir(parents=True, exist_ok=True)
         properties = {
@@ -62,7 +62,6 @@ class RlmRun:
             "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
             "gateway.listener": self.gateway_address,
             "metrics.listener": f"127.0.0.1:{metrics_port}",
-            "rest.listener": f"127.0.0.1:{rest_port}",
             "remote.log.manager.task.interval.ms": "500",
             "remote.log.manager.copier.thread.pool.size": "2",
             "remote.local.trim.min.age.ms": "0",
@@ -106,16 +105,8 @@ class RlmRun:
 
     def remote_segments(self, topic: str) -> dict[int, int]:
         """How many finished segments its manager knows of, by partition; empty if it is silent."""
-        try:
-            answer = httpx.get(
-                f"{self.rest_url}/v1/partitions",
-                params={"topic": topic},
-                timeout=10.0,
-                trust_env=False,
-            )
-        except httpx.HTTPError:
-            return {}
-        return {each["partition"]: each["remote_segments"] for each in answer.json()}
+        reports = manager_reports(self.configuration, topic)
+        return {each["partition"]: each["remote_segments"] for each in reports}
 
     def _is_ready(self) -> bool:
         self.require_running()

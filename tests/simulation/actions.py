@@ -278,6 +278,24 @@ def land_late(stage: Stage) -> str | None:
     return f"{upload.name} lands"
 
 
+def land_late_write(stage: Stage) -> str | None:
+    """A record comes into the metadata topic though its write got no answer."""
+    world = stage.world
+    found = [
+        (process, request)
+        for process in world.processes
+        if isinstance(process, SimulatedProcess)
+        for request in process.requests.on_the_way
+        if world.clock.wall_ms() <= request.deadline_ms
+    ]
+    if not found or world.topic_away:
+        return None
+    process, request = stage.random.choice(found)
+    process.requests.on_the_way.remove(request)
+    offset = world.topic.append(0, request.key, request.value).offset
+    return f"a record of {name_of(process)} lands late at {offset}"
+
+
 def name_of(process: SimulatedProcess) -> str:
     return f"manager {process.incarnation.int} of broker {process.ports.broker.node_id}"
 

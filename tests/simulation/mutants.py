@@ -11,6 +11,7 @@ from rlm.broker.partition_results import PartitionResults
 from rlm.policy.removal import PartitionRemains, RemovalPlan
 from rlm.tasks.ports import Ports
 from rlm.tasks.topic_removal import TopicRemoval
+from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cached_answers import CachedAnswers
 from rlmm.events import (
     Event,
@@ -22,8 +23,12 @@ from rlmm.events import (
     SegmentEvent,
     TopicPolicy,
 )
+from rlmm.known_writes import KnownWrites
+from rlmm.manager import ManagerSettings
 from rlmm.partition_state import PartitionState
 from rlmm.spi import PublishResult
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
@@ -78,6 +83,25 @@ class _Holes(ViewedMetadata, LaggingMetadata):
             offsets=OffsetRange(start_offset=0, end_offset=metadata.offsets.end_offset),
             segment_leader_epochs=Lineage(entries=joined),
         )
+
+
+class _Forgetful(LaggingMetadata):
+    """Takes a write without an answer for one that failed."""
+
+    def __init__(
+        self,
+        topic: EventTopic,
+        cache: MetadataCache,
+        clock: Clock,
+        settings: ManagerSettings | None = None,
+    ) -> None:
+        super().__init__(topic, cache, clock, settings)
+        self._writes = _Blind(topic, self._read_past)
+
+
+class _Blind(KnownWrites):
+    def settle(self, partition: int) -> None:
+        """Nothing is read."""
 
 
 class _Anything(ExpectsAnything, LaggingMetadata):
@@ -241,6 +265,12 @@ class WithoutExpectedState(SimulatedProcess):
     metadata_type = _Anything
 
 
+class WithoutReadingPast(SimulatedProcess):
+    """R13: what got no answer is looked for before anything is decided and written once more."""
+
+    metadata_type = _Forgetful
+
+
 class WithoutDeadline(SimulatedProcess):
     """R11: an attempt ends at its deadline, and what finishes later is refused."""
 
@@ -331,6 +361,7 @@ MUTANTS = (
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
     Mutant(process_type=WithoutExpectedState, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutReadingPast),
     Mutant(process_type=WithoutDeadline, favoured={pass_time: 60, work: 60, elect_clean: 10}),
     Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),

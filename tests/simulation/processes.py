@@ -18,11 +18,13 @@ from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkStorage
 from tests.simulation.late_uploads import LateStorage, Upload
+from tests.simulation.unanswered_writes import Requests, UnansweredTopic
 from tests.twins.broker import MemoryBroker
 from tests.twins.effects import ProcessCrashError
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.seams import SeamTopic
 
 _CYCLES_PER_BEAT = 10
 _REMOVAL_GRACE_MS = 5_000
@@ -89,7 +91,10 @@ class BrokerDisk(LocalDisks):
 
 
 class SimulatedProcess(Process):
-    """One whose copies and deletions wait to be run, one at a time and in any order."""
+    """One whose copies and deletions wait to be run, one at a time and in any order.
+
+    So many of its next writes to the metadata topic as `unanswered_left` get no answer.
+    """
 
     metadata_type: type[FreshMetadata] = LaggingMetadata
     copies_type = ShuffledCopies
@@ -100,6 +105,8 @@ class SimulatedProcess(Process):
     ) -> None:
         self.jobs = HeldExecutor()
         self.on_the_way: list[Upload] = []
+        self.requests = Requests()
+        self.unanswered_left = 0
         self.deleted_topics: Callable[[], frozenset[UUID]] = frozenset
         self._beats_count = 0
         super().__init__(outside, settings, witness)
@@ -125,6 +132,9 @@ class SimulatedProcess(Process):
 
     def make_objects(self, outside: Outside) -> ChunkStorage:
         return LateStorage(outside.objects, self.effects, self._on_the_way)
+
+    def make_topic(self, outside: Outside) -> SeamTopic:
+        return UnansweredTopic(outside.topic, self.effects, outside.clock, self.requests)
 
     def make_metadata(self, outside: Outside) -> FreshMetadata:
         metadata = super().make_metadata(outside)

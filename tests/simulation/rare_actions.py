@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.simulation.actions import Action, land_late
+from tests.simulation.actions import Action, land_late, land_late_write
 from tests.simulation.topic_deletion import delete_topic
 
 RARE_ACTIONS: Mapping[str, tuple[Action, float, float]] = {
     "deletion": (delete_topic, 0.1, 4),
     "late": (land_late, 0.2, 4),
+    "answers": (land_late_write, 0.4, 20),
 }
 """Share of the stories and weight, by the name that a seed draws each with."""

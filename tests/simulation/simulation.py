@@ -14,6 +14,7 @@ from random import Random
 
 from rlm.source.log_source import LocalSegment
 from rlmm.events import OutagePolicy, TopicPolicy
+from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError
 from tests.simulation.actions import (
     ACTIONS,
@@ -36,6 +37,7 @@ from tests.simulation.processes import (
 from tests.simulation.rare_actions import RARE_ACTIONS
 from tests.simulation.topic_deletion import AFTERWARDS
 from tests.simulation.trace import Trace
+from tests.simulation.unanswered_writes import RepeatedWriteError
 from tests.simulation.world import HOUR_MS, MINUTE_MS, SimulatedWorld
 from tests.twins.effects import ProcessCrashError
 from tests.twins.process import Process
@@ -48,6 +50,7 @@ _REMOVAL_ROUNDS = 3
 _REMOVAL_CYCLES = 8
 _TWO_PARTITIONS = 0.3  # of all stories
 _SHEDDING = 0.15
+_PUBLISH = "publish "
 _BURSTS = (1, 1, 1, 2, 4, 16)  # how much happens while a process is paused
 
 
@@ -197,7 +200,7 @@ class Simulation:
         try:
             part()
             self.check()
-        except (BrokenInvariantError, UnexpectedError) as error:
+        except (BrokenInvariantError, UnexpectedError, RepeatedWriteError) as error:
             problem = str(error)
         except Exception:  # noqa: BLE001 - whatever it is, it is told with its seed
             problem = traceback.format_exc()
@@ -337,7 +340,7 @@ class Simulation:
         """Before or after an act of a process: faults, pauses, and what others do meanwhile."""
         if self._calm:
             return
-        self._require_there(name, is_over=is_over)
+        self._require_there(process, name, is_over=is_over)
         drawn = self.random.random()
         if drawn < self._fault_rate:
             self._fault(process, name, is_over=is_over)
@@ -346,13 +349,17 @@ class Simulation:
             for _ in range(self.random.choice(_BURSTS)):
                 self._act()
 
-    def _require_there(self, name: str, *, is_over: bool) -> None:
+    def _require_there(self, process: Process, name: str, *, is_over: bool) -> None:
         if is_over:
             return
+        assert isinstance(process, SimulatedProcess)
+        if process.unanswered_left and name.startswith(_PUBLISH):
+            process.unanswered_left -= 1
+            raise UnknownResultError("no answer to this one either")
         if self.world.store_away and name.startswith(("write ", "delete .")):
             raise RetriableError("the store is away")
-        if self.world.topic_away and name.startswith("publish "):
-            raise RetriableError("the metadata topic is away")
+        if self.world.topic_away and name.startswith(_PUBLISH):
+            raise UnknownResultError("the metadata topic is away")
 
     def _fault(self, process: Process, name: str, *, is_over: bool) -> None:
         when = f"{'after' if is_over else 'before'} {name}"
@@ -363,6 +370,10 @@ class Simulation:
             self.world.clock.advance(duration_ms)
         elif drawn < 0.8:
             self._note(f"failure {when}")
+            if name.startswith(_PUBLISH):
+                assert isinstance(process, SimulatedProcess)
+                process.unanswered_left = self.random.choice((0, 1, 3))
+                raise UnknownResultError("no answer")
             raise RetriableError("failed" if not is_over else "answer lost")
         else:
             assert isinstance(process, SimulatedProcess)

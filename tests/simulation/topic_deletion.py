@@ -12,6 +12,7 @@ from tests.simulation.actions import (
     cycle,
     kill,
     land_late,
+    land_late_write,
     lose_cache,
     pass_time,
     run_job,
@@ -24,7 +25,8 @@ from tests.simulation.actions import (
 AFTERWARDS: frozenset[Action] = frozenset(
     (
         *(cycle, run_job, work, pass_time, kill, start),
-        *(toggle_store, toggle_topic, compact_metadata, lose_cache, land_late),
+        *(toggle_store, toggle_topic, compact_metadata, lose_cache),
+        *(land_late, land_late_write),
     )
 )
 """What can still happen when the topic is gone."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.errors import PartitionGoneError
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rsm.segment.errors import (
     FencedError,
-    NotFoundError,
     RetriableError,
     TieredStorageError,
     UnsupportedError,
@@ -23,7 +23,8 @@ class MemoryBroker(Broker):
     """One broker over its replicas, which a test may change at any moment.
 
     `reachable` false: every question is a RetriableError. `undeletable` are partitions whose
-    cleanup policy does not delete. `deletions` are the DeleteRecords that were carried out;
+    cleanup policy does not delete, `gone` those that the broker has deleted and its disk has not
+    yet. `deletions` are the DeleteRecords that were carried out;
     `before_cut` is called with each one that is not refused, a moment before.
     """
 
@@ -31,6 +32,7 @@ class MemoryBroker(Broker):
         self._node_id = node_id
         self._replicas = replicas
         self.reachable = True
+        self.gone: set[TopicIdPartition] = set()
         self.undeletable: set[TopicIdPartition] = set()
         self.deletions: list[tuple[TopicIdPartition, int]] = []
         self.before_cut: Callable[[TopicIdPartition, RecordDeletion], None] | None = None
@@ -113,8 +115,8 @@ class MemoryBroker(Broker):
 
     def _refusal(self, tip: TopicIdPartition, epoch: int) -> TieredStorageError | None:
         replica = self._replicas.get(tip)
-        if replica is None:
-            return NotFoundError("no such partition", partition=tip)
+        if replica is None or tip in self.gone:
+            return PartitionGoneError("the broker has no such partition", partition=tip)
         if replica.leader_epoch != epoch:
             return FencedError("not the leader in this epoch", partition=tip, epoch=epoch)
         return None

@@ -19,7 +19,7 @@ from rlm.source.log_source import LogSource
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
-from rlm.tasks.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.heartbeat import Heartbeat, ProcessCard, ProcessState
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import CycleOutlook, LeaderCycle
 from rlm.tasks.leadership import Leadership
@@ -29,8 +29,8 @@ from rlm.tasks.report import PartitionReport
 from rlm.tasks.trimmer import Trimmer
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
-from rlmm.events import ProcessRole
 from rlmm.manager import ManagerSettings
+from rlmm.processes import ProcessReadiness, ProcessRole
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -128,18 +128,21 @@ class Process:
 
     def beat(self) -> None:
         """Register, as its loop would before each cycle."""
-        self._heartbeat.step()
+        self._heartbeat.step(ProcessState(readiness=ProcessReadiness.READY))
 
     def make_incarnation(self, outside: Outside) -> UUID:
         return outside.new_id()
 
     def make_metadata(self, outside: Outside) -> FreshMetadata:
-        topic = SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
+        topic = self.make_topic(outside)
         settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
         cache = MetadataCache(outside.cache)
         metadata = self.metadata_type(topic, cache, outside.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
+
+    def make_topic(self, outside: Outside) -> SeamTopic:
+        return SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
 
     def make_lanes(self, name: str) -> Lanes:
         return Lanes(SynchronousExecutor(), name)

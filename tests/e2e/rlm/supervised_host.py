@@ -1,18 +1,23 @@
 """A supervisor over one tiny child that says what it does in files: `python … DIRECTORY MODE`.
 
-Without a MODE it supervises; with one it is the child: `obedient` ends when told to, `hanging`
-ignores SIGTERM and never finishes its clean stop.
+With a further argument it is the child: `obedient` ends when told to, `hanging` ignores SIGTERM and
+never finishes its clean stop. `serving` accepts clients on a socket that the supervisor bound, at
+the port that `DIRECTORY/port` holds, and greets them; `idle` runs and never listens there.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from random import Random
 
+from rlm.client_listener import bind_closed, refuse_unserved
+from rlm.config.values import HostPort
 from rlm.host_supervisor import supervise
 from rlm.process.child import ChildSpec
 from rlm.process.os_child import OsSpawner
@@ -23,29 +28,49 @@ from rlm.process.supervisor import Supervisor
 from rsm.system_clock import SystemClock
 
 _FOREVER_MS = 3_600_000
+_ANY_PORT = HostPort(host="127.0.0.1", port=0)
+GREETING = b"hello"
 
 
 def _supervise(directory: Path, mode: str) -> int:
-    command = (sys.executable, __file__, str(directory), mode, "child")
+    bound = bind_closed(_ANY_PORT, key="port")
+    (directory / "port").write_text(str(bound.getsockname()[1]))
+    command = (sys.executable, __file__, str(directory), mode, str(bound.fileno()))
+    # A child that serves stays away until the test has seen what clients then meet.
     settings = BackoffSettings(initial_ms=10, max_ms=50)
+    if mode == "serving":
+        settings = BackoffSettings(initial_ms=_FOREVER_MS, max_ms=_FOREVER_MS)
+    child = ChildSpec(name="tiny", command=command, inherited_fds=(bound.fileno(),))
     supervisor = Supervisor(
-        (ChildSpec(name="tiny", command=command),),
+        (child,),
         OsSpawner(),
         lambda: RestartBackoff(settings, Random()),
         kill_after_ms=1_000,
     )
     with signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)) as inbox:
-        return supervise(supervisor, inbox, SystemClock())
+        refuse = partial(refuse_unserved, bound, (child,))
+        return supervise(supervisor, inbox, SystemClock(), stepped=refuse)
 
 
-def _be_child(directory: Path, mode: str) -> None:
+def _be_child(directory: Path, mode: str, fd: int) -> None:
+    if mode == "serving":
+        listening = socket.socket(fileno=fd)
+        listening.listen()
+        threading.Thread(target=_greet, args=(listening,), daemon=True).start()
     with signal_inbox(STOP_SIGNALS) as inbox:
         watch_parent(0, _wait_for_ever if mode == "hanging" else inbox.wake)
         (directory / f"{os.getpid()}.started").touch()
         while True:
             inbox.wait(_FOREVER_MS)
-            if mode == "obedient":
+            if mode != "hanging":
                 return
+
+
+def _greet(listening: socket.socket) -> None:
+    greeted = []
+    while True:
+        greeted.append(listening.accept()[0])
+        greeted[-1].sendall(GREETING)
 
 
 def _wait_for_ever() -> None:
@@ -54,6 +79,6 @@ def _wait_for_ever() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 3:
-        _be_child(Path(sys.argv[1]), sys.argv[2])
+        _be_child(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     else:
         sys.exit(_supervise(Path(sys.argv[1]), sys.argv[2]))

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
@@ -14,7 +15,11 @@ from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
 from rlm.manager_process import run_manager
 from rlm.metrics import Metrics
+from rlm.rest.api_listener import ApiListener
+from rlm.rest.credentials import MetadataAuthority
+from rlm.rest.signing import ManagerIdentity
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from tests.unit.rlm.cli.stated_managers import Cluster
 
 
 class FakeManager:
@@ -22,11 +27,11 @@ class FakeManager:
 
     def __init__(self, on_tick: Callable[[HostPort], TieredStorageError | None]) -> None:
         self._on_tick = on_tick
-        self._address: HostPort | None = None
+        self._listener: ApiListener | None = None
         self.calls: list[str] = []
 
-    def build(self, config: Config, address: HostPort, metrics: Metrics) -> FakeManager:
-        self._address = address
+    def build(self, config: Config, listener: ApiListener, metrics: Metrics) -> FakeManager:
+        self._listener = listener
         return self
 
     def start(self) -> None:
@@ -36,8 +41,13 @@ class FakeManager:
         self.calls.append("stop")
 
     def failure(self) -> TieredStorageError | None:
-        assert self._address is not None
-        return self._on_tick(self._address)
+        assert self._listener is not None
+        return self._on_tick(self._listener.listen_at("127.0.0.1"))
+
+    @property
+    def authority(self) -> MetadataAuthority:
+        identity = ManagerIdentity(cluster_id="c", broker_id=1, incarnation=UUID(int=1))
+        return MetadataAuthority(metadata=Cluster().metadata, identity=identity)
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return False, ("no cluster",)
@@ -60,7 +70,9 @@ def _run(directory: Path, manager: FakeManager) -> None:
         "bootstrap.servers=localhost:1\nlog.dirs=logs\nstate.dir=state\n"
         "rsm.config.storage.filesystem.root=store\n"
     )
-    run_manager(lambda: load_config(path), manager.build, rest_fd=None, supervised=False)
+    run_manager(
+        lambda: load_config(path), manager.build, probe_fd=None, rest_fd=None, supervised=False
+    )
 
 
 def test_manager_when_terminated_then_stops_cleanly(tmp_path: Path) -> None:
@@ -80,7 +92,7 @@ def test_manager_when_it_can_never_work_then_stops_and_says_why(tmp_path: Path) 
     assert manager.calls == ["start", "stop"]
 
 
-def test_manager_when_it_runs_then_answers_at_the_address_it_was_told(tmp_path: Path) -> None:
+def test_manager_when_its_address_is_known_then_answers_there(tmp_path: Path) -> None:
     answers: list[httpx.Response] = []
 
     def ask(address: HostPort) -> None:
@@ -89,4 +101,4 @@ def test_manager_when_it_runs_then_answers_at_the_address_it_was_told(tmp_path: 
 
     _run(tmp_path, FakeManager(ask))
 
-    assert answers[0].json() == {"ready": False, "reasons": ["no cluster"]}
+    assert answers[0].json() == {"ready": False}

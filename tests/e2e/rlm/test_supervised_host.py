@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import psutil
 from tests.e2e.rlm import supervised_host
 from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
+
+_CLIENT_TIMEOUT_S = 10.0
 
 
 @contextmanager
@@ -90,3 +93,35 @@ def test_child_when_supervisor_is_killed_and_clean_stop_hangs_then_ends_all_the_
         host.kill()
 
         _wait_for_end(child, deadline_s=60)
+
+
+def test_clients_when_no_process_listens_then_are_refused_at_once(tmp_path: Path) -> None:
+    """Its address is bound all the same: the child is given the socket."""
+    with _host(tmp_path, "idle"):
+        _wait_for_start(tmp_path)
+
+        assert _meets(tmp_path) == "refused"
+
+
+def test_clients_when_the_process_that_served_died_then_are_refused_at_once(
+    tmp_path: Path,
+) -> None:
+    with _host(tmp_path, "serving"):
+        child = _wait_for_start(tmp_path)
+        wait_until(lambda: _meets(tmp_path) == "greeted", describe="clients are served")
+
+        psutil.Process(child).kill()
+
+        wait_until(lambda: _meets(tmp_path) == "refused", describe="clients are refused")
+
+
+def _meets(directory: Path) -> str:
+    """What a client meets: it is greeted, refused, or closed; TimeoutError where it is left."""
+    port = int((directory / "port").read_text())
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_CLIENT_TIMEOUT_S) as client:
+            return "greeted" if client.recv(100) == supervised_host.GREETING else "closed"
+    except ConnectionRefusedError:
+        return "refused"
+    except ConnectionResetError:
+        return "closed"

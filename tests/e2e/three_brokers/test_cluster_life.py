@@ -210,7 +210,6 @@ def _stored_end(metadata: RemoteLogMetadataManager, topic: str) -> int:
 
 
 def _status(hosts: ThreeHosts, topic: str) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = json.loads(hosts.any_host.rlm("status", topic, "--json"))[
-        "partitions"
-    ]
+    shown = hosts.any_host.try_rlm("status", topic, "--json").stdout
+    rows: list[dict[str, Any]] = json.loads(shown)["partitions"]
     return rows[0]

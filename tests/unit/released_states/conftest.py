@@ -34,6 +34,6 @@ def state(request: pytest.FixtureRequest) -> StateDirectory:
 
 
 @pytest.fixture
-def current_state() -> StateDirectory:
-    """The kept state of this version."""
-    return committed_state(current_version())
+def current_state(written_state: StateDirectory) -> StateDirectory:
+    """What the next release keeps: what was released before lacks what was added since."""
+    return written_state

@@ -13,10 +13,12 @@ from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.read_turns import ReadTurns
 from rlm.gateway_metrics import GatewayMetrics, GatewaySources, gateway_descriptions
 from rlm.metrics import MetricDescription, Metrics
-from rlm.remote_read.anomalies import AnomalyKind
+from rlm.remote_read.anomalies import AnomalyLabels
 from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache
 from tests.log_dir_builder import ManualClock
+
+ANOMALY = {"topic": "orders", "partition": "3", "kind": "corrupt"}
 
 
 def _registry(counts: GatewayCounts) -> CollectorRegistry:
@@ -31,7 +33,7 @@ def _registry(counts: GatewayCounts) -> CollectorRegistry:
                 turns=ReadTurns(
                     quota=FetchQuota(FetchQuotaSettings(), 0), place_count=110, clock=ManualClock()
                 ),
-                anomalies=lambda: {AnomalyKind.CORRUPT: 3},
+                anomalies=lambda: {AnomalyLabels("orders", "3", "corrupt"): 3},
                 cache=cache.state,
                 cache_budget_bytes=1 << 20,
             )
@@ -60,7 +62,10 @@ def test_scrape_when_things_were_counted_then_shows_them_under_their_labels() ->
             ("kafka_server_remote_fetch_throttle_time_ms_sum", {}),
             ("rlm_gateway_client_remote_bytes_total", {"client_id": "reader"}),
             ("rlm_gateway_first_batch_seconds_bucket", {"source": "store", "le": "0.05"}),
-            ("rlm_gateway_read_anomalies_total", {"kind": "corrupt"}),
+            (
+                "rlm_gateway_read_anomalies_total",
+                {"topic": "orders", "partition": "3", "kind": "corrupt"},
+            ),
             ("rlm_chunk_cache_budget_bytes", {}),
             ("kafka_log_remote_reader_task_queue_limit", {}),
         )

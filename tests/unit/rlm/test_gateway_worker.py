@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from threading import Event
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway_worker import GatewayWork, GatewayWorker
+from rlm.tasks.heartbeat import ProcessState
+from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
+from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 from tests.services.waiting import wait_until
+from tests.twins.clock import FakeClock
 
 FAST_MS = 1
+BEAT_MS = 50
 
 
 class Gateway:
     """A worker whose work is written down."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        """A heartbeat comes back while `answers` is set."""
+        self.answers = Event()
+        self.answers.set()
         self.done: list[str] = []
         self.metadata = Readiness(ready=False, reason="reading the metadata topic")
         self.has_ended = False
         self.is_foreign = False
+        self.address_problem: str | None = None
+        self.beats: list[ProcessState] = []
         serving, resources = ExitStack(), ExitStack()
         serving.callback(self.done.append, "connections ended")
         resources.callback(self.done.append, "resources closed")
@@ -31,15 +42,28 @@ class Gateway:
                 begin_serving=lambda: self.done.append("serving"),
                 readiness=lambda: self.metadata,
                 refresh=lambda: None,
-                heartbeat=lambda: self.done.append("heartbeat"),
+                address_problem=lambda: self.address_problem,
+                broker_address=lambda: "10.0.0.1:9092",
+                heartbeat=self._beat,
+                clean_caches=lambda: None,
+                report_anomalies=lambda: None,
                 has_ended=lambda: self.has_ended,
             ),
-            heartbeat_interval_ms=FAST_MS,
+            heartbeat_interval_ms=BEAT_MS,
+            clean_interval_ms=FAST_MS,
             failed=lambda _task, _error: None,
-            clock=SystemClock(),
+            clock=clock or SystemClock(),
             serving=serving,
             resources=resources,
         )
+
+    def beats_with(self, readiness: ProcessReadiness) -> list[ProcessState]:
+        return [each for each in self.beats if each.readiness is readiness]
+
+    def _beat(self, state: ProcessState) -> None:
+        self.done.append("heartbeat")
+        self.beats.append(state)
+        assert self.answers.wait(60)
 
     def _confirm(self) -> None:
         if self.is_foreign:
@@ -91,3 +115,77 @@ def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again(
     gateway.has_ended = True
 
     assert gateway.worker.failure() is not None
+
+
+def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> None:
+    """It registers without the address: others lead nobody to it, and commands show why."""
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert "serving" not in gateway.done
+    assert gateway.worker.readiness() == (False, ("a loopback address",))
+    assert gateway.beats[0] == ProcessState(
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.NOT_READY,
+        unready_reasons=("a loopback address",),
+        is_address_withheld=True,
+    )
+
+
+def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_it() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = None
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.READY)), describe="registered as ready"
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done.count("serving") == 1
+    assert gateway.beats[-1] == ProcessState(
+        broker_address="10.0.0.1:9092", readiness=ProcessReadiness.READY
+    )
+
+
+def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = "another broker's gateway has it"
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.NOT_READY)),
+        describe="registered as not ready",
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.worker.readiness() == (False, ("another broker's gateway has it",))
+    assert gateway.beats[-1].is_address_withheld
+
+
+def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
+    """Scenario 119: after two missed round trips, while the write is still waited for."""
+    clock = FakeClock()
+    gateway = Gateway(clock)
+    gateway.metadata = Readiness(ready=True)
+    gateway.answers.clear()
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="the first heartbeat")
+    clock.advance(3 * BEAT_MS + 1)
+    ready, reasons = gateway.worker.readiness()
+
+    gateway.answers.set()
+    wait_until(lambda: gateway.worker.readiness()[0], describe="ready again")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert not ready
+    assert reasons[0].startswith("the cluster cannot be reached")

@@ -96,6 +96,34 @@ def test_failure_when_it_does_not_go_by_itself_then_is_a_warning_at_once(
     assert steps.levels() == ["WARNING"]
 
 
+def test_failures_when_they_take_turns_then_each_is_logged_once_until_a_step_succeeds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker that is down: attempts to connect, and pauses between them."""
+    steps = Steps(caplog)
+
+    steps.run(None)
+    for attempt in range(3):
+        steps.run(RetriableError("connection refused", attempt=attempt))
+        steps.run(RetriableError("could not be reached a moment ago", pause_ms=100 << attempt))
+    steps.run(None)
+    steps.run(RetriableError("connection refused", attempt=0))
+
+    assert steps.levels() == ["WARNING", "WARNING", "WARNING"]
+
+
+def test_failure_when_it_becomes_another_then_is_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    steps = Steps(caplog)
+
+    steps.run(None)
+    steps.run(RetriableError("connection refused"))
+    steps.run(RetriableError("not registered in the cluster"))
+
+    assert steps.levels() == ["WARNING", "WARNING"]
+
+
 def test_step_when_woken_then_does_not_wait_for_the_interval() -> None:
     calls: list[int] = []
     periodic = _counting(calls)

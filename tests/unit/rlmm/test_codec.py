@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
-    NO_BROKER,
     READ_LEASE_MAX_MS,
-    AppliedPosition,
     Event,
     GapReason,
     GapsRecorded,
@@ -25,8 +24,6 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRegistered,
-    ProcessRole,
     ReadLeaseTaken,
     RecordedGap,
     RemotePartitionDeleteMetadata,
@@ -36,6 +33,14 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicy,
     TopicPolicyChanged,
+)
+from rlmm.processes import (
+    NO_BROKER,
+    UNREADY_REASONS_MAX_COUNT,
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
 )
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -49,6 +54,7 @@ from tests.metadata_builder import (
     FINISHED,
     STARTED,
     claim,
+    cluster_secret,
     dead_lettered,
     log_start,
     policy,
@@ -115,6 +121,20 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         topic_id_partition=PARTITIONS,
         leader_epoch=st.integers(-1, 2**31 - 1),
         local_start_offset=INT64,
+    ),
+    st.builds(
+        AnomalyReported,
+        event_id=st.uuids(),
+        topic_id_partition=PARTITIONS,
+        anomaly=st.builds(
+            Anomaly,
+            segment=st.uuids(),
+            object_key=st.text(min_size=1, max_size=20),
+            kind=st.sampled_from(AnomalyKind),
+            first_ms=st.integers(0, 2**40),
+            last_ms=st.integers(2**40, 2**41),
+            attempts=st.integers(1, 2**40),
+        ),
     ),
     st.builds(OffloadRequested, event_id=st.uuids(), topic_id_partition=PARTITIONS, offset=INT64),
     st.builds(
@@ -195,6 +215,11 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         applied=st.lists(st.builds(AppliedPosition, partition=INT32, offset=INT64), max_size=3).map(
             tuple
         ),
+        boot_id=TEXT,
+        network_namespace=TEXT,
+        broker_address=TEXT,
+        readiness=st.sampled_from(ProcessReadiness),
+        unready_reasons=st.lists(TEXT, max_size=UNREADY_REASONS_MAX_COUNT).map(tuple),
     ),
 )
 
@@ -288,6 +313,8 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
         log_start(5),
         policy(),
         registration(),
+        cluster_secret(),
+        cluster_secret(2, previous=1),
     ],
     ids=lambda event: type(event).__name__,
 )

@@ -8,10 +8,10 @@ from enum import Enum
 
 import pytest
 
+from rlmm.anomaly import AnomalyKind
 from rlmm.events import (
     AS_LOCAL_RETENTION,
     AS_TOTAL_RETENTION,
-    NO_BROKER,
     READ_LEASE_MAX_MS,
     READ_LEASES_MAX_COUNT,
     UNLIMITED,
@@ -20,11 +20,11 @@ from rlmm.events import (
     OutagePolicy,
     PausableTask,
     PolicyState,
-    ProcessRole,
     RemotePartitionDeleteState,
     SegmentEvent,
 )
 from rlmm.partition_state import PartitionState
+from rlmm.processes import NO_BROKER, ProcessRole
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import (
     NEWEST_EPOCH,
@@ -50,6 +50,7 @@ def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
     ("kind", "names"),
     [
         (GapReason, ["SHED", "EXTERNAL_START"]),
+        (AnomalyKind, ["MISSING", "CORRUPT"]),
         (OutagePolicy, ["HOLD", "SHED_OLDEST"]),
         (PausableTask, ["COPY", "TRIM", "DELETE"]),
         (PolicyState, ["ENABLING", "ACTIVE", "DISABLING", "DISABLED"]),

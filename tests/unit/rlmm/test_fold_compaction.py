@@ -51,6 +51,7 @@ def answers(cache: MetadataCache) -> object:
         cache.topic_policy_offset(ORDERS.topic_id),
         cache.paused_tasks(ORDERS.topic_id),
         cache.registrations(),
+        cache.cluster_secret(),
     )
 
 

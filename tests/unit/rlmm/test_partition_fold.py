@@ -25,6 +25,8 @@ from tests.metadata_builder import (
     MARKED,
     ORDERS,
     STARTED,
+    anomaly,
+    anomaly_reported,
     claim,
     gap,
     gaps,
@@ -155,6 +157,25 @@ def test_lease_when_tombstoned_then_is_gone() -> None:
     log.append(0, partition_key(RecordKind.READ_LEASE, ORDERS, UUID(int=1)), None)
 
     assert [held.lease_id.int for held in folded(log).partition_state(ORDERS).read_leases] == [2]
+
+
+def test_anomaly_when_reported_again_then_the_last_record_holds() -> None:
+    """One record for each segment, object and kind, whoever writes it."""
+    first, again = anomaly(1, attempts=3), anomaly(1, attempts=1, last_ms=9_000)
+    other = anomaly(1, key="orders/7.meta")
+
+    log = log_of(anomaly_reported(first), anomaly_reported(other), anomaly_reported(again))
+
+    found = folded(log).partition_state(ORDERS).anomalies
+    assert set(found) == {again, other}
+
+
+def test_anomaly_when_tombstoned_then_is_cleared() -> None:
+    left = anomaly(2)
+    log = log_of(anomaly_reported(anomaly(1)), anomaly_reported(left))
+    log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, anomaly(1).id), None)
+
+    assert folded(log).partition_state(ORDERS).anomalies == (left,)
 
 
 def test_gaps_when_recorded_anew_then_the_owners_last_ones_hold() -> None:

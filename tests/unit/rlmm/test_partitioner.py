@@ -13,7 +13,9 @@ from tests.metadata_builder import (
     DELETED,
     FINISHED,
     ORDERS,
+    anomaly_reported,
     claim,
+    cluster_secret,
     dead_lettered,
     gap,
     gaps,
@@ -43,8 +45,10 @@ OF_EACH_KIND: list[Event] = [
     gaps(gap(0, 1)),
     offload_request(1),
     loss_accepted(0),
+    anomaly_reported(),
     policy(),
     registration(),
+    cluster_secret(),
     paused(),
 ]
 
@@ -69,7 +73,9 @@ def test_events_when_of_one_partition_then_share_a_metadata_partition() -> None:
 
 
 def test_events_when_of_the_cluster_then_go_to_partition_zero() -> None:
-    assert [event_partition(event, COUNT) for event in (policy(), registration())] == [0, 0]
+    events = (policy(), registration(), cluster_secret())
+
+    assert {event_partition(event, COUNT) for event in events} == {0}
 
 
 def test_partitions_when_many_then_are_spread_over_all() -> None:

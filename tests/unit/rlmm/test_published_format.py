@@ -16,14 +16,8 @@ import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from rlmm.codec import decode
-from rlmm.events import (
-    AppliedPosition,
-    Event,
-    GapReason,
-    OriginalConfig,
-    OutagePolicy,
-    PausableTask,
-)
+from rlmm.events import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
+from rlmm.processes import AppliedPosition, ProcessReadiness
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.steps import SegmentStep, read_step
@@ -70,13 +64,23 @@ _EVENTS: dict[str, Event] = {
     "read_lease": build.read_lease(3, 100, 200),
     "gaps": build.gaps(build.gap(0, 10), build.gap(20, 30, reason=GapReason.EXTERNAL_START)),
     "loss_accepted": build.loss_accepted(4, 120),
+    "anomaly_reported": build.anomaly_reported(),
     "offload_request": build.offload_request(170),
     "paused": build.paused(PausableTask.COPY),
     "policy": replace(build.policy(), policy=_POLICY),
+    "cluster_secret": build.cluster_secret(1, previous=2),
     "registration": replace(
         build.registration(),
         gateway_address="10.0.0.1:9192",
         applied=(AppliedPosition(partition=1, offset=2),),
+    ),
+    "registration_with_host": replace(
+        build.registration(),
+        boot_id="b-1",
+        network_namespace="net:[1]",
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.NOT_READY,
+        unready_reasons=("store cannot be reached",),
     ),
 }
 

@@ -15,6 +15,7 @@ from tests.metadata_builder import (
     FINISHED,
     ORDERS,
     STARTED,
+    anomaly_reported,
     claim,
     dead_lettered,
     gap,
@@ -65,6 +66,7 @@ def event_ids(log: MemoryLog, *, accepted: bool) -> list[bytes]:
         (offload_request(5), RecordKind.OFFLOAD_REQUEST),
         (loss_accepted(3), RecordKind.LOSS_ACCEPTED),
         (read_lease(), RecordKind.READ_LEASE),
+        (anomaly_reported(), RecordKind.ANOMALY),
     ],
 )
 def test_record_of_a_partition_when_folded_then_its_key_is_kept(
@@ -84,6 +86,7 @@ def test_record_of_a_partition_when_folded_then_its_key_is_kept(
         (offload_request(5), RecordKind.OFFLOAD_REQUEST),
         (loss_accepted(3), RecordKind.LOSS_ACCEPTED),
         (read_lease(), RecordKind.READ_LEASE),
+        (anomaly_reported(), RecordKind.ANOMALY),
     ],
 )
 def test_record_of_a_partition_when_tombstoned_then_its_key_is_forgotten(

@@ -72,6 +72,7 @@ def test_topic_set_when_topic_was_just_created_then_active_and_broker_deletes_no
     done = rlm("set", topic_name, "--local-retention-ms", "1000", "--retention-bytes", "-1")
 
     assert done.returncode == 0, done.stderr
+    assert "note: local.retention.ms=1000 does not apply to records younger than" in done.stderr
     assert overrides(kafka, topic_name) == LIFTED
     policy = rlm.policies()[topic_name]
     assert policy["state"] == "ACTIVE"

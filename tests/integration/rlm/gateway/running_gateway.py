@@ -188,7 +188,7 @@ def _tier(
     reads: ThreadPoolExecutor,
     cache_bytes: int,
 ) -> _Tier:
-    anomalies = ReadAnomalies()
+    anomalies = ReadAnomalies(SystemClock())
     cache = ChunkCache[SegmentPart](
         executor=reads, clock=SystemClock(), settings=ChunkCacheSettings(budget_bytes=cache_bytes)
     )

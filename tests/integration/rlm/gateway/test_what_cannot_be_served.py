@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from rlm.gateway.counts import RemoteCount
-from rlm.remote_read.anomalies import AnomalyKind
+from rlmm.anomaly import AnomalyKind
 from rlmm.events import LogStartAdvanced
 from rsm.segment.metadata import SegmentState
 from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
@@ -75,7 +75,7 @@ def test_consumer_when_an_object_is_damaged_then_only_its_partition_stands_still
         damage(_first_object(host, gateway, topic))
         reader = assigned(gateway.bootstrap_servers, topic.name, partitions=2)
         read = to_the_end(reader, 1)
-        wait_until(lambda: gateway.anomalies.counts().get(anomaly, 0) > 0)
+        wait_until(lambda: anomaly.label in {each.kind for each in gateway.anomalies.counts()})
         reader.close()
     whole = [message.value() for message in read if message.partition() == 1]
     cut = [message.value() for message in read if message.partition() == 0]

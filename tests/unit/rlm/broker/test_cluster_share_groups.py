@@ -12,7 +12,15 @@ import pytest
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster_share_groups import ClusterShareGroups
-from rlm.broker.share_groups import ShareGroupStart
+from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.wire.api.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from rlm.wire.api.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from rlm.wire.api.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -34,6 +42,9 @@ from tests.unit.rlm.broker.scripted_broker import (
     partition,
 )
 
+_DESCRIBE, _CREATE = 1 << 8, 1 << 5
+_NOT_TOLD = -(1 << 31)
+
 _Row = DescribeShareGroupOffsetsResponsePartition
 _Groups = Mapping[str, tuple[_Row, ...] | int]
 
@@ -53,12 +64,28 @@ def _row(start: int, *, number: int = 0, error_code: int = 0) -> _Row:
     return _Row(partition_index=number, start_offset=start, error_code=error_code)
 
 
+def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> ApiVersionsResponse:
+    """Of a broker in whose cluster `share.version` is at that level, or is not finalized."""
+    named = "share.version"
+    known = SupportedFeatureKey(name=named, min_version=0, max_version=1)
+    finalized = FinalizedFeatureKey(name=named, max_version_level=level or 0)
+    return ApiVersionsResponse(
+        supported_features=(known,) if supported else (),
+        finalized_features_epoch=epoch,
+        finalized_features=() if level is None else (finalized,),
+    )
+
+
 class _Coordinator(ScriptedBroker):
     """A broker with share groups, each with its rows of the topic or an error of its own."""
 
     def __init__(self, groups: _Groups, told: Iterator[MetadataResponse]) -> None:
         self._groups = groups
+        self.features = _features(1)
+        self.operations: Iterator[int] = repeat(_DESCRIBE | _CREATE)
         script: dict[str, Callable[[Any], Message]] = {
+            "ApiVersions": self._tell_features,
+            "DescribeCluster": self._tell_rights,
             "ListGroups": self._list,
             "DescribeShareGroupOffsets": self._describe,
             "Metadata": lambda request: self._tell(request, told),
@@ -69,6 +96,14 @@ class _Coordinator(ScriptedBroker):
     def _tell(request: MetadataRequest, told: Iterator[MetadataResponse]) -> MetadataResponse:
         assert not request.allow_auto_topic_creation
         return next(told)
+
+    def _tell_features(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        assert request.client_software_name
+        return self.features
+
+    def _tell_rights(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
+        assert request.include_cluster_authorized_operations
+        return DescribeClusterResponse(cluster_authorized_operations=next(self.operations))
 
     def _list(self, request: ListGroupsRequest) -> ListGroupsResponse:
         assert request.types_filter == ("share",)
@@ -100,14 +135,14 @@ def _share_groups(
     *,
     told: MetadataResponse | None = None,
     told_after: MetadataResponse | None = None,
-) -> tuple[ClusterShareGroups, Mapping[int, ScriptedBroker]]:
+) -> tuple[ClusterShareGroups, Mapping[int, _Coordinator]]:
     """Brokers 1 and 2 (away if None).
 
     The first is asked who coordinates, and both again once they have answered; the second then
     tells `told_after`.
     """
     leaders = told or _groups_topic(1, 2)
-    brokers: dict[int, ScriptedBroker] = {9001: _Coordinator(first, repeat(leaders))}
+    brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
     if second is not None:
         brokers[9002] = _Coordinator(second, repeat(told_after or leaders))
     bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
@@ -131,7 +166,7 @@ def test_starts_when_there_are_no_share_groups_then_nobody_is_asked_for_offsets(
     groups, brokers = _share_groups({}, {})
     assert groups.starts().succeeded == {}
     asked = [name for broker in brokers.values() for name, _ in broker.asked]
-    assert asked == ["Metadata", "ListGroups", "Metadata", "ListGroups", "Metadata"]
+    assert "DescribeShareGroupOffsets" not in asked
 
 
 def test_starts_when_there_was_never_a_group_then_no_coordinator_is_asked() -> None:
@@ -202,12 +237,80 @@ def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
         groups.starts()
 
 
+def test_starts_when_describe_on_the_cluster_is_missing_then_raises() -> None:
+    """R8: a broker lists no group that the user may not describe, and reports no error."""
+    groups, brokers = _share_groups({}, {"b": (_row(30),)})
+    brokers[9001].operations = repeat(0)
+    with pytest.raises(HiddenShareGroupsError, match=r"remote\.local\.trim\.accept\.hidden"):
+        groups.starts()
+
+
+@pytest.mark.parametrize("operations", [_CREATE, _NOT_TOLD])
+def test_starts_when_describe_is_not_among_the_rights_then_raises(operations: int) -> None:
+    """R8."""
+    groups, brokers = _share_groups({}, {})
+    brokers[9002].operations = repeat(operations)
+    with pytest.raises(HiddenShareGroupsError):
+        groups.starts()
+
+
+@pytest.mark.parametrize("operations", [(0, _DESCRIBE), (_DESCRIBE, 0)])
+def test_starts_when_the_right_changes_meanwhile_then_raises(operations: tuple[int, int]) -> None:
+    """R8: nobody knows with which right the groups were listed."""
+    groups, brokers = _share_groups({}, {})
+    brokers[9001].operations = iter(operations)
+    with pytest.raises(HiddenShareGroupsError):
+        groups.starts()
+
+
+def test_starts_when_the_risk_is_accepted_then_what_is_listed_counts() -> None:
+    _, brokers = _share_groups({}, {"b": (_row(30),)})
+    for broker in brokers.values():
+        broker.operations = repeat(0)
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    groups = ClusterShareGroups(bootstrap, FakeClock(), accepts_hidden=True)
+    assert groups.starts().succeeded == {partition(0): ShareGroupStart(group="b", offset=30)}
+
+
+_SHARE_FETCH = ApiVersion(api_key=78, min_version=0, max_version=0)
+
+
+@pytest.mark.parametrize(
+    ("features", "needs_right"),
+    [
+        (_features(1), True),
+        (_features(2), True),
+        (_features(0), False),
+        (_features(None), False),
+        (_features(None, supported=False), False),
+        # The broker has not read the cluster's features yet.
+        (_features(None, epoch=-1), True),
+        # The early share groups of Kafka 4.0 have no feature.
+        (replace(_features(None, supported=False), api_keys=(_SHARE_FETCH,)), True),
+        (replace(_features(0), api_keys=(_SHARE_FETCH,)), False),
+    ],
+)
+def test_starts_when_share_groups_can_not_exist_then_the_right_is_not_needed(
+    features: ApiVersionsResponse, needs_right: bool
+) -> None:
+    """R8."""
+    groups, brokers = _share_groups({}, {})
+    for broker in brokers.values():
+        broker.features, broker.operations = features, repeat(0)
+    if needs_right:
+        with pytest.raises(HiddenShareGroupsError):
+            groups.starts()
+    else:
+        assert groups.starts().succeeded == {}
+
+
 def _unsupported(_: object) -> Message:
     raise UnsupportedError("broker and client share no version of an API")
 
 
 def test_starts_when_brokers_have_no_types_of_groups_then_there_are_no_share_groups() -> None:
-    old = ScriptedBroker({"Metadata": lambda _: _groups_topic(1), "ListGroups": _unsupported})
+    script = {"Metadata": lambda _: _groups_topic(1), "ListGroups": _unsupported}
+    old = ScriptedBroker({**script, "ApiVersions": _unsupported})
     bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler({9001: old}))
     assert ClusterShareGroups(bootstrap, FakeClock()).starts().succeeded == {}
 
@@ -217,6 +320,7 @@ def test_starts_when_listed_groups_can_not_be_described_then_raises() -> None:
     listed = ListGroupsResponse(groups=(ListedGroup(group_id="a", group_type="share"),))
     early = ScriptedBroker(
         {
+            "ApiVersions": lambda _: _features(None, supported=False),
             "Metadata": lambda _: _groups_topic(1),
             "ListGroups": lambda _: listed,
             "DescribeShareGroupOffsets": _unsupported,

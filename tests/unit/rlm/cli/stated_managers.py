@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from rlm.rest.credentials import MetadataCredentials
+from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import ProcessRegistered, ProcessRole
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import ManualClock
@@ -50,7 +52,11 @@ class Cluster:
         assert self.metadata.wait_ready(1000).ready
 
     def register(self, broker_id: int, address: str) -> None:
-        event = ProcessRegistered(
+        assert self.metadata.publish(self.manager(broker_id, address)).accepted
+
+    def manager(self, broker_id: int, address: str) -> ProcessRegistered:
+        """A manager of version 0.1.0: it has no incarnation, and nothing is signed."""
+        return ProcessRegistered(
             event_id=UUID(int=self.clock.now_ms + broker_id),
             process_id=UUID(int=broker_id),
             role=ProcessRole.MANAGER,
@@ -59,7 +65,9 @@ class Cluster:
             heartbeat_interval_ms=1000,
             version="1",
         )
-        assert self.metadata.publish(event).accepted
+
+    def client(self) -> ManagerClient:
+        return ManagerClient(MetadataCredentials(metadata=self.metadata, cluster_id="c"))
 
 
 def report(**changes: object) -> PartitionReport:

@@ -12,6 +12,7 @@ from rlm.cli.manager_words import ask_managers
 from rlm.policy.cluster_status import ManagerWord
 from rlm.policy.future_timestamps import FutureTimestamps
 from rlm.policy.held import Held
+from rlm.rest.manager_client import ManagerClient
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
 
@@ -24,8 +25,15 @@ def executor() -> Iterator[Executor]:
         yield executor
 
 
+@pytest.fixture
+def client() -> Iterator[ManagerClient]:
+    client = Cluster().client()
+    yield client
+    client.close()
+
+
 def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
-    view: StatedView, address: str, executor: Executor
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
 ) -> None:
     cluster = Cluster()
     cluster.register(1, address)
@@ -34,7 +42,9 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
     view.reports = (report(trim_held=held, future_timestamps=future),)
     lines: list[str] = []
 
-    words = ask_managers(cluster.metadata, {TIP: 1}, executor, complain=lines.append)
+    words = ask_managers(
+        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lines.append
+    )
 
     said = ManagerWord(
         role="leader",
@@ -50,7 +60,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
 
 
 def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
-    view: StatedView, address: str, executor: Executor
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
 ) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
@@ -58,23 +68,30 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
     view.reports = (report(role="follower"),)
     lines: list[str] = []
 
-    words = ask_managers(cluster.metadata, {TIP: 1}, executor, complain=lines.append)
+    words = ask_managers(
+        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lines.append
+    )
 
     assert words == {TIP: {2: ManagerWord(role="follower")}}
-    assert [line.partition(":")[0] for line in lines] == ["manager of broker 1 does not answer"]
+    assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
 
 
-def test_ask_managers_when_a_leader_has_no_manager_then_a_line(executor: Executor) -> None:
+def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
+    executor: Executor, client: ManagerClient
+) -> None:
     lines: list[str] = []
 
-    words = ask_managers(Cluster().metadata, {TIP: 3}, executor, complain=lines.append)
+    words = ask_managers(
+        Cluster().metadata, {TIP: 3}, executor, client=client, required=(3,), complain=lines.append
+    )
 
     assert words == {TIP: {}}
-    assert lines == ["no live manager is registered for broker 3: lag is not known"]
+    assert len(lines) == 1
+    assert "no live manager is registered for broker 3" in lines[0]
 
 
 def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_believed(
-    view: StatedView, address: str, executor: Executor
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
 ) -> None:
     """Scenario 38: what was said of a deleted topic is not said of its successor."""
     cluster = Cluster()
@@ -82,16 +99,22 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
     older = TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)
     view.reports = (report(topic_id_partition=older),)
 
-    words = ask_managers(cluster.metadata, {TIP: 1}, executor, complain=lambda _: None)
+    words = ask_managers(
+        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lambda _: None
+    )
 
     assert words == {TIP: {}}
 
 
-def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(executor: Executor) -> None:
+def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
+    executor: Executor, client: ManagerClient
+) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     lines: list[str] = []
 
-    words = ask_managers(cluster.metadata, {}, executor, complain=lines.append)
+    words = ask_managers(
+        cluster.metadata, {}, executor, client=client, required=(1,), complain=lines.append
+    )
 
     assert (words, lines) == ({}, [])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 import pytest
 
-from rlm.cli.managers import ManagerLags, live_managers
+from rlm.cli.managers import LeadingManagers, ManagerLags, live_managers
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlmm.events import PolicyState, TopicPolicy
@@ -26,9 +26,16 @@ DISABLING = TopicPolicy(
 
 @pytest.fixture
 def client() -> Iterator[ManagerClient]:
-    client = ManagerClient()
+    client = Cluster().client()
     yield client
     client.close()
+
+
+def _lags(
+    cluster: Cluster, client: ManagerClient, leaders: Mapping[int, int | None] | None = None
+) -> ManagerLags:
+    known = {0: 1} if leaders is None else leaders
+    return ManagerLags(LeadingManagers(cluster.metadata, client, lambda _: known))
 
 
 def test_lags_when_the_leading_manager_has_seen_the_policy_then_its_lag(
@@ -38,7 +45,7 @@ def test_lags_when_the_leading_manager_has_seen_the_policy_then_its_lag(
     cluster.register(1, address)
     view.reports = (report(),)
 
-    lags = ManagerLags(cluster.metadata, client).lags(DISABLING)
+    lags = _lags(cluster, client).lags(DISABLING)
 
     assert lags == {TIP: Lag(segments=2, bytes=2048)}
 
@@ -59,14 +66,14 @@ def test_lags_when_a_report_is_older_or_not_a_leaders_then_it_proves_nothing(
     cluster.register(1, address)
     view.reports = (report(**changes),)
 
-    assert ManagerLags(cluster.metadata, client).lags(DISABLING) == {}
+    assert _lags(cluster, client).lags(DISABLING) == {}
 
 
 def test_lags_when_a_manager_does_not_answer_then_left_out(client: ManagerClient) -> None:
     cluster = Cluster()
     cluster.register(1, "127.0.0.1:1")
 
-    assert ManagerLags(cluster.metadata, client).lags(DISABLING) == {}
+    assert _lags(cluster, client).lags(DISABLING) == {}
 
 
 def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_clock() -> None:
@@ -80,4 +87,41 @@ def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_c
 
 def test_partitions_when_address_is_nonsense_then_retriable(client: ManagerClient) -> None:
     with pytest.raises(RetriableError):
-        client.partitions("not an address")
+        client.partitions(Cluster().manager(1, "not an address"))
+
+
+@pytest.mark.parametrize(
+    ("leaders", "said"),
+    [
+        ({0: None}, "no leader"),
+        ({0: 2}, "no live manager is registered for broker 2"),
+        ({0: 1}, "the manager of broker 1 does not answer"),
+    ],
+)
+def test_silence_when_a_leaders_manager_says_nothing_then_it_is_named_with_its_address(
+    client: ManagerClient, leaders: dict[int, int | None], said: str
+) -> None:
+    """Nobody named the manager that could not be reached: an operator could only guess."""
+    cluster = Cluster()
+    cluster.register(1, "127.0.0.1:1")
+    lags = _lags(cluster, client, leaders)
+    lags.lags(DISABLING)
+
+    silence = lags.silence(TIP)
+
+    assert said in silence
+    if leaders == {0: 1}:
+        assert "address=127.0.0.1:1" in silence
+        assert "rest.advertised.listener" in silence
+
+
+def test_silence_when_the_leaders_manager_answers_of_another_state_then_it_has_not_looked_yet(
+    view: StatedView, address: str, client: ManagerClient
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, address)
+    view.reports = (report(policy_state="ACTIVE"),)
+    lags = _lags(cluster, client)
+    lags.lags(DISABLING)
+
+    assert "has not looked" in lags.silence(TIP)

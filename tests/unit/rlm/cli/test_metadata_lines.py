@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
 from typing import get_args
 
 import pytest
 
 from rlm.cli.metadata_lines import (
+    Document,
     consumed_document,
     human_line,
     json_line,
@@ -17,6 +20,7 @@ from rlmm.events import Event, PausableTask
 from rlmm.native_audit import NativeFinding, NativeFindingKind, NativePlace
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition
+from rsm.segment.ids import id_to_text
 from rsm.segment.ranges import OffsetRange
 from tests import metadata_builder as build
 
@@ -30,6 +34,7 @@ _EVENTS: list[Event] = [
     build.log_start_request(5),
     build.loss_accepted(1, 2),
     build.gaps(build.gap(0, 1)),
+    build.anomaly_reported(),
     build.offload_request(2),
     build.partition_delete(build.MARKED),
     build.read_lease(1, 10, 50),
@@ -38,6 +43,7 @@ _EVENTS: list[Event] = [
     build.dead_lettered(build.segment_metadata()),
     build.policy(),
     build.registration(),
+    build.cluster_secret(2, previous=1),
 ]
 
 
@@ -98,3 +104,17 @@ def test_finding_when_shown_then_has_its_place_and_the_last_offset() -> None:
         "3:17  1970-01-01T00:00:00.000Z  gap  "
         "TopicIdPartition=orders-AAAAAAAAAAAAAAAAAAAN5Q:0  StartOffset=10  EndOffset=14"
     )
+
+
+@pytest.mark.parametrize("line", [json_line, human_line])
+def test_cluster_secret_when_shown_then_only_its_id_is(line: Callable[[Document], str]) -> None:
+    event = build.cluster_secret(2, previous=1)
+
+    shown = line(consumed_document(_consumed(event)))
+
+    assert id_to_text(event.current.secret_id) in shown
+    for secret in (build.secret(1), build.secret(2)):
+        assert "Key" not in shown
+        assert base64.b64encode(secret.key).decode() not in shown
+        assert secret.key.hex() not in repr(event)
+        assert repr(secret.key) not in repr(event)

@@ -52,7 +52,8 @@ def test_load_config_when_only_required_keys_then_defaults_are_the_documented(
     assert (config.manager.delete_max_attempts, config.manager.trim_margin_bytes) == (5, 0)
     assert config.manager.trim_min_age_ms == 900_000
     assert config.manager.orphan_grace_ms == 86_400_000
-    assert config.process.rest_listener == HostPort(host="127.0.0.1", port=0)
+    assert config.process.rest_listener is None
+    assert config.process.rest_advertised_listener is None
     assert config.process.metrics_listener is None
 
 
@@ -138,6 +139,43 @@ def test_load_config_when_key_is_unknown_then_names_the_nearest(tmp_path: Path) 
         load_config(path)
 
     assert raised.value.context["did_you_mean"] == "remote.log.manager.task.interval.ms"
+
+
+def test_load_config_when_a_write_may_not_take_as_long_as_one_attempt_then_refuses(
+    tmp_path: Path,
+) -> None:
+    prefix = "rlmm.config.remote.log.metadata.producer"
+    given = {f"{prefix}.request.timeout.ms": "6000", f"{prefix}.delivery.timeout.ms": "5999"}
+
+    with pytest.raises(InvalidConfigError, match=r"request\.timeout\.ms=6000") as raised:
+        load_config(_file(tmp_path, **given))
+
+    assert raised.value.context["key"] == f"{prefix}.delivery.timeout.ms"
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("clientsasl.password", "client.sasl.password"),
+        ("sasl.password", "client.sasl.password"),
+        ("client,ssl.ca.location", "client.ssl.ca.location"),
+        ("gateway.ssl.keypassword", "gateway.ssl.key.password"),
+    ],
+)
+def test_load_config_when_a_client_key_is_misspelled_then_names_that_client_key(
+    tmp_path: Path, key: str, meant: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **{key: "1"}))
+
+    assert raised.value.context["did_you_mean"] == meant
+
+
+def test_load_config_when_no_known_key_is_close_then_suggests_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        load_config(_file(tmp_path, **{"zookeeper.connect": "1"}))
+
+    assert "did_you_mean" not in raised.value.context
 
 
 @given(key=st.sampled_from(known_keys()[2:]), position=st.integers(0, 100))

@@ -12,6 +12,7 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.faulty import FaultPlan
+from rsm.storage.file_access import FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.rehearsal import RehearsalSettings
@@ -39,6 +40,20 @@ def test_store_when_it_is_a_directory_then_its_root_is_handed_on(tmp_path: Path)
 
     assert config.store() == FilesystemSettings(root=Path("/store"))
     assert config.rehearsal() == RehearsalSettings()
+
+
+@pytest.mark.parametrize("text", ["0644", "644"])
+def test_store_when_a_file_mode_is_given_then_it_is_octal(tmp_path: Path, text: str) -> None:
+    config = load(tmp_path, **{"filesystem.root": "/store", "filesystem.file.mode": text})
+
+    assert config.file_access() == FileAccess(mode=0o644)
+    assert config.file_access().directory_mode == 0o755
+
+
+@pytest.mark.parametrize("text", ["", "0755", "0440", "640a", "1640", "0o640", "-1"])
+def test_store_when_a_file_mode_is_none_then_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidConfigError, match=r"filesystem\.file\.mode"):
+        load(tmp_path, **{"filesystem.root": "/store", "filesystem.file.mode": text})
 
 
 def test_store_when_it_is_s3_then_only_the_bucket_is_required(tmp_path: Path) -> None:

@@ -119,6 +119,27 @@ def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None
     assert given.front.upstreams() == (BROKER,)
 
 
+def test_facts_when_the_cluster_can_not_be_asked_for_long_then_one_warning_tells(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = Given()
+    given.facts.refresh()
+    given.cluster.is_down = True
+
+    for _ in range(3):
+        given.world.remote.clock.now_ms += MINUTE_MS
+        given.facts.refresh()
+    while_down = len(caplog.records)
+    given.cluster.is_down = False
+    given.facts.refresh()
+    given.cluster.is_down = True
+    given.world.remote.clock.now_ms += MINUTE_MS
+    given.facts.refresh()
+
+    assert while_down == 1
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+
+
 def test_facts_when_asked_often_then_the_cluster_is_asked_seldom_but_of_each_new_topic() -> None:
     given = Given()
     given.facts.refresh()

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.server import GatewayParts, ServerLimits
-from tests.unit.rlm.gateway.relay_world import relay_world
+from tests.unit.rlm.gateway.relay_world import Side, relay_world
 
 _DEADLINE_S = 10.0
 _FAILURE_COUNT = 2
@@ -39,6 +40,26 @@ def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:
     )
 
     assert failures == ["stray_connections: unexpected"] * _FAILURE_COUNT
+
+
+def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refused() -> None:
+    """Those that are connected, and those that come."""
+
+    async def act() -> None:
+        refusing = False
+        async with relay_world(lambda parts: replace(parts, is_refusing=lambda: refusing)) as world:
+            host, port = world.client.writer.get_extra_info("peername")
+
+            refusing = True
+            assert await world.client.receive_to_end() == b""
+            reader, writer = await asyncio.open_connection(host, port)
+            later = Side(reader=reader, writer=writer)
+            assert await later.receive_to_end() == b""
+            later.leave()
+
+            assert world.counts.closed == {CloseReason.UNUSABLE_ADDRESS: 2}
+
+    asyncio.run(act())
 
 
 def _failures(change: Callable[[GatewayParts], GatewayParts]) -> list[str]:

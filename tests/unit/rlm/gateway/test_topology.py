@@ -9,7 +9,7 @@ import pytest
 from rlm.config.values import HostPort
 from rlm.gateway.topology import GatewayTopology, topology_of
 from rlm.policy.gateways import LEASE_MS
-from rlmm.events import NO_BROKER, ProcessRegistered, ProcessRole
+from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 OWN = HostPort(host="own", port=1)

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.anomalies import anomalies_text
 from rlm.policy.cluster_status import (
     LedPartition,
     ManagerWord,
     PartitionStatus,
     StoredPartition,
+    brokers_with_tiered_leaders,
     is_tiered,
     partition_status,
     status_as_json,
@@ -18,8 +20,9 @@ from rlmm.events import PolicyState
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
+from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState
-from tests.metadata_builder import log_starts
+from tests.metadata_builder import anomaly, log_starts
 from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
 
 OFFSETS = PartitionOffsets(log_start_offset=200, last_stable_offset=480, high_watermark=500)
@@ -71,6 +74,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "external_start": None,
         "future_timestamps": None,
         "problem": None,
+        "anomalies": [],
     }
 
 
@@ -168,3 +172,48 @@ def test_is_tiered_when_policy_or_stored_data_then_listed(
 ) -> None:
     """Scenario 77: a topic that is no longer tiered is listed while old data can be read."""
     assert is_tiered(replace(POLICY, state=state), stored_up_to(count)) is tiered
+
+
+@pytest.mark.parametrize(
+    ("leader_id", "policy_state", "needed"),
+    [
+        (1, PolicyState.ACTIVE, {1}),
+        (1, PolicyState.DISABLING, {1}),
+        (1, PolicyState.DISABLED, set()),
+        (1, None, set()),
+        (None, PolicyState.ACTIVE, set()),
+    ],
+)
+def test_managers_when_counted_then_needed_where_tiered_partitions_are_led(
+    leader_id: int | None, policy_state: PolicyState | None, needed: set[int]
+) -> None:
+    led = LedPartition(topic_id_partition=TIP, leader_id=leader_id, leader_epoch=5, offsets=None)
+    policy = None if policy_state is None else replace(POLICY, state=policy_state)
+    stored = StoredPartition(policy=policy, state=PartitionState(), segments=stored_up_to(400))
+
+    assert brokers_with_tiered_leaders([led], {TIP: stored}) == needed
+
+
+def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_deleted() -> None:
+    stored, gone = remote(0, 100), remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
+    found = anomaly(stored.metadata.segment_id.id.int, key="0.log")
+    state = PartitionState(lineage=LINEAGE, anomalies=(found,))
+    led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
+
+    shown, hidden = (
+        partition_status(led, StoredPartition(policy=POLICY, state=state, segments=(each,)), {})
+        for each in (stored, gone)
+    )
+
+    assert status_as_json(shown)["anomalies"] == [
+        {
+            "segment_id": id_to_text(found.segment),
+            "object": "0.log",
+            "kind": "missing",
+            "first_ms": 5_000,
+            "last_ms": 6_000,
+            "attempts": 3,
+        }
+    ]
+    assert anomalies_text(shown.anomalies) == "missing: 0.log"
+    assert hidden.anomalies == ()

@@ -12,8 +12,8 @@ from rlmm.events import PausableTask, PolicyState, RemotePartitionDeleteState
 from rlmm.spi import MetadataPosition, NewerRecord
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 
-FAILING = CopyFailure(error="no space", corrupt=False, attempts=3)
-CORRUPT = CopyFailure(error="bad CRC", corrupt=True, attempts=1)
+FAILING = CopyFailure(error="no space (name=a)", cause="no space", corrupt=False, attempts=3)
+CORRUPT = CopyFailure(error="bad CRC", cause="bad CRC", corrupt=True, attempts=1)
 
 
 NEWER = NewerRecord(needs_fold_version=9, position=MetadataPosition(partition=3, offset=7))
@@ -64,7 +64,12 @@ def test_copies_when_failing_then_the_oldest_segment_is_named() -> None:
     held = copy_held(replace(Given(segments=stored_up_to(300)).view(), copy_failure=FAILING))
 
     assert held is not None
-    assert held.values == {"base_offset": 300, "attempts": 3, "error": "no space"}
+    assert held.values == {
+        "base_offset": 300,
+        "attempts": 3,
+        "cause": "no space",
+        "error": "no space (name=a)",
+    }
 
 
 def test_candidates_when_the_last_attempt_failed_then_are_tried_again() -> None:

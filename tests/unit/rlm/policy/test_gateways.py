@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.gateways import LEASE_MS, live_gateways
 from rlm.policy.trim_gate import TrimDecision, decide_trim
-from rlmm.events import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.processes import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition, Registration
 from tests.unit.rlm.policy.views import NOW_MS, Given, remote
 

@@ -114,7 +114,7 @@ def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
 
 
 def test_held_when_the_idle_part_can_not_be_copied_then_told() -> None:
-    failure = CopyFailure(error="broken", corrupt=True, attempts=2)
+    failure = CopyFailure(error="broken", cause="broken", corrupt=True, attempts=2)
     held = copy_held(replace(IDLE.view(), copy_failure=failure))
     assert held is not None
     assert (held.reason, held.values["base_offset"]) == ("corrupt", 1000)

@@ -10,13 +10,9 @@ import pytest
 
 from rlm.policy.removal import PartitionRemains, plan_removal, removed_by
 from rlm.policy.view import Moment
-from rlmm.events import (
-    AppliedPosition,
-    ProcessRegistered,
-    ProcessRole,
-    RemotePartitionDeleteState,
-)
+from rlmm.events import RemotePartitionDeleteState
 from rlmm.partition_state import PartitionState
+from rlmm.processes import AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import (
     MetadataPosition,
     Registration,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.broker.share_groups import ShareGroupStart
+from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroupStart
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -66,6 +66,12 @@ def test_trim_when_groups_are_not_known_then_nothing() -> None:
     assert (decision.offset, _reason(decision)) == (None, "share_groups_unknown")
     assert decision.held is not None
     assert decision.held.values == {"problem": "missing rights on the group"}
+
+
+def test_trim_when_groups_may_be_hidden_then_nothing_and_a_reason_of_its_own() -> None:
+    """R8: an operator can end this state, and is alarmed by its reason."""
+    decision = _decide(HiddenShareGroupsError("lacks Describe"))
+    assert (decision.offset, _reason(decision)) == (None, "share_groups_hidden")
 
 
 def test_trim_when_data_has_expired_then_it_goes_whoever_reads() -> None:

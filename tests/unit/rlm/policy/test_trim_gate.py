@@ -7,8 +7,10 @@ import pytest
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PolicyLimits
 from rlmm.events import PolicyState
+from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
+from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     NOW_MS,
@@ -175,3 +177,31 @@ def test_trim_when_stored_for_less_than_the_deletion_lag_then_stays(
 def test_trim_when_decided_then_rule_and_values_are_told() -> None:
     decided = decide_trim(ALL_STORED.view())
     assert decided.rule == f"local.retention.ms=0 measured={HOUR_MS} stored_end=1000"
+
+
+def _reported(given: Given, *segments: SegmentRecord) -> Given:
+    found = tuple(
+        anomaly(record.metadata.segment_id.id.int, key=record.metadata.objects[0].key)
+        for record in segments
+    )
+    return replace(given, anomalies=found)
+
+
+def test_trim_when_a_stored_segment_has_an_anomaly_then_stops_before_it() -> None:
+    """A damaged object may be all that is left of these records but for the broker."""
+    stored = stored_up_to(1000)
+    given = _reported(Given(segments=stored), stored[3])
+
+    held = decide_trim(given.view()).held
+
+    assert _offset(given) == 300
+    assert held is not None
+    assert held.reason == "anomaly"
+    assert held.values["object"] == stored[3].metadata.objects[0].key
+
+
+def test_trim_when_another_segment_holds_what_the_damaged_one_does_then_passes() -> None:
+    stored = stored_up_to(1000)
+    given = Given(segments=(*stored, remote(300, 400, number=7)))
+
+    assert _offset(_reported(given, stored[3])) == _offset(ALL_STORED)

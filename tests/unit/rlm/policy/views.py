@@ -8,8 +8,10 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
-from rlmm.events import PolicyState, ProcessRegistered, TopicPolicy
+from rlmm.anomaly import Anomaly
+from rlmm.events import PolicyState, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.processes import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
@@ -107,6 +109,7 @@ class Given:
     gateways: tuple[ProcessRegistered, ...] = ()
     policy_position: MetadataPosition | None = None
     read_leases: tuple[ReadLease, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
     newer: NewerRecord | None = None
     owner: Writer | None = US
     stored_lineage: Lineage = LINEAGE
@@ -130,6 +133,7 @@ class Given:
                 trims=log_starts(self.trimmed),
                 log_start_requests=log_starts(self.log_start_requested),
                 read_leases=self.read_leases,
+                anomalies=self.anomalies,
             ),
             offsets=PartitionOffsets(
                 log_start_offset=self.local_start,

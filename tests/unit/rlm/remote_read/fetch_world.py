@@ -10,6 +10,7 @@ from rlm.remote_read.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
 from rlm.remote_read.segment_parts import SegmentPart
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.cache.chunk_table import ChunkKey
+from rsm.cache.disk_chunks import DiskChunks
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.watched_storage import WatchedStorage
 from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld
@@ -28,11 +29,12 @@ class FetchWorld(RemoteWorld):
         budget_bytes: int = 1 << 20,
         executor: Executor | None = None,
         concurrent_reads: int = 8,
+        disk: DiskChunks | None = None,
     ) -> None:
         self.watched = WatchedStorage()
-        super().__init__(self.watched)
+        super().__init__(self.watched, disk=disk)
         self.held = HeldExecutor()
-        self.anomalies = ReadAnomalies()
+        self.anomalies = ReadAnomalies(self.clock)
         self.cache = ChunkCache[SegmentPart](
             executor=executor or self.held,
             clock=self.clock,

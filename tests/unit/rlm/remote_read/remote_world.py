@@ -18,11 +18,15 @@ from rlmm.events import (
     LeadershipClaimed,
     LogStartAdvanced,
     RecordedGap,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
     SegmentEvent,
 )
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.cache.disk_cached import DiskCachedChunkStorage
+from rsm.cache.disk_chunks import DiskChunks
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
@@ -72,13 +76,18 @@ class _NoBounds(CopyAttempt):
 class RemoteWorld:
     """A store and a metadata topic; both empty, no claim made."""
 
-    def __init__(self, objects: MemoryChunkStorage | None = None) -> None:
+    def __init__(
+        self, objects: MemoryChunkStorage | None = None, *, disk: DiskChunks | None = None
+    ) -> None:
+        """`disk` caches what the storage manager reads."""
         self.clock = ManualClock()
         self.log = MemoryLog(self.clock)
         self.metadata = self.connect()
         self.objects = objects or MemoryChunkStorage(wall_ms=self.clock.wall_ms)
         self.storage = SegmentStorageManager(
-            storage=self.objects, keys=ObjectKeys(), layouts=[RawLayout()]
+            storage=self.objects if disk is None else DiskCachedChunkStorage(self.objects, disk),
+            keys=ObjectKeys(),
+            layouts=[RawLayout()],
         )
         self.executor = InlineExecutor()
         self._count = 100
@@ -105,6 +114,24 @@ class RemoteWorld:
     def advance_log_start(self, offset: int) -> None:
         event = LogStartAdvanced(
             event_id=self._id(), topic_id_partition=TIP, writer=WRITER, offset=offset, reason="test"
+        )
+        assert self.metadata.publish(event).accepted
+
+    def begin_deletion(self, metadata: RemoteLogSegmentMetadata) -> None:
+        event = SegmentEvent(
+            event_id=self._id(),
+            metadata=replace(metadata, state=SegmentState.DELETE_SEGMENT_STARTED, writer=WRITER),
+            expected_state=metadata.state,
+        )
+        assert self.metadata.publish(event).accepted
+
+    def begin_partition_deletion(self) -> None:
+        event = RemotePartitionDeleteMetadata(
+            event_id=self._id(),
+            topic_id_partition=TIP,
+            state=RemotePartitionDeleteState.DELETE_PARTITION_MARKED,
+            event_timestamp_ms=0,
+            broker_id=1,
         )
         assert self.metadata.publish(event).accepted
 
@@ -153,7 +180,7 @@ class RemoteWorld:
 
     def rewrite(self, key: str, content: bytes) -> None:
         """Replace an object behind everybody's back."""
-        self.objects.delete(key)
+        self.objects.delete_many([key])
         self.objects.create_with_content(key, BytesSource(content=content))
 
     def _planned(

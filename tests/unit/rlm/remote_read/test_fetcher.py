@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.remote_read.anomalies import AnomalyKind
+from rlm.remote_read.anomalies import AnomalyLabels
 from rlm.remote_read.locate import Absence, NotStored
 from rsm.segment.compression import CompressionType
 from rsm.segment.epochs import Lineage
@@ -259,7 +259,7 @@ def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_told_onc
     """Scenario 63: an error with the segment; counted each time, logged once."""
     gone = world.store(segment_of(0))
     world.objects.delete(gone.objects[0].key)
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.WARNING):
         fetches = [world.fetch(0), world.fetch(0, client="b")]
         world.held.run_all()
 
@@ -267,9 +267,48 @@ def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_told_onc
         fetches[0].result(0)
 
     assert caught.value.context["segment_id"] == gone.segment_id
-    assert world.anomalies.counts() == {AnomalyKind.MISSING: 2}
+    assert world.anomalies.counts() == {AnomalyLabels("orders", "3", "missing"): 2}
     assert len(caplog.records) == 1
     assert gone.objects[0].key in caplog.text
+
+
+def test_fetch_when_another_segment_holds_the_offset_then_that_one_answers(
+    world: FetchWorld,
+) -> None:
+    """The damaged one is counted and stays open; a reader gets the records all the same."""
+    world.store(segment_of(0))
+    damaged = world.store(segment_of(0))
+    both = world.metadata.list_remote_log_segments(damaged.topic_id_partition)
+    first = world.metadata.remote_log_segment_metadata(damaged.topic_id_partition, 0, 0)
+    assert first is not None, "one of the two answers"
+    world.objects.delete(first.objects[0].key)
+
+    fetching = world.fetch(0)
+    world.held.run_all()
+    found = fetching.result(0)
+
+    assert not isinstance(found, NotStored)
+    assert {found.segment_id, first.segment_id} == {r.metadata.segment_id for r in both}
+    assert [each.segment_id for each in world.anomalies.open_now()] == [first.segment_id]
+
+
+def test_fetch_when_the_object_is_back_then_is_served_and_the_anomaly_is_closed(
+    world: FetchWorld,
+) -> None:
+    stored = world.store(segment_of(0))
+    key = stored.objects[0].key
+    right = world.objects.read_range(key, WHOLE)
+    world.objects.delete(key)
+    failing = world.fetch(0)
+    world.held.run_all()
+    assert isinstance(failing.exception(0), NotFoundError)
+    (opened,) = world.anomalies.open_now()
+
+    world.rewrite(key, right)
+    world.slice(0).release()
+
+    assert world.anomalies.open_now() == ()
+    assert [each.anomaly_id for each in world.anomalies.take_closed()] == [opened.anomaly.id]
 
 
 def test_fetch_when_its_segment_expires_meanwhile_then_that_is_no_anomaly(
@@ -307,7 +346,7 @@ def test_fetch_when_a_bit_was_flipped_then_corrupt_until_the_store_is_right_agai
 
     assert key in str(caught.value)
     assert caught.value.context["segment_id"] == stored.segment_id
-    assert world.anomalies.counts() == {AnomalyKind.CORRUPT: 1}
+    assert world.anomalies.counts() == {AnomalyLabels("orders", "3", "corrupt"): 1}
     world.rewrite(key, right)
     world.slice(45).release()
 

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 import pytest
 
-from rlm.remote_read.anomalies import AnomalyKind
+from rlm.remote_read.anomalies import AnomalyLabels
 from rsm.segment.errors import CorruptError
 from tests.segment_builder import build_batch, build_segment, records
 from tests.unit.rlm.remote_read.fetch_world import FetchWorld, in_use, taken
@@ -86,7 +86,7 @@ def test_fetch_when_object_is_cut_short_then_an_error_until_it_is_whole_again(
         fetching.result(0)
 
     assert caught.value.context["segment_id"] == stored.segment_id
-    assert world.anomalies.counts() == {AnomalyKind.CORRUPT: 1}
+    assert world.anomalies.counts() == {AnomalyLabels("orders", "3", "corrupt"): 1}
     world.rewrite(key, right)
     world.slice(45).release()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from threading import Thread
+from threading import Event, Thread
 from uuid import UUID
 
 import pytest
 
-from rlm.tasks.leadership import Leadership
+from rlm.tasks.leadership import Leadership, notice_after_claim_wait
 from rlmm.events import LeadershipClaimed, SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
@@ -54,6 +57,50 @@ def test_claim_when_metadata_topic_can_not_be_asked_then_nothing_is_decided() ->
 
     assert CLAIM not in process.effects.performed
     assert world.stored() == []
+
+
+def test_claim_when_it_takes_long_then_one_line_names_what_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Scenario 119: a metadata topic whose leader was cut off takes its time."""
+    caplog.set_level(logging.INFO, "rlm.tasks.leadership")
+    notices: list[Callable[[], None]] = []
+
+    def slow(notice: Callable[[], None]) -> AbstractContextManager[None]:
+        notices.append(notice)
+        return nullcontext()
+
+    def take_long() -> None:
+        notices[0]()
+
+    world = World(partitions=7)
+    process = world.start()
+    process.effects.before(CLAIM, take_long)
+    leadership = Leadership(
+        process.ports, incarnation=process.incarnation, alone=lambda: False, slow=slow
+    )
+
+    leadership.claim_all(leadership.keep_only(process.ports.broker.leadership()))
+
+    (line,) = [r for r in caplog.records if r.getMessage() == "claims wait for the metadata topic"]
+    assert vars(line)["partitions"] == 7
+    assert vars(line)["among_them"] == [f"{TIP.topic}:{number}" for number in range(5)]
+
+
+def test_notice_when_claims_take_their_time_then_comes_once() -> None:
+    noticed = Event()
+
+    with notice_after_claim_wait(noticed.set, after_ms=1):
+        assert noticed.wait(30)
+
+
+def test_notice_when_claims_are_fast_then_never_comes() -> None:
+    noticed = Event()
+
+    with notice_after_claim_wait(noticed.set, after_ms=3_600_000):
+        pass
+
+    assert not noticed.is_set()
 
 
 def test_claims_when_two_managers_run_beside_one_broker_then_last_one_owns() -> None:

@@ -38,6 +38,9 @@ class WorldWords:
                 )
         return found
 
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"no manager speaks of {tip.partition}"
+
 
 def offloaded(
     world: World, said: list[str], *, to_offset: int | None = None, timeout_ms: int = 10_000_000
@@ -106,3 +109,55 @@ def test_offload_when_copying_is_paused_then_refused() -> None:
         offloaded(world, [])
 
     assert world.metadata.partition_state(TIP).offload_requested_offset is None
+
+
+class _SilentWords:
+    """No manager answers until `heard` is set."""
+
+    def __init__(self, words: WorldWords) -> None:
+        self._words = words
+        self.heard = False
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return self._words.rolled(policy) if self.heard else {}
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"the manager of broker 1 does not answer of {tip.partition}"
+
+
+def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on_when_it_does() -> (
+    None
+):
+    """It printed nothing for up to an hour."""
+    world = World(policy=LATER)
+    world.segments(2)
+    world.start()
+    world.settle()
+    words, said = _SilentWords(WorldWords(world)), list[str]()
+    began_ms = world.clock.monotonic_ms()
+    times_ms: list[int] = []
+
+    def progress(text: str) -> None:
+        said.append(text)
+        times_ms.append(world.clock.monotonic_ms() - began_ms)
+        words.heard = "does not answer" in text
+
+    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=progress)
+    (done,) = offload.offload(LATER, world.tips, to_offset=None, timeout_ms=10_000_000)
+
+    assert done.end_offset == 20
+    assert said[0] == "orders: asking the managers of 1 partitions' leaders"
+    assert said[1].endswith("the manager of broker 1 does not answer of 0")
+    assert times_ms[1] < 1000
+
+
+def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
+    world = World(policy=LATER)
+    world.segments(2)
+    words = _SilentWords(WorldWords(world))
+    offload = Offload(
+        world.metadata, words, world.clock, new_id=world.new_id, progress=lambda _: None
+    )
+
+    with pytest.raises(RetriableError, match="the manager of broker 1 does not answer"):
+        offload.offload(LATER, world.tips, to_offset=None, timeout_ms=1000)

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from rlm.tasks.rivals import live_rivals
-from rlmm.events import ProcessRegistered, ProcessRole
+from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 OURS, THEIRS = UUID(int=1), UUID(int=2)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from rlm.broker.share_groups import ShareGroupStart
+import logging
+
+import pytest
+
+from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroupStart
 from rlm.tasks.share_group_watch import ShareGroupWatch
 from rsm.segment.errors import RetriableError
 from tests.twins.clock import FakeClock
@@ -47,6 +51,28 @@ def test_trim_when_share_groups_are_not_known_then_waits() -> None:
     world.settle()
 
     assert unknown == (0, "share_groups_unknown")
+    assert world.leader().log_start_offset == 20
+
+
+def test_trim_when_share_groups_are_hidden_then_waits_for_the_right_and_warns_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R8: a state that lasts is one line in the log, however many cycles see it."""
+    world = World()
+    world.share_groups.problem = HiddenShareGroupsError("lacks Describe on the cluster")
+    world.segments(3)
+    process = world.start()
+    with caplog.at_level(logging.INFO, "rlm.tasks.share_group_watch"):
+        for _ in range(3):
+            world.settle()
+            world.clock.advance(60_000)
+        hidden = (world.leader().log_start_offset, _reason(process))
+        world.share_groups.problem = None
+        world.settle()
+
+    assert hidden == (0, "share_groups_hidden")
+    assert world.share_groups.asked_count > 3
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert world.leader().log_start_offset == 20
 
 

@@ -98,6 +98,41 @@ def test_disable_when_rolled_segments_stay_unstored_then_refuses_and_stays_activ
     assert sum(world.clock.slept_ms) >= TIMEOUT_MS
 
 
+def test_disable_when_records_would_be_lost_then_says_first_that_the_topic_is_active_again() -> (
+    None
+):
+    world = tiered_world()
+    world.topics.span = UNSTORED
+    world.lags.stated = {TIP: Lag(segments=2, bytes=8192)}
+
+    with pytest.raises(RetriableError) as raised:
+        disable(world.process())
+
+    assert raised.value.message.startswith("the topic is ACTIVE again")
+    assert "--force" in raised.value.message
+
+
+def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_not_suggested() -> (
+    None
+):
+    """**Data loss:** --force gives up what nobody knows of, because of a wrong address."""
+    world = tiered_world(retention_bytes="4096")
+    world.topics.span = UNSTORED
+    world.lags.stated = {}
+    process, told = world.process(), list[str]()
+    process.when_told = told.append
+
+    with pytest.raises(RetriableError) as raised:
+        disable(process)
+
+    assert process.policy().state is PolicyState.ACTIVE
+    assert raised.value.message.startswith("the topic is ACTIVE again")
+    assert "the manager of broker 1 does not answer" in str(raised.value.context["waits_for"])
+    assert "--force" not in str(raised.value)
+    assert any("goes back to ACTIVE" in text for text in told[:1])
+    assert any("the manager of broker 1 does not answer" in text for text in told)
+
+
 def test_disable_when_copying_ends_in_time_then_waits_for_it() -> None:
     world = tiered_world()
     world.topics.span = UNSTORED

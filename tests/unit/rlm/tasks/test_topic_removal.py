@@ -264,6 +264,19 @@ def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_rep
     assert removed(world)
 
 
+def test_removal_when_nothing_can_be_recorded_then_one_warning_tells_of_all_partitions(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, process = stored_world(partitions=4)
+    process.effects.fail(STEP, RetriableError("no broker"), times=1_000)
+    world.delete_topic()
+
+    world.minutes(20)
+
+    given_up = [r for r in caplog.records if "given up for now" in r.getMessage()]
+    assert len(given_up) == 1
+
+
 def test_removal_when_leased_then_waits_for_the_lease() -> None:
     """R13."""
     world, _ = stored_world()

@@ -172,6 +172,9 @@ class StatedLags:
         self.asked_of.append(policy)
         return dict(self.stated)
 
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"the manager of broker 1 does not answer of {tip.partition}"
+
 
 class World:
     """The cluster that outlives processes; `process` is one of them."""

@@ -13,6 +13,8 @@ from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.errors import RetriableError, UnsupportedError
 from tests.unit.rsm.cache.cache_world import Reading, World, key
 
+ACTS = ["read", "ahead", "run", "release", "cancel", "fail", "forget"]
+
 
 def test_read_when_many_want_one_chunk_then_one_read_of_the_store() -> None:
     """Scenario 58: one read per range however many clients ask."""
@@ -295,6 +297,51 @@ def test_lease_when_released_twice_then_given_back_once() -> None:
     assert world.held.waiting
 
 
+def test_forget_when_chunks_are_in_memory_then_they_go_and_others_stay() -> None:
+    world = World()
+    world.take(1, 2)
+    world.cache.forget({"another"})
+    before = world.cache.state().held_bytes
+
+    world.cache.forget({key(1).name})
+
+    assert (before, world.cache.state().held_bytes, world.cache.names()) == (20, 0, frozenset())
+
+
+def test_forget_when_a_chunk_is_used_then_it_goes_with_its_last_user() -> None:
+    """Reads in flight keep their bytes."""
+    world = World()
+    readings = [world.read(1, reader=reader) for reader in "ab"]
+    world.held.run_all()
+    leases = [reading.result(0) for reading in readings]
+
+    world.cache.forget({key(1).name})
+    held = []
+    for lease in leases:
+        held.append((lease.values, world.cache.state().held_bytes))
+        lease.release()
+
+    assert held == [(("chunk 1",), 10)] * 2
+    assert world.cache.state().held_bytes == 0
+
+
+def test_forget_when_a_chunk_is_being_read_then_who_waits_gets_it() -> None:
+    """And what was read ahead, for which nobody waits, goes at once."""
+    world = World()
+    world.take(1)
+    reading = world.read(2)
+    world.ahead(3)
+
+    world.cache.forget({key(1).name})
+    world.held.run_all()
+    held_bytes = world.cache.state().held_bytes
+    with reading.result(0) as lease:
+        values = lease.values
+
+    assert (values, held_bytes) == (("chunk 2",), 10)
+    assert world.cache.state().held_bytes == 0
+
+
 def test_discard_when_asked_for_again_then_read_again() -> None:
     world = World()
     world.take(1)
@@ -314,16 +361,14 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
     pending: list[tuple[Reading, tuple[int, ...]]] = []
     leases: list[ChunkLease[str]] = []
     for _ in range(data.draw(st.integers(1, 40))):
-        act = data.draw(st.sampled_from(["read", "ahead", "run", "release", "cancel", "fail"]))
+        act = data.draw(st.sampled_from(ACTS))
         reader = data.draw(st.sampled_from("abc"))
         index = data.draw(st.integers(0, 5))
         if act == "read":
             wanted = tuple(range(index, index + data.draw(st.integers(1, 3))))
             pending.append((world.read(*wanted, reader=reader), wanted))
-        elif act == "ahead":
-            world.ahead(index, reader=reader)
-        elif act == "fail":
-            world.errors[index] = RetriableError("busy")
+        elif act in ("ahead", "forget", "fail"):
+            do_beside(world, act, index, reader)
         elif act == "run" and world.held.waiting:
             world.held.run(data.draw(st.integers(0, len(world.held.waiting) - 1)))
         elif act == "release" and leases:
@@ -341,6 +386,17 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
             leases.pop().release()
     assert world.cache.state().waiting_count == 0
     world.take(100, 101, 102)
+
+
+def do_beside(world: World, act: str, index: int, reader: str) -> None:
+    """What nobody waits for."""
+    match act:
+        case "ahead":
+            world.ahead(index, reader=reader)
+        case "forget":
+            world.cache.forget({key(index).name})
+        case _:
+            world.errors[index] = RetriableError("busy")
 
 
 def taken(pending: list[tuple[Reading, tuple[int, ...]]]) -> list[ChunkLease[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.cache.disk_cached import DiskCachedChunkStorage
-from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, DiskResult, remove_chunks
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ranges import ByteRange
 from tests.contract.sources import source_of
@@ -199,13 +200,13 @@ def test_read_when_the_budget_is_any_then_it_is_kept_and_the_last_used_stay(
     storage = DiskCachedChunkStorage(inner, chunks)
 
     for start in asked:
-        assert storage.read_range("a", span(start, start + 46)) == CONTENT[start : start + 46]
+        assert storage.read_range("a", span(start, start + 43)) == CONTENT[start : start + 43]
 
         held = sum(path.stat().st_size for path in directory.iterdir())
         assert held == chunks.held_bytes <= budget_bytes
     inner.reads.clear()
     for start in list(dict.fromkeys(reversed(asked)))[: budget_bytes // 50]:
-        storage.read_range("a", span(start, start + 46))
+        storage.read_range("a", span(start, start + 43))
     assert inner.reads == []
 
 
@@ -213,7 +214,7 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
     storage: DiskCachedChunkStorage, directory: Path, clock: FakeClock
 ) -> None:
     for number in range(4):
-        storage.read_range("a", span(number, number + 46))
+        storage.read_range("a", span(number, number + 43))
         for path in directory.iterdir():
             os.utime(path, ns=(0, path.stat().st_mtime_ns))
     whole = next(directory.iterdir())
@@ -223,7 +224,84 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
 
     assert chunks.held_bytes == 100
     assert len(list(directory.iterdir())) == 2
-    assert chunks.get("a", span(3, 49)) == CONTENT[3:49]
+    assert chunks.get("a", span(3, 46)) == CONTENT[3:46]
+
+
+def test_kept_when_an_earlier_process_left_files_then_their_objects_are_known(
+    storage: DiskCachedChunkStorage, inner: WatchedStorage, directory: Path, clock: FakeClock
+) -> None:
+    """Of an object with a damaged file, another one names it; what no file names is removed."""
+    inner.create_with_content("b", source_of(CONTENT))
+    for start in (0, 50):
+        storage.read_range("a", span(start, start + 50))
+    storage.read_range("b", span(0, 50))
+    for path in directory.iterdir():
+        if path.name.endswith("-0-50"):
+            path.write_bytes(path.read_bytes()[:20])
+
+    again = DiskCachedChunkStorage(inner, opened(directory, clock))
+
+    assert (sorted(storage.kept()), sorted(again.kept())) == (["a", "b"], ["a"])
+    assert {path.name[:64] for path in directory.iterdir()} == {sha256(b"a").hexdigest()}
+
+
+def test_forget_when_an_earlier_process_left_files_then_they_go(
+    storage: DiskCachedChunkStorage, directory: Path, clock: FakeClock
+) -> None:
+    for start in (0, 50):
+        storage.read_range("a", span(start, start + 50))
+    again = opened(directory, clock)
+
+    again.forget("a")
+
+    assert (again.keys(), again.held_bytes, list(directory.iterdir())) == ((), 0, [])
+
+
+def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
+    storage: DiskCachedChunkStorage, directory: Path, clock: FakeClock
+) -> None:
+    """They do not name their object, so nobody could tell when that is deleted."""
+    storage.read_range("a", span(0, 50))
+    (path,) = directory.iterdir()
+    path.write_bytes(path.read_bytes()[: 50 + 4])
+
+    chunks = opened(directory, clock)
+
+    assert (chunks.held_bytes, list(directory.iterdir())) == (0, [])
+
+
+def test_read_when_kept_then_other_users_of_the_host_can_not_read_it(
+    inner: WatchedStorage, directory: Path, clock: FakeClock
+) -> None:
+    """Also where version 0.1.0 has made the directory."""
+    before = os.umask(0o022)
+    try:
+        directory.mkdir(mode=0o755)
+        storage = DiskCachedChunkStorage(inner, opened(directory, clock))
+        storage.read_range("a", span(0, 50))
+    finally:
+        os.umask(before)
+
+    (path,) = directory.iterdir()
+    assert [each.stat().st_mode & 0o777 for each in (directory, path)] == [0o750, 0o640]
+
+
+def test_remove_when_a_cache_left_files_then_the_directory_goes_with_them(
+    storage: DiskCachedChunkStorage, directory: Path
+) -> None:
+    storage.read_range("a", span(0, 50))
+    remove_chunks(directory)
+    remove_chunks(directory)
+    assert not directory.exists()
+
+
+def test_remove_when_other_files_are_there_then_they_stay(
+    storage: DiskCachedChunkStorage, directory: Path
+) -> None:
+    storage.read_range("a", span(0, 50))
+    (directory / "notes").touch()
+    remove_chunks(directory)
+    assert [path.name for path in directory.iterdir()] == ["notes"]
 
 
 def test_open_when_other_files_are_there_then_they_stay_and_do_not_count(

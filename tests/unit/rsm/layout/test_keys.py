@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
+from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys, segment_of_key
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 
@@ -68,6 +68,19 @@ def test_parse_when_text_is_any_then_total(prefix: str, text: str) -> None:
     parsed = keys.parse(text)
 
     assert parsed is None or keys.build(parsed) == text
+
+
+@given(prefix=PREFIXES, key=object_keys() | ledger_keys())
+def test_segment_of_key_when_the_prefix_is_any_then_the_segment(
+    prefix: str, key: ObjectKey | LedgerKey
+) -> None:
+    """What is stored outlives a change of the prefix."""
+    assert segment_of_key(ObjectKeys(prefix=prefix).build(key)) == key.segment_id
+
+
+@given(text=st.text("abc/.-0", max_size=40) | st.text(max_size=40))
+def test_segment_of_key_when_text_is_no_key_then_none(text: str) -> None:
+    assert segment_of_key(text) is None
 
 
 def test_build_when_prefix_is_empty_then_adds_no_slash() -> None:

@@ -87,6 +87,32 @@ def acl(
     return AclBinding(ResourceType.TOPIC, topic, literal, principal, host, operation, kind)
 
 
+def describe_denied(kind: ResourceType, name: str) -> AclBinding:
+    """An ACL that denies USER to describe a group, or the cluster."""
+    return AclBinding(
+        kind,
+        name,
+        ResourcePatternType.LITERAL,
+        f"User:{USER}",
+        "*",
+        AclOperation.DESCRIBE,
+        AclPermissionType.DENY,
+    )
+
+
+def allowed_on_cluster() -> AclBinding:
+    """An ACL that allows USER all on the cluster that no other ACL denies."""
+    return AclBinding(
+        ResourceType.BROKER,
+        "kafka-cluster",
+        ResourcePatternType.LITERAL,
+        f"User:{USER}",
+        "*",
+        AclOperation.ALL,
+        AclPermissionType.ALLOW,
+    )
+
+
 def _filter_of(binding: AclBinding) -> AclBindingFilter:
     return AclBindingFilter(
         binding.restype,

@@ -1,0 +1,27 @@
+"""By which of its addresses this host reaches another address."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+
+from rsm.segment.errors import RetriableError
+
+
+def local_address_towards(host: str, port: int) -> str:
+    """The IP address that a connection to `host:port` would come from.
+
+    Asks the kernel's routes and sends nothing. May wait for DNS. RetriableError if the name does
+    not resolve, or there is no route.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[
+            0
+        ]
+        with closing(socket.socket(family, kind, protocol)) as probe:
+            probe.connect(address)
+            return str(probe.getsockname()[0])
+    except (OSError, UnicodeError) as error:
+        raise RetriableError(
+            "this host has no route to the broker", address=f"{host}:{port}", reason=error
+        ) from error

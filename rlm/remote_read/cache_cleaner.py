@@ -1,0 +1,192 @@
+"""CacheCleaner: what caches keep of stored segments goes when the segments do.
+
+KIP-405 has followers remove indexes up to the earliest offset. A gateway does the same with all
+that it has read: decoded indexes, chunks in memory, and files on disk. It follows the metadata: log
+starts, expired segments and deleted topics. A fetch that reads such data now keeps its bytes.
+
+A segment that the metadata does not know is gone, or its record was not read yet. So nothing is
+decided before the metadata was read to its end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import Enum
+from typing import Protocol
+
+from rlm.remote_read.segment_parts import SegmentPart, object_of_part
+from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
+from rsm.cache.chunk_cache import ChunkCache
+from rsm.layout.keys import segment_of_key
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import SegmentState
+from rsm.spi import RemoteStorageManager
+
+_log = logging.getLogger(__name__)
+
+# A fetch that located its segment before the metadata changed may fill a cache after it did. The
+# partitions of the step before are looked at again, and all that is kept now and then.
+_WHOLE_INTERVAL_MS = 600_000
+
+
+class WhyGone(Enum):
+    """Why nobody can read a segment any more; the value is its name in metrics."""
+
+    PARTITION_DELETED = "partition_deleted"
+    SEGMENT_DELETED = "segment_deleted"
+    BELOW_LOG_START = "below_log_start"
+    UNKNOWN = "unknown"
+
+
+class ObjectCache(Protocol):
+    """What keeps something that was read of stored objects. Thread-safe."""
+
+    def kept_objects(self) -> Collection[str]:
+        """The keys of the objects of which it keeps anything."""
+
+    def forget(self, keys: Collection[str]) -> None:
+        """Keep nothing of these objects any more; whoever uses something of them goes on."""
+
+
+class ChunksOfObjects(ObjectCache):
+    """The chunk cache of fetches, by the objects that its chunks were read of."""
+
+    def __init__(self, cache: ChunkCache[SegmentPart]) -> None:
+        self._cache = cache
+
+    def kept_objects(self) -> Collection[str]:
+        return {object_of_part(name) for name in self._cache.names()}
+
+    def forget(self, keys: Collection[str]) -> None:
+        self._cache.forget({n for n in self._cache.names() if object_of_part(n) in keys})
+
+
+class CacheCleaner:
+    """One thread's. Memory: some 500 bytes for each object of which anything is cached."""
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        *,
+        storage: RemoteStorageManager,
+        chunks: ObjectCache,
+        clock: Clock,
+        dropped: Callable[[WhyGone, int], None],
+    ) -> None:
+        """`storage` keeps decoded and disk caches. `dropped` counts objects."""
+        self._metadata = metadata
+        self._storage = storage
+        self._chunks = chunks
+        self._clock = clock
+        self._dropped = dropped
+        self._segments: dict[str, RemoteLogSegmentId | None] = {}
+        self._seen_count = 0
+        self._changed_before: frozenset[PartitionPlace] = frozenset()
+        self._whole_due_ms = clock.monotonic_ms()
+
+    def step(self) -> None:
+        """Drop what is gone of the partitions that changed; at first, and now and then, of all.
+
+        Raises RetriableError, and drops nothing, while the metadata was not read to its end.
+        """
+        readiness = self._metadata.readiness()
+        if not readiness.ready:
+            raise RetriableError(readiness.reason or "metadata is not ready")
+        # Asked before anything is looked up: what changes meanwhile is in the next answer.
+        changed = self._metadata.changed_partitions(self._seen_count)
+        now_ms = self._clock.monotonic_ms()
+        is_whole = changed.places is None or now_ms >= self._whole_due_ms
+        places = changed.places or frozenset()
+        scope = None if is_whole else places | self._changed_before
+        undecided = self._clean(scope) if scope is None or scope else frozenset()
+        self._seen_count = changed.count
+        self._changed_before = places | undecided
+        if is_whole:
+            self._whole_due_ms = now_ms + _WHOLE_INTERVAL_MS
+
+    def _clean(self, scope: frozenset[PartitionPlace] | None) -> frozenset[PartitionPlace]:
+        """Drop what is gone of these partitions, None: of all. Those that can't be decided now."""
+        objects = self._objects_by_segment()
+        reasons: dict[RemoteLogSegmentId | None, WhyGone] = {}
+        undecided: set[PartitionPlace] = set()
+        for segment_id in objects:
+            if segment_id is None:
+                reasons[segment_id] = WhyGone.UNKNOWN
+                continue
+            place = _place_of(segment_id)
+            if scope is not None and place not in scope:
+                continue
+            try:
+                reason = why_gone(self._metadata, segment_id)
+            except RetriableError:
+                undecided.add(place)
+                continue
+            if reason is not None:
+                reasons[segment_id] = reason
+        self._drop({segment_id: objects[segment_id] for segment_id in reasons}, reasons)
+        return frozenset(undecided)
+
+    def _objects_by_segment(self) -> Mapping[RemoteLogSegmentId | None, set[str]]:
+        """The keys of all cached objects; under None those that name no segment."""
+        keys = {*self._storage.kept_objects(), *self._chunks.kept_objects()}
+        known = self._segments
+        self._segments = {k: known[k] if k in known else segment_of_key(k) for k in keys}
+        found: dict[RemoteLogSegmentId | None, set[str]] = {}
+        for key, segment_id in self._segments.items():
+            found.setdefault(segment_id, set()).add(key)
+        return found
+
+    def _drop(
+        self,
+        objects: Mapping[RemoteLogSegmentId | None, set[str]],
+        reasons: Mapping[RemoteLogSegmentId | None, WhyGone],
+    ) -> None:
+        keys = {key for each in objects.values() for key in each}
+        if not keys:
+            return
+        # Chunks first: what is read of them is read through the storage manager.
+        self._chunks.forget(keys)
+        self._storage.forget(keys)
+        counts = Counter(reasons[segment_id] for segment_id, each in objects.items() for _ in each)
+        for reason, count in counts.items():
+            self._dropped(reason, count)
+        _log.info(
+            "dropped cached objects",
+            extra={
+                "partitions": len(set(_partitions(objects))),
+                **{reason.value: count for reason, count in counts.items()},
+            },
+        )
+
+
+def why_gone(metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId) -> WhyGone | None:
+    """Why the metadata lets nobody read a segment any more; None if somebody may.
+
+    What an unclean election cut off stays: a later one may bring it back. Raises RetriableError
+    if the metadata can't tell now.
+    """
+    state = metadata.partition_state(segment_id.topic_id_partition)
+    if state.deletion is not None:
+        return WhyGone.PARTITION_DELETED
+    record = metadata.segment(segment_id)
+    if record is None:
+        return WhyGone.UNKNOWN
+    if record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+        return WhyGone.SEGMENT_DELETED
+    first_offset = state.first_readable_offset
+    if first_offset is not None and record.metadata.offsets.end_offset <= first_offset:
+        return WhyGone.BELOW_LOG_START
+    return None
+
+
+def _place_of(segment_id: RemoteLogSegmentId) -> PartitionPlace:
+    partition = segment_id.topic_id_partition
+    return PartitionPlace(partition.topic_id, partition.partition)
+
+
+def _partitions(segment_ids: Iterable[RemoteLogSegmentId | None]) -> Iterable[PartitionPlace]:
+    return (_place_of(each) for each in segment_ids if each is not None)

@@ -1,0 +1,67 @@
+"""Where the manager's HTTP API listens.
+
+With `rest.listener` the socket is bound before the process works. Without it the socket is bound at
+the address by which this host reaches its broker, once that is known: other hosts reach the broker
+by that network too, and the API is open on no other.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from threading import Lock
+
+from rlm.config.values import HostPort
+from rlm.rest.http_server import HttpServer, bind_listener, bound_address
+from rsm.segment.errors import RetriableError
+
+REST_LISTENER_KEY = "rest.listener"
+_ANY_PORT = 0
+
+
+class ApiListener:
+    """One listening socket and, once it is bound, the server on it. Thread-safe."""
+
+    def __init__(self, bound: socket.socket | None = None) -> None:
+        """Own `bound` from here on; None: `listen_at` binds one."""
+        self._bound = bound
+        self._serve: Callable[[socket.socket], HttpServer] | None = None
+        self._server: HttpServer | None = None
+        self._is_stopped = False
+        self._lock = Lock()
+
+    def start(self, serve: Callable[[socket.socket], HttpServer]) -> None:
+        """Serve with what `serve` makes of the socket: now, or as soon as it is bound. Once."""
+        with self._lock:
+            self._serve = serve
+            self._start_server()
+
+    def listen_at(self, host: str) -> HostPort:
+        """The bound address; if there is none yet, bind a free port of `host`, an IP address.
+
+        Raises RetriableError if that cannot be bound, or after `stop`.
+        """
+        with self._lock:
+            if self._is_stopped:
+                raise RetriableError("the HTTP API has stopped")
+            if self._bound is None:
+                chosen = HostPort(host=host, port=_ANY_PORT)
+                self._bound = bind_listener(chosen, key=REST_LISTENER_KEY)
+                self._start_server()
+            return bound_address(self._bound)
+
+    def stop(self) -> None:
+        """Finish requests under way and close the socket. RetriableError if that takes long."""
+        with self._lock:
+            self._is_stopped = True
+            server, bound = self._server, self._bound
+        if server is not None:
+            server.stop()
+        elif bound is not None:
+            bound.close()
+
+    def _start_server(self) -> None:
+        if self._bound is None or self._serve is None or self._server is not None:
+            return
+        self._server = self._serve(self._bound)
+        self._server.start()

@@ -1,0 +1,37 @@
+"""What requests and answers are signed with, as the metadata topic has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.rest.signing import ManagerIdentity
+from rlmm.secrets import ClusterSecret
+from rlmm.spi import RemoteLogMetadataManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataCredentials:
+    """Those of a client; thread-safe. `metadata` follows the topic."""
+
+    metadata: RemoteLogMetadataManager
+    cluster_id: str
+
+    def secret(self) -> ClusterSecret | None:
+        return self.metadata.cluster_secret()
+
+    def broker_time_ms(self) -> int:
+        return self.metadata.broker_time_ms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataAuthority:
+    """Those of a manager; thread-safe. `metadata` follows the topic."""
+
+    metadata: RemoteLogMetadataManager
+    identity: ManagerIdentity
+
+    def secret(self) -> ClusterSecret | None:
+        return self.metadata.cluster_secret()
+
+    def broker_time_ms(self) -> int:
+        return self.metadata.broker_time_ms()

@@ -1,0 +1,261 @@
+"""Lets through to the manager's API only requests that are signed, and signs its answers.
+
+    /healthz   anybody
+    /readyz    anybody learns whether it is ready; why it is not, only who signs
+    the rest   who signs (rlm.rest.signing)
+
+Who may read the metadata topic has the secret. A refusal is not signed, says its reason in a header
+and is counted. A body is read up to a bound.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+from uuid import UUID
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rlm.rest import signing
+from rlm.rest.signing import ManagerIdentity, SignedRequest
+from rlm.rest.used_nonces import NonceUse, UsedNonces
+from rlmm.secrets import ClusterSecret
+from rsm.segment.errors import TieredStorageError
+
+WINDOW_MS = 120_000
+_BODY_MAX_BYTES = 65_536
+_NONCES_MAX_COUNT = 20_000
+_HEALTH_PATH = "/healthz"
+_READINESS_PATH = "/readyz"
+
+
+class Refusal(Enum):
+    """Why a request is refused; the value is that of the header and of the metric's label."""
+
+    UNSIGNED = "unsigned"
+    MALFORMED = "malformed"
+    BODY_TOO_LARGE = "body_too_large"
+    NO_SECRET = "no_secret"  # noqa: S105 - a reason
+    UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a reason
+    WRONG_TARGET = "wrong_target"
+    WRONG_SIGNATURE = "wrong_signature"
+    OUTSIDE_WINDOW = "outside_window"
+    REPLAYED = "replayed"
+    BUSY = "busy"
+
+
+_STATUS = {
+    Refusal.MALFORMED: 400,
+    Refusal.BODY_TOO_LARGE: 413,
+    Refusal.NO_SECRET: 503,
+    Refusal.WRONG_TARGET: 421,
+    Refusal.BUSY: 503,
+}
+_UNAUTHORIZED = 401
+_OF_NONCES = {
+    NonceUse.OUTSIDE_WINDOW: Refusal.OUTSIDE_WINDOW,
+    NonceUse.REPLAYED: Refusal.REPLAYED,
+    NonceUse.FULL: Refusal.BUSY,
+}
+
+
+class Authority(Protocol):
+    """What a manager signs with. Thread-safe, does not wait."""
+
+    @property
+    def identity(self) -> ManagerIdentity:
+        """Who answers."""
+
+    def secret(self) -> ClusterSecret | None:
+        """The cluster's secret; None if there is none. RetriableError while it is not known."""
+
+    def broker_time_ms(self) -> int:
+        """The brokers' time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Credential:
+    """What a request claims in its headers."""
+
+    secret_id: UUID
+    time_ms: int
+    nonce: bytes
+    target: UUID
+    signature: str
+
+
+class SignedApi:
+    """An ASGI application around another one."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        authority: Authority,
+        *,
+        refused: Callable[[str], None],
+        window_ms: int = WINDOW_MS,
+    ) -> None:
+        """`refused` is told the reason of each refusal."""
+        self._app = app
+        self._authority = authority
+        self._refused = refused
+        self._nonces = UsedNonces(
+            window_ms=window_ms,
+            max_count=_NONCES_MAX_COUNT,
+            now_ms=authority.broker_time_ms,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            return
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        if scope["path"] == _HEALTH_PATH:
+            await self._app(scope, receive, send)
+        elif scope["path"] == _READINESS_PATH and signing.SIGNATURE_HEADER not in headers:
+            answer = await _answer_of(self._app, scope, b"")
+            await _without_reasons(answer)(scope, receive, send)
+        else:
+            await self._serve_signed(scope, receive, send, headers)
+
+    async def _serve_signed(
+        self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str]
+    ) -> None:
+        body = await _body_of(receive)
+        if body is None:
+            await self._refuse(Refusal.BODY_TOO_LARGE)(scope, receive, send)
+            return
+        credential = _credential_of(headers)
+        if isinstance(credential, Refusal):
+            await self._refuse(credential)(scope, receive, send)
+            return
+        key = self._check(scope, body, credential)
+        if isinstance(key, Refusal):
+            await self._refuse(key)(scope, receive, send)
+            return
+        answer = await _answer_of(self._app, scope, body)
+        identity = self._authority.identity
+        answer.headers[signing.SIGNATURE_HEADER] = signing.answer_signature(
+            key,
+            request_signature=credential.signature,
+            status=answer.status_code,
+            body=bytes(answer.body),
+            identity=identity,
+        )
+        _name(answer, identity)
+        await answer(scope, receive, send)
+
+    def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | Refusal:
+        """The secret that the request is signed with, or why it is refused."""
+        if credential.target != self._authority.identity.incarnation:
+            return Refusal.WRONG_TARGET
+        try:
+            known = self._authority.secret()
+        except TieredStorageError:
+            known = None
+        if known is None:
+            return Refusal.NO_SECRET
+        secret = known.valid(credential.secret_id, self._authority.broker_time_ms())
+        if secret is None:
+            return Refusal.UNKNOWN_SECRET
+        request = SignedRequest(
+            method=scope["method"],
+            path=_path_of(scope),
+            body=body,
+            time_ms=credential.time_ms,
+            nonce=credential.nonce,
+            target=credential.target,
+        )
+        if not signing.is_same(request.signature(secret.key), credential.signature):
+            return Refusal.WRONG_SIGNATURE
+        use = self._nonces.use(credential.nonce, credential.time_ms)
+        return secret.key if use is NonceUse.FRESH else _OF_NONCES[use]
+
+    def _refuse(self, reason: Refusal) -> Response:
+        self._refused(reason.value)
+        status = _STATUS.get(reason, _UNAUTHORIZED)
+        answer = JSONResponse({"error": f"request refused: {reason.value}"}, status_code=status)
+        answer.headers[signing.REFUSAL_HEADER] = reason.value
+        _name(answer, self._authority.identity)
+        return answer
+
+
+def _name(answer: Response, identity: ManagerIdentity) -> None:
+    answer.headers[signing.CLUSTER_ID_HEADER] = identity.cluster_id
+    answer.headers[signing.BROKER_ID_HEADER] = str(identity.broker_id)
+    answer.headers[signing.INCARNATION_HEADER] = identity.incarnation.hex
+
+
+def _credential_of(headers: Mapping[str, str]) -> _Credential | Refusal:
+    if signing.SIGNATURE_HEADER not in headers:
+        return Refusal.UNSIGNED
+    try:
+        credential = _Credential(
+            secret_id=UUID(hex=headers[signing.SECRET_ID_HEADER]),
+            time_ms=int(headers[signing.TIME_HEADER]),
+            nonce=bytes.fromhex(headers[signing.NONCE_HEADER]),
+            target=UUID(hex=headers[signing.TARGET_HEADER]),
+            signature=headers[signing.SIGNATURE_HEADER],
+        )
+    except (KeyError, ValueError):
+        return Refusal.MALFORMED
+    is_sized = (
+        len(credential.nonce) == signing.NONCE_BYTES
+        and len(credential.signature) == signing.SIGNATURE_CHARACTERS
+    )
+    return credential if is_sized else Refusal.MALFORMED
+
+
+def _path_of(scope: Scope) -> bytes:
+    path: bytes = scope.get("raw_path") or scope["path"].encode("utf-8")
+    query: bytes = scope["query_string"]
+    return path + b"?" + query if query else path
+
+
+async def _body_of(receive: Receive) -> bytes | None:
+    """The request's body; None if it is larger than allowed."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > _BODY_MAX_BYTES:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+async def _answer_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
+    """What the application answers, as a whole."""
+    parts: list[bytes] = []
+    start: Message = {"status": 500, "headers": []}
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            start = message
+        elif message["type"] == "http.response.body":
+            parts.append(message.get("body", b""))
+
+    await app(scope, receive, send)
+    answer = Response(b"".join(parts), status_code=start["status"])
+    for name, value in start["headers"]:
+        if name.lower() != b"content-length":
+            answer.headers[name.decode("latin-1")] = value.decode("latin-1")
+    return answer
+
+
+def _without_reasons(answer: Response) -> Response:
+    try:
+        ready = bool(json.loads(bytes(answer.body))["ready"])
+    except (ValueError, KeyError, TypeError):
+        ready = False
+    return JSONResponse({"ready": ready}, status_code=answer.status_code)

@@ -1,0 +1,68 @@
+"""A stored object that is missing or corrupt: what is on record of it, as an event and as a value.
+
+Gateways, `rlm read` and managers write these records, unfenced. So a record is a report and never
+proof: it blocks trims, and it makes the leader's manager check the object. Only what that manager
+finds itself leads to another copy or to a deletion. The last record of one (segment, object, kind)
+holds; a tombstone of it clears the anomaly. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from uuid import UUID, uuid5
+
+from rsm.segment.ids import TopicIdPartition
+
+ANOMALIES_MAX_COUNT = 256
+"""Open anomalies of one partition; further ones are recorded when earlier ones are cleared."""
+
+OBJECT_KEY_MAX_CHARS = 4_096
+
+
+class AnomalyKind(Enum):
+    """What is wrong with a stored object; the value is the record's number."""
+
+    MISSING = 1
+    CORRUPT = 2
+
+    @property
+    def label(self) -> str:
+        """Its name in metrics, JSON and tables."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anomaly:
+    """An object of a finished segment that could not be read as it was stored.
+
+    `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall clock at the
+    first and the last failed attempt, `attempts` how many failed in between. Raises ValueError.
+    """
+
+    segment: UUID
+    object_key: str
+    kind: AnomalyKind
+    first_ms: int
+    last_ms: int
+    attempts: int
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
+            raise ValueError(f"object key of {len(self.object_key)} characters")
+        if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
+            raise ValueError("times or attempts of an anomaly are not in order")
+
+    @property
+    def id(self) -> UUID:
+        """The same for every reporter of this segment, object and kind."""
+        return uuid5(self.segment, f"{self.kind.name} {self.object_key}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnomalyReported:
+    """An object of a partition's segment is missing or corrupt; the last record of its id holds."""
+
+    event_id: UUID
+    topic_id_partition: TopicIdPartition
+    anomaly: Anomaly

@@ -1,0 +1,130 @@
+"""Writes to the metadata topic, of which nothing is repeated before the first result is known.
+
+A delivery timeout leaves open whether the record was written: a broker may have appended it without
+an answer, above the high watermark too, where no end offset shows it. So the next write to that
+partition is a barrier, a tombstone of a key that no record has. Once the barrier was read back, all
+that the leader appended before it was read, too: by then it is known what came of the open writes.
+Nothing else is written to the partition until then.
+
+A network may deliver a request even after the barrier. The rules of the fold bear that: see "When a
+write's result is unknown" in docs/metadata.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from uuid import UUID
+
+from rlmm.record_keys import (
+    CLUSTER_KINDS,
+    PARTITION_SUBJECT_BYTES,
+    RecordKey,
+    RecordKind,
+    parse_record_key,
+)
+from rlmm.topic.event_topic import EventTopic, Published, UnknownResultError
+from rsm.segment.errors import RetriableError
+
+_NOBODY = UUID(int=0).bytes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _OpenWrite:
+    """The newest write to a partition whose result is not known; compared by identity."""
+
+    key: bytes
+
+
+class KnownWrites:
+    """Writes to one topic. Thread-safe. Memory: one key for each metadata partition at most."""
+
+    def __init__(self, topic: EventTopic, read_past: Callable[[Published], bool]) -> None:
+        """`read_past` waits until a record was read back and applied; false if not in time."""
+        self._topic = topic
+        self._read_past = read_past
+        self._open: dict[int, _OpenWrite] = {}
+        self._lock = Lock()
+
+    def write(
+        self, partition: int, key: bytes, value: bytes | None, was_read: Callable[[], bool]
+    ) -> Published | None:
+        """Write one record; None if its answer was lost and `was_read` says that it was written.
+
+        Raises RetriableError if it was not written, UnknownResultError if that is not known.
+        """
+        self.settle(partition)
+        try:
+            return self._publish(partition, key, value)
+        except UnknownResultError as error:
+            if not was_read():
+                self._settle_after(error, partition)
+            if was_read():
+                return None
+            raise RetriableError(
+                "the record was not written: it was not in the topic when that was read",
+                partition=partition,
+                reason=error,
+            ) from error
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        """Write one record. RetriableError if it was not written; UnknownResultError."""
+        self.settle(partition)
+        return self._publish(partition, key, value)
+
+    def settle(self, partition: int) -> None:
+        """Read the partition past each write whose result is not known. UnknownResultError."""
+        with self._lock:
+            opened = self._open.get(partition)
+        if opened is None:
+            return
+        try:
+            barrier = self._topic.publish(partition, barrier_key(opened.key), None)
+        except RetriableError as error:
+            raise _not_known(partition, error) from error
+        if not self._read_past(barrier):
+            raise _not_known(partition, "the topic was not read back in time")
+        with self._lock:
+            if self._open.get(partition) is not opened:  # another write's result was lost meanwhile
+                raise _not_known(partition, "further writes had no answer")
+            del self._open[partition]
+
+    def _settle_after(self, error: UnknownResultError, partition: int) -> None:
+        try:
+            self.settle(partition)
+        except UnknownResultError as unknown:
+            raise UnknownResultError(
+                "it is not known whether the record was written: it may still come in. Try again "
+                "when the cluster answers: the topic is then read first",
+                partition=partition,
+                reason=error,
+            ) from unknown
+
+    def _publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        try:
+            return self._topic.publish(partition, key, value)
+        except UnknownResultError:
+            with self._lock:
+                self._open[partition] = _OpenWrite(key)
+            raise
+
+
+def barrier_key(key: bytes) -> bytes:
+    """A key on the same metadata partition, of a record that nobody writes.
+
+    Every version folds a tombstone of it into nothing, and compaction keeps one of them at most.
+    """
+    written = parse_record_key(key)
+    if written.kind in CLUSTER_KINDS:
+        return RecordKey(kind=RecordKind.REGISTRATION, subject=_NOBODY).to_bytes()
+    subject = written.subject[:PARTITION_SUBJECT_BYTES]
+    return RecordKey(kind=RecordKind.TRIM, subject=subject, event_id=_NOBODY).to_bytes()
+
+
+def _not_known(partition: int, reason: object) -> UnknownResultError:
+    return UnknownResultError(
+        "it is not known yet whether an earlier record was written: nothing else is written before",
+        partition=partition,
+        reason=reason,
+    )

@@ -1,0 +1,24 @@
+"""How many read leases and anomalies of one partition may be on record. Pure."""
+
+from __future__ import annotations
+
+from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
+from rlmm.events import READ_LEASES_MAX_COUNT, ReadLeaseTaken
+from rlmm.partition_state import PartitionState
+from rsm.segment.errors import RetriableError
+
+
+def require_room(
+    event: ReadLeaseTaken | AnomalyReported, state: PartitionState, broker_time_ms: int
+) -> None:
+    """RetriableError if the partition has as many as it may; a renewal always has room."""
+    if isinstance(event, AnomalyReported):
+        others = [known for known in state.anomalies if known.id != event.anomaly.id]
+        if len(others) >= ANOMALIES_MAX_COUNT:
+            partition = event.topic_id_partition
+            raise RetriableError("cannot record another anomaly", partition=partition)
+        return
+    held = state.leases_held(broker_time_ms)
+    others_held = [lease for lease in held if lease.lease_id != event.lease_id]
+    if len(others_held) >= READ_LEASES_MAX_COUNT:
+        raise RetriableError("too many read leases", partition=event.topic_id_partition)

@@ -1,0 +1,50 @@
+"""Whoever sees a reason in `rlm status` finds it in the operations page."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
+
+
+def test_reason_for_a_block_when_searched_in_the_operations_page_then_stands_in_a_table() -> None:
+    page = (CHECKOUT / "docs" / "operations.md").read_text().splitlines()
+    rows = [line for line in page if line.startswith("|")]
+    reasons = {reason for file in handwritten_files("rlm") for reason in _reasons(file)}
+
+    assert len(reasons) > 20
+    missing = {reason for reason in reasons if not any(_names(row, reason) for row in rows)}
+    assert missing == set()
+
+
+def _names(row: str, reason: str) -> bool:
+    return f"`{reason}`" in row or f'reason="{reason}"' in row
+
+
+def _reasons(file: SourceFile) -> Iterator[str]:
+    """What `Held(reason=…)` is given in a file: a text, or what a name there stands for."""
+    texts = {
+        target.id: tuple(_texts(node.value))
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(file.tree):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "Held":
+            continue
+        for keyword in node.keywords:
+            if keyword.arg == "reason":
+                yield from _texts(keyword.value)
+                names = (n.id for n in ast.walk(keyword.value) if isinstance(n, ast.Name))
+                for name in names:
+                    yield from texts.get(name, ())
+
+
+def _texts(value: ast.expr) -> Iterator[str]:
+    if isinstance(value, ast.IfExp):
+        yield from _texts(value.body)
+        yield from _texts(value.orelse)
+    elif isinstance(value, ast.Constant) and isinstance(value.value, str):
+        yield value.value

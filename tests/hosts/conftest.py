@@ -1,0 +1,46 @@
+"""Three hosts that all tests here share; a test leaves them connected, running and ready."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from tests.hosts.operated_cluster import OperatedCluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Function,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failure what the hosts have logged."""
+    report = yield
+    cluster = item.funcargs.get("operated")
+    if report.failed and isinstance(cluster, OperatedCluster):
+        report.sections.append(("hosts", cluster.log_tails()))
+    return report
+
+
+# Everybody may do everything until a test adds an ACL.
+_AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+@pytest.fixture(scope="session")
+def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatedCluster]:
+    directory = tmp_path_factory.mktemp("hosts")
+    with OperatedCluster(directory, properties=_AUTHORIZER) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def tiered(operated: OperatedCluster) -> str:
+    """A topic of three segments a partition, stored, and trimmed as far as that goes."""
+    topic = "tiered"
+    operated.create_topic(topic)
+    operated.produce(topic, segments=3)
+    operated.hosts[0].rlm("topic", "set", topic, "--local-retention-ms", "1")
+    operated.wait_trimmed(topic)
+    return topic

@@ -1,0 +1,54 @@
+"""The configuration that the README gives a new operator, as each host has it.
+
+Every test of several hosts starts from the README's own text, so that the text cannot go wrong
+unnoticed. The README shows the file of the host of broker1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from rlm.config.properties import parse_properties
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_FIRST_LINE = re.compile(r"^    # rlm\.properties\b", re.MULTILINE)
+_SHARED_KEY = "bootstrap.servers"  # names the whole cluster, on every host the same
+
+# Short times. Nothing here says where anything is: that is the README's to tell.
+SHORT_TIMES = {
+    "process.restart.backoff.ms": "50",
+    "remote.log.manager.task.interval.ms": "500",
+}
+
+
+def readme_example() -> str:
+    """The README's rlm.properties, letter for letter."""
+    text = (_CHECKOUT / "README.md").read_text()
+    (begin,) = [found.start() for found in _FIRST_LINE.finditer(text)]
+    lines = text[begin:].splitlines()
+    indented = lines[: next(n for n, line in enumerate(lines) if not line.startswith("    "))]
+    return "".join(f"{line.removeprefix('    ')}\n" for line in indented)
+
+
+def host_configuration(dns_name: str, settings: Mapping[str, str | None]) -> str:
+    """The file of the host of this broker. `settings` are appended; None removes the README's."""
+    example = readme_example().splitlines()
+    lines = [_of_host(line, dns_name) for line in example]
+    kept = [line for line in lines if _key(line) not in settings]
+    added = [f"{key}={value}" for key, value in settings.items() if value is not None]
+    return "\n".join((*kept, *added)) + "\n"
+
+
+def setting(text: str, key: str) -> str:
+    """A key's value in the text of a configuration. KeyError if it sets none."""
+    return parse_properties(text, source="rlm.properties").entries[key].value
+
+
+def _of_host(line: str, dns_name: str) -> str:
+    return line if _key(line) == _SHARED_KEY else line.replace("broker1", dns_name)
+
+
+def _key(line: str) -> str:
+    return line.partition("=")[0].strip()

@@ -1,0 +1,47 @@
+"""A metadata topic in memory that loses answers, as a cut-off cluster does."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+
+from rlmm.topic.event_topic import Published, UnknownResultError
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+
+
+class Fate(Enum):
+    """What becomes of a write that is not answered."""
+
+    WRITTEN = 1
+    LOST = 2
+    LATE = 3
+
+
+class LossyTopic(MemoryTopic):
+    """Gives no answer to the next writes, each with the next of `fates`; then answers again.
+
+    `before_write` is called before each write. `deliver_late` lets what is LATE come in.
+    """
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__(log)
+        self.fates: deque[Fate] = deque()
+        self.before_write: Callable[[], None] = lambda: None
+        self._late: list[tuple[int, bytes, bytes | None]] = []
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        self.before_write()
+        if not self.fates:
+            return super().publish(partition, key, value)
+        fate = self.fates.popleft()
+        if fate is Fate.WRITTEN:
+            super().publish(partition, key, value)
+        elif fate is Fate.LATE:
+            self._late.append((partition, key, value))
+        raise UnknownResultError("no answer")
+
+    def deliver_late(self) -> None:
+        """The network delivers what it has kept."""
+        while self._late:
+            super().publish(*self._late.pop(0))

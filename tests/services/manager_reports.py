@@ -1,0 +1,29 @@
+"""What the managers of a cluster say of a topic's partitions, asked as a command asks them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rlm.cli.managers import live_managers
+from rlm.cli.session import manager_client, open_session
+from rlm.config.load import load_command_config
+from rsm.segment.errors import TieredStorageError
+
+_TIMEOUT_MS = 10_000
+
+
+def manager_reports(configuration: Path, topic: str) -> list[dict[str, Any]]:
+    """One for each partition that a manager hosts; empty while one cannot be asked."""
+    try:
+        with open_session(load_command_config(configuration), timeout_ms=_TIMEOUT_MS) as session:
+            managers = live_managers(session.metadata)
+            with closing(manager_client(session)) as client:
+                return [
+                    dict(row)
+                    for manager in managers
+                    for row in client.partitions(manager, topic=topic)
+                ]
+    except TieredStorageError:
+        return []

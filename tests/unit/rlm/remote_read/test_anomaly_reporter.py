@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.anomaly_reporter import UPDATE_INTERVAL_MS, AnomalyReporter
+from rlmm.anomaly import Anomaly, AnomalyKind
+from rsm.segment.errors import NotFoundError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
+
+
+class ReportingWorld(RemoteWorld):
+    """A segment whose log is missing, and the processes that read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.claim()
+        self.segment: RemoteLogSegmentMetadata = self.store(segment_of(0))
+        self.event_count = 0
+
+    def process(self) -> tuple[ReadAnomalies, AnomalyReporter]:
+        """One more process."""
+        anomalies = ReadAnomalies(self.clock)
+        return anomalies, AnomalyReporter(anomalies, self.metadata, self.clock, self.new_id)
+
+    def new_id(self) -> UUID:
+        self.event_count += 1
+        return UUID(int=0xA000 + self.event_count)
+
+    def fail(self, anomalies: ReadAnomalies) -> None:
+        key = self.segment.objects[0].key
+        anomalies.record(self.segment, NotFoundError("no such chunk", name=key), offset=5)
+
+    def on_record(self) -> tuple[Anomaly, ...]:
+        return self.metadata.partition_state(TIP).anomalies
+
+
+@pytest.fixture
+def world() -> ReportingWorld:
+    return ReportingWorld()
+
+
+def test_report_when_reads_fail_again_then_one_record_updated_once_a_minute(
+    world: ReportingWorld,
+) -> None:
+    anomalies, reporter = world.process()
+    for _ in range(3):
+        world.fail(anomalies)
+        reporter.step()
+    first = world.on_record()
+    world.clock.now_ms += UPDATE_INTERVAL_MS
+
+    reporter.step()
+
+    (found,) = world.on_record()
+    assert [each.attempts for each in first] == [1]
+    assert (found.segment, found.object_key) == (
+        world.segment.segment_id.id,
+        world.segment.objects[0].key,
+    )
+    assert (found.kind, found.attempts) == (AnomalyKind.MISSING, 3)
+    assert world.event_count == 2
+
+
+def test_report_when_two_processes_fail_then_their_attempts_are_of_one_record(
+    world: ReportingWorld,
+) -> None:
+    for _ in range(2):
+        anomalies, reporter = world.process()
+        world.fail(anomalies)
+        reporter.step()
+
+    assert [each.attempts for each in world.on_record()] == [2]
+
+
+def test_report_when_the_object_was_read_again_then_the_record_is_cleared(
+    world: ReportingWorld,
+) -> None:
+    anomalies, reporter = world.process()
+    world.fail(anomalies)
+    reporter.step()
+    assert len(world.on_record()) == 1
+
+    anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+    reporter.step()
+
+    assert world.metadata.caught_up(TIP)
+    assert world.on_record() == ()
+
+
+def test_report_when_other_offsets_were_read_then_the_record_stays(world: ReportingWorld) -> None:
+    anomalies, reporter = world.process()
+    world.fail(anomalies)
+    reporter.step()
+
+    anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=6, end_offset=50))
+    reporter.step()
+
+    assert world.metadata.caught_up(TIP)
+    assert len(world.on_record()) == 1

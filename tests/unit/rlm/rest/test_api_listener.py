@@ -1,0 +1,71 @@
+"""Where the manager's API listens, and when."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from rlm.config.values import HostPort
+from rlm.rest.api_listener import ApiListener
+from rlm.rest.http_server import HttpServer, bind_listener
+from rlm.rest.worker_api import healthy
+from rsm.segment.errors import RetriableError
+
+
+def _serve(bound: socket.socket) -> HttpServer:
+    return HttpServer(Starlette(routes=[Route("/healthz", healthy)]), bound, name="api")
+
+
+def _answers(address: HostPort) -> bool:
+    answer = httpx.get(f"http://{address}/healthz", trust_env=False)
+    return answer.status_code == httpx.codes.OK
+
+
+def test_listener_when_the_address_becomes_known_after_the_start_then_serves_there() -> None:
+    listener = ApiListener()
+    listener.start(_serve)
+    try:
+        address = listener.listen_at("127.0.0.1")
+
+        assert _answers(address)
+        assert listener.listen_at("127.0.0.2") == address
+    finally:
+        listener.stop()
+
+
+def test_listener_when_the_address_is_known_before_the_start_then_serves_there() -> None:
+    listener = ApiListener()
+    address = listener.listen_at("127.0.0.1")
+    listener.start(_serve)
+    try:
+        assert _answers(address)
+    finally:
+        listener.stop()
+
+
+def test_listener_when_a_socket_is_given_then_no_other_is_bound() -> None:
+    bound = bind_listener(HostPort(host="127.0.0.1", port=0), key="rest.listener")
+    listener = ApiListener(bound)
+    listener.start(_serve)
+    try:
+        address = listener.listen_at("127.0.0.2")
+
+        assert address.host == "127.0.0.1"
+        assert _answers(address)
+    finally:
+        listener.stop()
+
+
+def test_listener_when_stopped_then_listens_no_more() -> None:
+    listener = ApiListener()
+    address = listener.listen_at("127.0.0.1")
+    listener.stop()
+
+    with pytest.raises(RetriableError):
+        listener.listen_at("127.0.0.1")
+    with pytest.raises(httpx.ConnectError):
+        _answers(address)

@@ -1,0 +1,58 @@
+"""What is logged of a topic that is deleted while its partitions are worked on."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import pytest
+
+from tests.twins.world import INTERVAL_MS, World
+
+PARTITIONS = 5
+
+
+def _lines(caplog: pytest.LogCaptureFixture) -> Counter[tuple[str, str]]:
+    """Levels and messages of all that a person sees."""
+    return Counter(
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if record.levelno >= logging.INFO and "no such partition" in str(vars(record))
+    )
+
+
+def _delete_topic(world: World) -> None:
+    for host in world.hosts.values():
+        host.broker.gone.update(world.tips)
+
+
+def test_copies_when_their_topic_is_deleted_then_one_line_and_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    world = World(partitions=PARTITIONS)
+    for tip in world.tips:
+        world.segments(1, tip=tip)
+    process = world.start()
+    process.effects.after("offsets", lambda: _delete_topic(world))  # the cycle's own question
+
+    process.step()
+
+    assert _lines(caplog) == {("INFO", "copy failed"): 1}
+
+
+def test_trims_when_their_topic_is_deleted_then_one_line_and_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(partitions=PARTITIONS)
+    for tip in world.tips:
+        world.segments(3, tip=tip)
+    process = world.start()
+    process.step()
+    world.clock.advance(INTERVAL_MS)
+    caplog.set_level(logging.INFO)
+    process.effects.after("publish LocalLogTrimmed", lambda: _delete_topic(world))
+
+    process.step()
+
+    assert _lines(caplog) == {("INFO", "trim given up"): 1}

@@ -1,0 +1,114 @@
+"""What makes a manager say that it is not ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from threading import Event
+from types import SimpleNamespace
+from typing import cast
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry
+
+from rlm.broker_manager import BrokerManager, ManagerPace, ManagerWork
+from rlm.command_access import CommandAccess
+from rlm.manager_gauges import ManagerGauges
+from rlm.metrics import Metrics
+from rlm.policy.held import Held
+from rlm.tasks.heartbeat import ProcessState
+from rlm.tasks.report import LEADER, PartitionReport
+from rlm.tasks.retention_keeper import RetentionReport
+from rlmm.spi import Readiness
+from rsm.segment.ids import TopicIdPartition
+from tests.services.waiting import wait_until
+from tests.twins.clock import FakeClock
+
+BEAT_MS = 5_000
+FAILING = PartitionReport(
+    topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
+    role=LEADER,
+    leader_epoch=0,
+    claimed=True,
+    copy_held=Held(
+        reason="failing", values={"attempts": 2, "cause": "no space left on device", "error": "x"}
+    ),
+)
+
+
+class Manager:
+    """One whose work is done at once; a heartbeat comes back when `answers` is set."""
+
+    def __init__(self, *reports: PartitionReport) -> None:
+        self.clock = FakeClock()
+        self.answers, self.beats, self.cycled = Event(), Event(), Event()
+        self._reports = reports
+        metrics = Metrics(CollectorRegistry())
+        access = SimpleNamespace(
+            address=SimpleNamespace(problem=None, http_address=None, broker_address=""),
+            refresh=lambda: None,
+        )
+        self.manager = BrokerManager(
+            work=ManagerWork(
+                confirm_cluster=lambda: None,
+                begin_metadata=lambda: None,
+                readiness=lambda: Readiness(ready=True),
+                await_ready=lambda _: Readiness(ready=True),
+                check_store=lambda: None,
+                keep_retention=lambda: RetentionReport(untierable={}),
+                cycle=lambda _: self._cycle(),
+                views=lambda _topic, _partition: (),
+                remove_topics=lambda: None,
+                mirror_originals=lambda: None,
+                check_anomalies=lambda: None,
+                heartbeat=self._beat,
+                access=cast("CommandAccess", access),
+                gauges=ManagerGauges(
+                    metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0
+                ),
+            ),
+            pace=ManagerPace(cycle_interval_ms=3_600_000, heartbeat_interval_ms=BEAT_MS),
+            metrics=metrics,
+            clock=self.clock,
+            pools=(),
+            stopping=Event(),
+            resources=ExitStack(),
+        )
+
+    def _cycle(self) -> Sequence[PartitionReport]:
+        self.cycled.set()
+        return self._reports
+
+    def _beat(self, _: ProcessState) -> None:
+        self.beats.set()
+        assert self.answers.wait(60)
+
+
+def test_readiness_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
+    """Scenario 119: also while the first write without an answer is waited for."""
+    host = Manager()
+    host.manager.start()
+    assert host.beats.wait(30)
+    before = host.manager.readiness()
+    host.clock.advance(3 * BEAT_MS + 1)
+    cut_off = host.manager.readiness()
+
+    host.answers.set()
+    wait_until(lambda: host.manager.readiness()[0], describe="ready again")
+    host.manager.stop(timeout_ms=30_000)
+
+    assert before == (True, ())
+    assert not cut_off[0]
+    assert cut_off[1][0].startswith("the cluster cannot be reached: no heartbeat has come back")
+
+
+def test_readiness_when_copies_fail_then_names_cause_and_number_of_partitions() -> None:
+    host = Manager(FAILING)
+    host.answers.set()
+    host.manager.start()
+    wait_until(lambda: not host.manager.readiness()[0], describe="the cycle's report")
+    ready, reasons = host.manager.readiness()
+    host.manager.stop(timeout_ms=30_000)
+
+    assert not ready
+    assert reasons == ("copies fail: no space left on device (1 partition)",)
