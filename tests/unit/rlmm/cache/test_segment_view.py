@@ -190,3 +190,10 @@ def test_segment_when_erased_then_leaves_no_row() -> None:
     fold_log(log, store, max_records=1)
 
     assert not any(contents(store).values())
+
+
+def test_lookup_when_the_offset_or_the_epoch_is_none_that_exists_then_finds_nothing() -> None:
+    cache = finished(segment_metadata(1, 0, 10))
+    assert found_number(cache, 0) == 1
+    assert [found_number(cache, offset) for offset in (-1, -2)] == [None, None]
+    assert found_number(cache, 0, epoch=-1) is None
