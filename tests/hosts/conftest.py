@@ -21,17 +21,10 @@ def pytest_runtest_makereport(
     return report
 
 
-# Everybody may do everything until a test adds an ACL.
-_AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",
-}
-
-
 @pytest.fixture(scope="session")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatedCluster]:
     directory = tmp_path_factory.mktemp("hosts")
-    with OperatedCluster(directory, properties=_AUTHORIZER) as cluster:
+    with OperatedCluster(directory) as cluster:
         yield cluster
 
 

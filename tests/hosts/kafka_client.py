@@ -19,13 +19,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported without __all__
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
     OffsetSpec,
-    ResourcePatternType,
-    ResourceType,
 )
 from confluent_kafka.cimpl import NewTopic
 
@@ -74,7 +68,22 @@ def create_topic(bootstrap: str, topic: str, replicas: list[list[int]]) -> None:
 
 def delete_topic(bootstrap: str, topic: str) -> None:
     """Delete a topic."""
-    admin_client(bootstrap).delete_topics([topic])[topic].result(30.0)
+    admin = admin_client(bootstrap)  # a handle that nobody keeps ends its requests
+    admin.delete_topics([topic])[topic].result(30.0)
+
+
+def delete_records(bootstrap: str, topic: str) -> None:
+    """Delete all records of a topic that are there now."""
+    admin = admin_client(bootstrap)
+    latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
+    numbers = admin.list_topics(topic, timeout=10.0).topics[topic].partitions
+    futures = admin.list_offsets({TopicPartition(topic, number): latest for number in numbers})
+    ends = [
+        TopicPartition(tp.topic, tp.partition, future.result(30.0).offset)
+        for tp, future in futures.items()
+    ]
+    for future in admin.delete_records(ends).values():
+        future.result(30.0)
 
 
 def topics(bootstrap: str) -> list[str]:
@@ -196,48 +205,4 @@ def wait_local_starts(
         lambda: f"local starts of {topic}: {found}, wanted {wanted}",
         interval_s=0.5,
         despite=KafkaException,
-    )
-
-
-def deny_describe(bootstrap: str, address: str) -> None:
-    """Take Describe on the cluster from everybody who connects from an address."""
-    for future in admin_client(bootstrap).create_acls(_without_describe(address)).values():
-        future.result(30.0)
-
-
-def allow_describe(bootstrap: str, address: str) -> None:
-    """Undo `deny_describe`."""
-    filters = [
-        AclBindingFilter(
-            each.restype,
-            each.name,
-            each.resource_pattern_type,
-            each.principal,
-            each.host,
-            each.operation,
-            each.permission_type,
-        )
-        for each in _without_describe(address)
-    ]
-    for future in admin_client(bootstrap).delete_acls(filters).values():
-        future.result(30.0)
-
-
-def _without_describe(address: str) -> list[AclBinding]:
-    """Once there is an ACL of the cluster, what no ACL allows is denied."""
-    return [
-        _cluster_acl("*", AclOperation.ALL, AclPermissionType.ALLOW),
-        _cluster_acl(address, AclOperation.DESCRIBE, AclPermissionType.DENY),
-    ]
-
-
-def _cluster_acl(host: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
-    return AclBinding(
-        ResourceType.BROKER,
-        "kafka-cluster",
-        ResourcePatternType.LITERAL,
-        "User:*",
-        host,
-        operation,
-        permission,
     )

@@ -20,6 +20,7 @@ _SHARED_KEY = "bootstrap.servers"  # names the whole cluster, on every host the 
 SHORT_TIMES = {
     "process.restart.backoff.ms": "50",
     "remote.log.manager.task.interval.ms": "500",
+    "remote.topic.deletion.grace.ms": "2000",
 }
 
 

@@ -10,6 +10,7 @@ import random
 import time
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -25,7 +26,7 @@ def write(
     bootstrap: str, topic: str, partitions: int, count: int, seconds: float
 ) -> dict[str, Any]:
     """Write `count` records to each partition, spread over some seconds; their digests."""
-    digests, errors = RecordDigests(), list[str]()
+    written, errors = list[tuple[int, int, int, bytes | None]](), list[str]()
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -36,31 +37,43 @@ def write(
         }
     )
 
-    def delivered(error: KafkaError | None, message: Message) -> None:
+    def delivered(timestamp_ms: int, error: KafkaError | None, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
         if error is not None or partition is None or offset is None:
             errors.append(f"{partition}: {error}")
             return
-        digests.add(
-            partition=partition,
-            offset=offset,
-            timestamp_ms=message.timestamp()[1],
-            key=None,
-            value=message.value(),
-            headers=[],
-        )
+        # Not the message's own time: of a batch that was sent twice it is the broker's.
+        written.append((partition, offset, timestamp_ms, message.value()))
 
     begun_s = time.monotonic()
     for number in range(count):
         for partition in range(partitions):
-            value = random.SystemRandom().randbytes(VALUE_BYTES)
-            producer.produce(topic, partition=partition, value=value, on_delivery=delivered)
+            content = random.SystemRandom().randbytes(VALUE_BYTES)
+            timestamp_ms = round(time.time() * 1000)
+            producer.produce(
+                topic,
+                partition=partition,
+                value=content,
+                timestamp=timestamp_ms,
+                on_delivery=partial(delivered, timestamp_ms),
+            )
         due_s = begun_s + (number + 1) * seconds / count
         while (early_s := due_s - time.monotonic()) > 0:
             producer.poll(early_s)
     unsent = producer.flush(_GIVE_UP_S)
     assert not unsent, f"{unsent} records were not delivered"
     assert not errors, errors[:3]
+    digests = RecordDigests()
+    # A batch that was sent again can be acknowledged after a later one.
+    for partition, offset, timestamp_ms, value in sorted(written, key=lambda each: each[:2]):
+        digests.add(
+            partition=partition,
+            offset=offset,
+            timestamp_ms=timestamp_ms,
+            key=None,
+            value=value,
+            headers=[],
+        )
     return {str(number): asdict(found) for number, found in digests.reads().items()}
 
 

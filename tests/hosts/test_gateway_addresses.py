@@ -1,0 +1,132 @@
+"""Where clients are led on several hosts: never to an address that is wrong there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tests.hosts import kafka_client
+from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
+from tests.hosts.reachability import connect
+from tests.services.waiting import wait_until
+
+_PORT = 19092
+_DEADLINE_S = 60.0
+
+
+@contextmanager
+def _configured(host: OperatedHost, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """The host's `rlm run` has these settings within the block."""
+    host.restart(settings)
+    try:
+        yield
+    finally:
+        host.restart()
+        host.wait_ready()
+
+
+def _led_to(via: OperatedHost) -> set[str]:
+    """Where clients of a gateway are led for all brokers."""
+    found: dict[str, str] = via.host.call(kafka_client.broker_addresses, bootstrap=via.gateway)
+    return set(found.values())
+
+
+def _wait_led_to(via: OperatedHost, wanted: set[str]) -> None:
+    wait_until(
+        lambda: _led_to(via) == wanted,
+        _DEADLINE_S,
+        lambda: f"clients are led to {wanted}, not {_led_to(via)}",
+        interval_s=0.5,
+    )
+
+
+def _processes(on: OperatedHost) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(on.rlm("processes", "--json"))["processes"]
+    return rows
+
+
+def _gateway_row(on: OperatedHost, broker_id: int) -> dict[str, Any]:
+    (row,) = [
+        each
+        for each in _processes(on)
+        if (each["role"], each["broker_id"]) == ("gateway", broker_id)
+    ]
+    return row
+
+
+def test_processes_when_listed_on_any_host_then_are_all_ready(operated: OperatedCluster) -> None:
+    wanted = sorted(
+        (role, number) for role in ("broker", "manager", "gateway") for number in (1, 2, 3)
+    )
+    for host in operated.hosts:
+        wait_until(
+            lambda on=host: all(row["ready"] for row in _processes(on)),  # type: ignore[misc]  # bound now
+            _DEADLINE_S,
+            lambda on=host: f"all are ready: {_processes(on)}",  # type: ignore[misc]  # bound now
+            interval_s=1.0,
+        )
+        rows = _processes(host)
+
+        assert sorted((row["role"], row["broker_id"]) for row in rows) == wanted
+        assert {row["address"] for row in rows if row["role"] == "gateway"} == {
+            f"{each.host.address}:{_PORT}" for each in operated.hosts
+        }
+
+
+def test_gateway_when_it_listens_on_loopback_then_accepts_nobody_and_nobody_is_led_to_it(
+    operated: OperatedCluster,
+) -> None:
+    """The default without `gateway.listener`."""
+    first, second, third = operated.hosts
+    others = {f"{each.host.address}:{_PORT}" for each in (first, third)}
+    with _configured(second, {"gateway.listener": None}):
+        second.wait_not_ready(f"gateway.listener=127.0.0.1:{_PORT}")
+
+        assert second.host.call(connect, host="127.0.0.1", port=_PORT) == "refused"
+        _wait_led_to(first, others)
+        row = _gateway_row(third, 2)
+        assert (row["ready"], row["address"]) == (False, None)
+        assert "Set gateway.listener to this host's own address" in row["reasons"][0]
+    _wait_led_to(first, {f"{each.host.address}:{_PORT}" for each in operated.hosts})
+
+
+def test_gateway_when_another_brokers_gateway_has_its_address_then_the_later_one_yields(
+    operated: OperatedCluster,
+) -> None:
+    first, second, _ = operated.hosts
+    taken = f"{first.host.address}:{_PORT}"
+    settings = {"gateway.listener": f"0.0.0.0:{_PORT}", "gateway.advertised.listener": taken}
+    with _configured(second, settings):
+        second.wait_not_ready(f"gateway.advertised.listener={taken} broker_id=1")
+
+        assert first.readiness() == (200, [])
+        assert second.host.call(connect, host=second.host.address, port=_PORT) == "refused"
+        assert first.host.call(connect, host=first.host.address, port=_PORT) == "accepted"
+
+
+def test_clients_when_the_gateway_cannot_start_then_are_refused_at_once(
+    operated: OperatedCluster,
+) -> None:
+    host = operated.hosts[1]
+    state = host.host.outside(host.setting("state.dir")) / "gateway"
+    host.stop()
+    away = state.rename(state.with_name("gateway-away"))
+    state.write_text("no directory")
+    host.start()
+    try:
+        host.wait_not_ready("gateway")
+
+        found = {
+            operated.hosts[0].host.call(connect, host=host.host.address, port=_PORT)
+            for _ in range(10)
+        }
+
+        assert found == {"refused"}
+    finally:
+        host.stop()
+        state.unlink()
+        away.rename(state)
+        host.start()
+        host.wait_ready()
