@@ -2,47 +2,67 @@
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Callable
 
 import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.follower import Follower, FollowerSettings
+from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partition_state import PartitionState
-from rlmm.partitioner import metadata_partition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+from tests.hosted_partitions import user_partitions
 from tests.log_dir_builder import ManualClock
-from tests.metadata_builder import ORDERS
+from tests.metadata_builder import ORDERS, policy
+
+_PARTITIONS = 4
 
 
-@pytest.fixture
-def manager() -> TopicBasedRemoteLogMetadataManager:
+class InterruptedCache(MetadataCache):
+    """Runs `meanwhile` while it answers."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore())
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        self.meanwhile()
+        return super().partition_state(topic_id_partition)
+
+
+def manager_of(cache: MetadataCache) -> TopicBasedRemoteLogMetadataManager:
+    """It follows what it hosts, in steps that its calls take."""
     clock = ManualClock()
-    settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
-    cache = MetadataCache(MemoryStore())
-    return TopicBasedRemoteLogMetadataManager(MemoryTopic(MemoryLog(clock)), cache, clock, settings)
+    settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0), follows_all=False)
+    topic = MemoryTopic(MemoryLog(clock, partition_count=_PARTITIONS))
+    return TopicBasedRemoteLogMetadataManager(topic, cache, clock, settings)
 
 
-def test_answer_when_the_partition_was_dropped_and_read_again_meanwhile_then_error(
-    manager: TopicBasedRemoteLogMetadataManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_when_the_partition_is_dropped_meanwhile_then_error() -> None:
     """What the cache had in between may have been nothing."""
+    cache = InterruptedCache()
+    manager = manager_of(cache)
     assert manager.wait_ready(10_000).ready
-    assert manager.partition_state(ORDERS) == PartitionState()
-    assert manager.identity is not None
-    partition = metadata_partition(ORDERS, manager.identity.partition_count)
-    catching_up = count()
-    monkeypatch.setattr(Follower, "caught_up", property(lambda _: {partition: next(catching_up)}))
+    (hosted,) = user_partitions(1, _PARTITIONS, 1)
+    manager.on_partition_leadership_changes([hosted], [])
+    assert manager.caught_up(hosted)
+    assert manager.partition_state(hosted) == PartitionState()
+
+    def drop() -> None:
+        manager.on_stop_partitions([hosted])
+        assert manager.publish(policy()).accepted, "which takes steps until it is applied"
+
+    cache.meanwhile = drop
 
     with pytest.raises(RetriableError, match="dropped meanwhile"):
-        manager.partition_state(ORDERS)
+        manager.partition_state(hosted)
 
 
-def test_partitions_of_when_the_topic_was_not_found_yet_then_error(
-    manager: TopicBasedRemoteLogMetadataManager,
-) -> None:
+def test_partitions_of_when_the_topic_was_not_found_yet_then_error() -> None:
+    manager = manager_of(InterruptedCache())
+
     with pytest.raises(RetriableError, match="not ready"):
         manager.partitions_of(ORDERS.topic_id, ORDERS.topic)
