@@ -160,7 +160,7 @@ class PartitionReader:
         topic = view.topic(tip.topic)
         found = next((p for p in topic.partitions if p.partition == tip.partition), None)
         if found is None or topic.topic_id != tip.topic_id:
-            raise NotFoundError("the topic was created anew", partition=tip)
+            raise NotFoundError("the topic was created again", partition=tip)
         if found.leader_id is None:
             raise RetriableError("the partition has no leader", partition=tip)
         with self._bootstrap.at(view.broker(found.leader_id)) as leader:

@@ -63,7 +63,7 @@ def _status(
 ) -> None:
     """Show what is stored, what is local and what is behind.
 
-    Lag and trims are the managers' word. If a manager cannot be asked, they are not known of the
+    The managers report lag and trims. If a manager cannot be asked, they are not known of the
     partitions that its broker leads: the command then says why, and ends with exit code 1.
     """
     complaints: list[str] = []

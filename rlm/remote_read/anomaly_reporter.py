@@ -1,6 +1,6 @@
 """Puts on record which stored objects a process cannot read, and clears what it can read again.
 
-Readers are unfenced: one record for each segment, object and kind, whoever writes it last. So a
+Readers are unfenced: one record for each segment, object and kind; the last writer wins. So a
 report says nothing that a deletion may follow; the leader's manager looks for itself.
 """
 

@@ -80,5 +80,5 @@ def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
     Raises NotFoundError if it is not the topic of the policy but a later one of its name.
     """
     if found.topic.topic_id != policy.topic_id:
-        raise NotFoundError("the topic was created anew", topic=policy.topic)
+        raise NotFoundError("the topic was created again", topic=policy.topic)
     return all(map(deletes_nothing, found.configs.values()))

@@ -31,7 +31,7 @@ def full() -> TieredStorageError:
 
 
 def reports_of_a_full_store(cycles: int) -> tuple[PartitionReport, ...]:
-    """As they are after so many cycles in each of which every copy failed."""
+    """As they are after this many cycles in each of which every copy failed."""
     world = World(partitions=PARTITIONS)
     for tip in world.tips:
         world.segments(1, tip=tip)
