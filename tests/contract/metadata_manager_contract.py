@@ -45,6 +45,21 @@ class OpenManager(Protocol):
         """
 
 
+class MetadataThreadsContract:
+    """Of a manager that follows the topic on a thread of its own: others are one thread's."""
+
+    def test_events_when_published_by_many_threads_then_each_gets_its_own_result(
+        self, open_manager: OpenManager
+    ) -> None:
+        manager = open_manager()
+        starts = [step(segment_metadata(n // 2, n, n + 1), STARTED) for n in range(20)]
+
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(manager.publish, starts))
+
+        assert sum(result.accepted for result in results) == 10
+
+
 class MetadataManagerContract:
     def test_event_when_published_then_is_read_at_once(self, open_manager: OpenManager) -> None:
         manager = open_manager()
@@ -73,17 +88,6 @@ class MetadataManagerContract:
         assert other.caught_up(ORDERS)
 
         assert other.segment(SEGMENT.segment_id) == one.segment(SEGMENT.segment_id)
-
-    def test_events_when_published_by_many_threads_then_each_gets_its_own_result(
-        self, open_manager: OpenManager
-    ) -> None:
-        manager = open_manager()
-        starts = [step(segment_metadata(n // 2, n, n + 1), STARTED) for n in range(20)]
-
-        with ThreadPoolExecutor(4) as pool:
-            results = list(pool.map(manager.publish, starts))
-
-        assert sum(result.accepted for result in results) == 10
 
     def test_record_when_listed_then_tells_times_and_place(self, open_manager: OpenManager) -> None:
         """R22: a dead letter needs the place of the accepted deletion."""

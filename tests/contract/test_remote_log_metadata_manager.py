@@ -11,40 +11,64 @@ from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import STORES
-from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.contract.metadata_manager_contract import (
+    MetadataManagerContract,
+    MetadataThreadsContract,
+    OpenManager,
+)
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.log_dir_builder import ManualClock
 
+FOLLOWED = ("thread", "stepped")
 
+
+@pytest.fixture
+def following(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """The cache's store, and what drives the following: a thread, or whoever waits."""
+    params: tuple[str, str] = request.param
+    return params
+
+
+@pytest.fixture
+def open_manager(following: tuple[str, str], tmp_path: Path) -> Iterator[OpenManager]:
+    store, driver = following
+    clock = ManualClock()
+    log = MemoryLog(clock, partition_count=3)
+    opened: list[TopicBasedRemoteLogMetadataManager] = []
+
+    def open_manager(
+        process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
+    ) -> TopicBasedRemoteLogMetadataManager:
+        manager = TopicBasedRemoteLogMetadataManager(
+            MemoryTopic(log),
+            MetadataCache(STORES[store](tmp_path / process)),
+            clock,
+            ManagerSettings(
+                follows_all=follows_all,
+                retire_grace_ms=retire_grace_ms,
+                follower=FollowerSettings(poll_timeout_ms=50),
+            ),
+        )
+        opened.append(manager)
+        if driver == "thread":
+            manager.start()
+        assert manager.wait_ready(20_000).ready
+        return manager
+
+    yield open_manager
+    for manager in opened:
+        manager.close()
+
+
+@pytest.mark.parametrize(
+    "following", [(s, t) for s in STORES for t in FOLLOWED], ids="-".join, indirect=True
+)
 class TestMemoryTopicManager(
     MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
 ):
-    @pytest.fixture(params=[(s, t) for s in STORES for t in ("thread", "stepped")], ids="-".join)
-    def open_manager(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenManager]:
-        store, following = request.param
-        clock = ManualClock()
-        log = MemoryLog(clock, partition_count=3)
-        opened: list[TopicBasedRemoteLogMetadataManager] = []
+    """The suite, over a topic in memory and each cache."""
 
-        def open_manager(
-            process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
-        ) -> TopicBasedRemoteLogMetadataManager:
-            manager = TopicBasedRemoteLogMetadataManager(
-                MemoryTopic(log),
-                MetadataCache(STORES[store](tmp_path / process)),
-                clock,
-                ManagerSettings(
-                    follows_all=follows_all,
-                    retire_grace_ms=retire_grace_ms,
-                    follower=FollowerSettings(poll_timeout_ms=50),
-                ),
-            )
-            opened.append(manager)
-            if following == "thread":
-                manager.start()
-            assert manager.wait_ready(20_000).ready
-            return manager
 
-        yield open_manager
-        for manager in opened:
-            manager.close()
+@pytest.mark.parametrize("following", [(s, "thread") for s in STORES], ids="-".join, indirect=True)
+class TestStartedMemoryTopicManager(MetadataThreadsContract):
+    """What only a started manager promises."""

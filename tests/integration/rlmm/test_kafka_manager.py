@@ -18,7 +18,11 @@ from rsm.system_clock import SystemClock
 from tests.contract.event_topic_contract import OpenTopic
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract
 from tests.contract.metadata_caches import SMALL
-from tests.contract.metadata_manager_contract import MetadataManagerContract, OpenManager
+from tests.contract.metadata_manager_contract import (
+    MetadataManagerContract,
+    MetadataThreadsContract,
+    OpenManager,
+)
 from tests.contract.metadata_semantics_contract import MetadataSemanticsContract
 from tests.integration.rlmm.ensured_topic import ensured
 from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, segment_metadata, step
@@ -55,7 +59,10 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
 
 
 class TestKafkaManager(
-    MetadataManagerContract, MetadataSemanticsContract, MetadataAssignmentContract
+    MetadataManagerContract,
+    MetadataThreadsContract,
+    MetadataSemanticsContract,
+    MetadataAssignmentContract,
 ):
     """The suite, over a real broker and RocksDB."""
 
