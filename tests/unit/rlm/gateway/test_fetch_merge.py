@@ -132,6 +132,25 @@ def test_merge_when_the_first_batch_exceeds_the_budget_then_it_is_returned_alone
     assert (size_of(first.records), size_of(second.records)) == (5_000, 0)
 
 
+def test_merge_when_the_first_partition_is_empty_then_the_later_ones_keep_the_budget() -> None:
+    """Scenario 54: the first partition with records may exceed, none after it."""
+    plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
+    rows = _merged(plan, _answer(plan, local_bytes=900), Reading())
+    assert [size_of(row.records) for row in rows] == [0, 900, 0]
+
+
+def test_merge_when_a_partition_is_left_then_none_aborted_only_for_readers_of_committed() -> None:
+    """As Kafka: null for readers of all records, and no transactions without their records."""
+    aborted = AbortedTransaction(
+        producer_id=7, first_offset=51, last_offset=55, last_stable_offset=60
+    )
+    for isolation, expected in ((1, ()), (0, None)):
+        plan = _plan(_REMOTE_OFFSET, _REMOTE_OFFSET, max_bytes=1_500, isolation=isolation)
+        _, left = _merged(plan, _answer(plan), _slice(900), _slice(700, aborted))
+        assert size_of(left.records) == 0
+        assert left.aborted_transactions == expected
+
+
 def test_merge_when_a_read_is_under_way_then_its_partition_is_empty_and_the_others_full() -> None:
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
     first, second = _merged(plan, _answer(plan, local_bytes=100), Reading())
