@@ -75,10 +75,7 @@ class Planner:
 
         InvalidConfigError for a cluster or topic that there is not any more.
         """
-        known = {(tip.topic, tip.partition) for tip in self.partitions}
-        found = _find_chosen(self._client, options)
-        added = (tip for tip in found if (tip.topic, tip.partition) not in known)
-        self.partitions = (*self.partitions, *added)
+        self.partitions = _with_added(self.partitions, _find_chosen(self._client, options))
 
     def partition(self, tip: TopicIdPartition) -> StoredPartition:
         """What is stored of one, as far as the metadata was read."""
@@ -105,10 +102,25 @@ def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
 
 
 def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
-    found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
+    """InvalidConfigError for a cluster, topic or partition that there is not."""
+    return _choose(find_partitions(client, options.topics, timeout_ms=options.timeout_ms), options)
+
+
+def _choose(
+    found: Mapping[str, Sequence[TopicIdPartition]], options: ReadOptions
+) -> list[TopicIdPartition]:
+    """Return the chosen ones of each topic's partitions. InvalidConfigError if one is missing."""
     _require_assigned(found, options)
     every = (tip for tips in found.values() for tip in tips)
     return [tip for tip in every if options.chooses(tip.topic, tip.partition)]
+
+
+def _with_added(
+    known: Sequence[TopicIdPartition], found: Sequence[TopicIdPartition]
+) -> tuple[TopicIdPartition, ...]:
+    """Append the found partitions whose topic name and number no known partition has."""
+    names = {(tip.topic, tip.partition) for tip in known}
+    return (*known, *(tip for tip in found if (tip.topic, tip.partition) not in names))
 
 
 def _require_assigned(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -15,9 +16,10 @@ from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
+from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.reading.narrowing import MAX_OFFSET
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import Planner, _require_assigned
+from spark_tools.reading.planner import Planner, _choose, _require_assigned, _with_added
 from spark_tools.snapshot import MetadataSnapshot
 from tests.folding import append
 from tests.log_dir_builder import ManualClock
@@ -120,3 +122,29 @@ def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
         _require_assigned(found, options(assign='{"orders":[0,3,2]}'))
 
     assert refused.value.context == {"topic": "orders", "found": 2}
+
+
+def test_partitions_when_some_are_assigned_then_only_they_are_chosen() -> None:
+    found = {"orders": BOTH}
+
+    assert _choose(found, options()) == [*BOTH]
+    assert _choose(found, options(assign='{"orders":[1]}')) == [SECOND]
+
+
+def test_partitions_when_looked_for_again_then_only_new_ones_are_added() -> None:
+    """A topic that was deleted and created again stays the one that the query began with."""
+    third = replace(ORDERS, partition=2)
+    created_again = replace(ORDERS, topic_id=UUID(int=2))
+
+    assert _with_added(BOTH, [*BOTH, third]) == (*BOTH, third)
+    assert _with_added(BOTH, [created_again]) == BOTH
+
+
+def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() -> None:
+    """The client refuses more than its maximum before it asks anybody."""
+    planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"})
+    given = options(endingOffsets="latest", timeoutMs=str(MAX_TIMEOUT_MS + 1))
+
+    for ask in (planner.look_for_new, planner.pieces):
+        with pytest.raises(InvalidConfigError, match=f"at_most={MAX_TIMEOUT_MS}"):
+            ask(given)
