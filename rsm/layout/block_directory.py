@@ -34,20 +34,26 @@ _FRONT = struct.Struct(">iq8xi4xbI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CutBatch:
+    """A batch of `batch_bytes` whose entry header and first `left_out_bytes` are not read."""
+
+    left_out_bytes: int
+    batch_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRun:
     """Bytes of a data object in one block, that begin with an entry header or within a batch.
 
     `begin` is the first batch; what is wanted of the run ends at `end_log_position`. The block ends
-    with the batch in front of `block_end`. If `left_out_bytes`, so much of the first batch is in
-    front of the run, with its entry header, and the batch is `first_batch_bytes` long.
+    with the batch in front of `block_end`. With `cut`, the run begins within the first batch.
     """
 
     begin: LogPoint
     end_log_position: int
     block_end: LogPoint
     positions: ByteRange
-    left_out_bytes: int = 0
-    first_batch_bytes: int = 0
+    cut: CutBatch | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +134,12 @@ class BlockDirectory:
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
         end_entry_id, block_bytes_end = run.block_end.entry_id, run.block_end.log_position
         taken: list[memoryview] = []
-        length_bytes = 0
-        if run.left_out_bytes:
-            length_bytes = run.first_batch_bytes
-            place = length_bytes - run.left_out_bytes
+        start_log_position, length_bytes = log_position, 0
+        if run.cut is not None:
+            length_bytes = run.cut.batch_bytes
+            place = length_bytes - run.cut.left_out_bytes
             taken.append(view[:place])
+            start_log_position += run.cut.left_out_bytes
             log_position += length_bytes
             entry_id += 1
         while log_position < run.end_log_position:
@@ -156,15 +163,14 @@ class BlockDirectory:
             log_position += length_bytes
             entry_id += 1
         last = LogPoint(entry_id=entry_id - 1, log_position=log_position - length_bytes)
-        start_log_position = run.begin.log_position + run.left_out_bytes
         return TakenBatches(batches=taken, start_log_position=start_log_position, last=last)
 
     def _run(self, number: int, begin: LogPoint, wanted: ByteRange) -> EntryRun:
         block_end = self._block_end(number)
         within = min(wanted.end_position, block_end.log_position)
         start_position = self._position(number, begin)
-        left_out_bytes, first_batch_bytes = self._left_out(begin, wanted, block_end)
-        left_out_header_bytes = ENTRY_HEADER_BYTES if left_out_bytes else 0
+        cut = self._cut(begin, wanted, block_end)
+        skipped_bytes = 0 if cut is None else ENTRY_HEADER_BYTES + cut.left_out_bytes
         # An entry header may stand in front of each batch up to the next one whose number is known.
         following = self._points.ceiling(within)
         last = block_end if following is None else following
@@ -175,22 +181,22 @@ class BlockDirectory:
             end_log_position=within,
             block_end=block_end,
             positions=ByteRange(
-                start_position=start_position + left_out_header_bytes + left_out_bytes,
+                start_position=start_position + skipped_bytes,
                 end_position=start_position + entry_count * ENTRY_HEADER_BYTES + log_bytes,
             ),
-            left_out_bytes=left_out_bytes,
-            first_batch_bytes=first_batch_bytes,
+            cut=cut,
         )
 
-    def _left_out(self, begin: LogPoint, wanted: ByteRange, block_end: LogPoint) -> tuple[int, int]:
-        """What of the batch at `begin` need not be read, and its length; 0, 0 to read it all."""
+    def _cut(self, begin: LogPoint, wanted: ByteRange, block_end: LogPoint) -> CutBatch | None:
+        """What of the batch at `begin` need not be read; None to read it whole."""
         left_out_bytes = wanted.start_position - begin.log_position
         if left_out_bytes <= 0:
-            return 0, 0
+            return None
         following = self._points.ceiling(wanted.start_position) or block_end
         if following.entry_id != begin.entry_id + 1:
-            return 0, 0
-        return left_out_bytes, following.log_position - begin.log_position
+            return None
+        batch_bytes = following.log_position - begin.log_position
+        return CutBatch(left_out_bytes=left_out_bytes, batch_bytes=batch_bytes)
 
     def _position(self, number: int, point: LogPoint) -> int:
         """Where the entry header of a batch is that is in this block."""

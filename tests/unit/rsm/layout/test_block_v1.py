@@ -16,7 +16,7 @@ from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.log_points import CUSTOM_KEY
 from rsm.manager import SegmentStorageManager
-from rsm.segment.batch import HEADER_BYTES, scan_batches
+from rsm.segment.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, scan_batches
 from rsm.segment.errors import CorruptError, RetriableError, UnsupportedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -112,6 +112,14 @@ def test_blocked_log_when_the_log_has_other_batches_than_planned_then_retriable(
         list(source.chunks())
 
 
+def test_blocked_log_when_a_batch_has_nothing_but_its_length_then_retriable() -> None:
+    nothing = bytes(LOG_OVERHEAD_BYTES)
+    source = BlockedLog(log=source_of(nothing), blocks=divided([nothing], 1_000))
+
+    with pytest.raises(RetriableError, match="changed while it was copied"):
+        list(source.chunks())
+
+
 def test_blocked_log_when_the_log_ends_within_a_batch_then_retriable() -> None:
     batches = batches_of([100, 100])
     log = b"".join(batches)
@@ -135,6 +143,18 @@ def test_fetch_log_segment_when_asked_for_any_ranges_then_the_logs_bytes(
     for start, length in ranges:
         positions = ByteRange(start_position=start, end_position=start + length)
         assert manager.fetch_log_segment(metadata, positions) == log[start : start + length]
+
+
+def test_fetch_log_segment_when_from_the_logs_end_on_then_nothing_is_read() -> None:
+    store = WatchedStorage()
+    log = b"".join(batches_of([10, 10]))
+    manager, metadata = copied_log(store, log)
+
+    for start in (len(log), len(log) + 1):
+        positions = ByteRange(start_position=start, end_position=start + 10)
+        assert manager.fetch_log_segment(metadata, positions) == b""
+
+    assert store.reads == []
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -324,6 +344,25 @@ def test_fetch_log_segment_when_the_index_is_another_segments_then_corrupt() -> 
 
     with pytest.raises(CorruptError, match="index of another segment"):
         manager.fetch_log_segment(other, WHOLE)
+
+
+@pytest.mark.parametrize(("more_bytes", "is_same"), [(None, True), (0, True), (1, False)])
+def test_fetch_log_segment_when_the_metadata_has_a_data_length_then_it_is_the_indexs(
+    more_bytes: int | None, *, is_same: bool
+) -> None:
+    """Metadata without lengths of objects is read, too."""
+    log = b"".join(batches_of([10, 10]))
+    manager, metadata = copied_log(WatchedStorage(), log)
+    data, *others = metadata.objects
+    assert data.length_bytes is not None
+    length_bytes = None if more_bytes is None else data.length_bytes + more_bytes
+    recorded = replace(metadata, objects=(replace(data, length_bytes=length_bytes), *others))
+
+    if is_same:
+        assert manager.fetch_log_segment(recorded, WHOLE) == log
+        return
+    with pytest.raises(CorruptError, match="index of another segment"):
+        manager.fetch_log_segment(recorded, WHOLE)
 
 
 def test_objects_when_metadata_names_others_then_corrupt() -> None:
