@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlmm.cache.keys import MAX_OFFSET
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.ordered_store import Table
+from rlmm.cache.segment_view import SegmentView
 from rlmm.events import Event
+from rlmm.record_keys import partition_subject
 from rlmm.topic.memory import MemoryLog
+from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.folding import append, contents, fold_log, folded, log_of
 from tests.log_dir_builder import ManualClock
@@ -34,6 +43,14 @@ def cache_of(*events: Event) -> MetadataCache:
 
 def finished(*segments: RemoteLogSegmentMetadata) -> MetadataCache:
     return cache_of(*(step(segment, FINISHED) for segment in segments))
+
+
+@contextmanager
+def view_of(*events: Event) -> Iterator[SegmentView]:
+    store = MemoryStore()
+    fold_log(log_of(*events), store)
+    with store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
+        yield SegmentView(store, reader, partition_subject(ORDERS))
 
 
 def found_number(cache: MetadataCache, offset: int, epoch: int = 0) -> int | None:
@@ -197,3 +214,35 @@ def test_lookup_when_the_offset_or_the_epoch_is_none_that_exists_then_finds_noth
     assert found_number(cache, 0) == 1
     assert [found_number(cache, offset) for offset in (-1, -2)] == [None, None]
     assert found_number(cache, 0, epoch=-1) is None
+
+
+def test_view_when_a_segment_holds_the_greatest_offset_then_every_search_finds_it() -> None:
+    """The end of a segment is an offset too, so the greatest that a record can have is one less."""
+    last = replace(segment_metadata(1, MAX_OFFSET - 1, MAX_OFFSET), has_transaction_index=True)
+
+    with view_of(step(last, FINISHED)) as view:
+        transactional = view.find_transactional(0, MAX_OFFSET - 1)
+        entries = [entry for _, entry in view.entries()]
+
+        assert transactional is not None
+        assert transactional.end_offset == MAX_OFFSET
+        assert entries == list(view.of_epoch(0)) == list(view.from_offset(0)) == [transactional]
+        assert view.highest_end_offset(0) == MAX_OFFSET
+
+
+def test_view_when_asked_for_the_unfinished_then_leaves_out_the_finished() -> None:
+    steps = step(segment_metadata(1, 0, 10), FINISHED), step(segment_metadata(2, 10, 20), STARTED)
+
+    with view_of(claim(), *steps) as view:
+        assert [entry.state for entry in view.from_offset(0)] == [FINISHED, STARTED]
+        assert [entry.state for entry in view.from_offset(0, unfinished=True)] == [STARTED]
+
+
+def test_lineage_when_a_segment_ends_at_the_offset_then_only_what_is_above() -> None:
+    """The longer segment makes the search begin where it can meet the shorter one."""
+    segments = segment_metadata(1, 0, 10), segment_metadata(2, 10, 30)
+
+    with view_of(*(step(segment, FINISHED) for segment in segments)) as view:
+        found = [part.start_offset for part, _ in view.of_lineage(Lineage.of((0, 0)), 10)]
+
+    assert found == [10]

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from rsm.layout.block_directory import BlockDirectory, EntryRun
-from rsm.layout.block_format import ENTRY_HEADER_BYTES
+from rsm.layout.block_format import ENTRY_HEADER_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.log_points import LogPoint
 from rsm.segment.batch import LOG_OVERHEAD_BYTES, MAGIC_POSITION
 from rsm.segment.errors import CorruptError
@@ -20,16 +20,20 @@ SECOND = ENTRY_HEADER_BYTES + len(BATCHES[0])
 """Where the second entry begins in the run."""
 
 
+def stored(store: WatchedStorage, *, block_bytes: int = 1 << 20) -> tuple[BlockDirectory, str]:
+    """The directory of two batches, and the key of its data object."""
+    _, metadata = copied_log(store, b"".join(BATCHES), block_bytes=block_bytes)
+    data, index, _ = metadata.objects
+    content = store.read_range(index.key, WHOLE)
+    return BlockDirectory.decode(content, name="data", index_name="index"), data.key
+
+
 def directory_and_run() -> tuple[BlockDirectory, EntryRun, bytearray]:
     """A directory of two batches in one block, the run of both, and its bytes."""
     store = WatchedStorage()
-    _, metadata = copied_log(store, b"".join(BATCHES))
-    data, index, _ = metadata.objects
-    directory = BlockDirectory.decode(
-        store.read_range(index.key, WHOLE), name="data", index_name="index"
-    )
+    directory, data_key = stored(store)
     (run,) = directory.runs(ByteRange(start_position=0, end_position=directory.log_bytes))
-    return directory, run, bytearray(store.read_range(data.key, run.positions))
+    return directory, run, bytearray(store.read_range(data_key, run.positions))
 
 
 def test_batches_when_all_is_there_then_each_and_where_the_last_begins() -> None:
@@ -40,6 +44,27 @@ def test_batches_when_all_is_there_then_each_and_where_the_last_begins() -> None
     assert taken.batches == BATCHES
     assert taken.start_log_position == 0
     assert taken.last == LogPoint(entry_id=1, log_position=len(BATCHES[0]))
+
+
+def test_runs_when_the_end_is_a_blocks_end_then_none_in_the_next_block() -> None:
+    directory, _ = stored(WatchedStorage(), block_bytes=MIN_BLOCK_BYTES)
+    first_bytes = len(BATCHES[0])
+
+    both = directory.runs(ByteRange(start_position=0, end_position=first_bytes + 1))
+    (one,) = directory.runs(ByteRange(start_position=0, end_position=first_bytes))
+
+    assert [run.begin.log_position for run in both] == [0, first_bytes]
+    assert one == both[0]
+
+
+def test_cut_when_the_end_is_within_the_last_batch_then_nothing_above_it() -> None:
+    directory, run, content = directory_and_run()
+    taken = directory.batches(run, bytes(content))
+
+    end_position = len(BATCHES[0]) + 5
+    pieces = taken.cut(ByteRange(start_position=3, end_position=end_position))
+
+    assert pieces == [BATCHES[0][3:], BATCHES[1][:5]]
 
 
 @pytest.mark.parametrize("batch_bytes", [1, LOG_OVERHEAD_BYTES, 21, 60])

@@ -120,8 +120,10 @@ def test_decode_when_cut_anywhere_then_corrupt() -> None:
     content = encode_index(INDEX)
 
     for length in range(len(content)):
-        with pytest.raises(CorruptError):
+        with pytest.raises(CorruptError) as raised:
             decode_index(content[:length], name="i")
+        within_header = length < INDEX_HEADER_BYTES
+        assert raised.value.context["position"] == (0 if within_header else 4)
 
 
 @given(content=st.binary(max_size=300))

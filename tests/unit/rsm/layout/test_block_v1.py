@@ -342,8 +342,10 @@ def test_fetch_log_segment_when_the_index_is_another_segments_then_corrupt() -> 
     manager, metadata = copied_log(store, b"".join(batches_of([10, 10])))
     other = replace(metadata, segment_size_bytes=metadata.segment_size_bytes + 1)
 
-    with pytest.raises(CorruptError, match="index of another segment"):
+    with pytest.raises(CorruptError, match="index of another segment") as refused:
         manager.fetch_log_segment(other, WHOLE)
+
+    assert refused.value.context["position"] == 0
 
 
 @pytest.mark.parametrize(("more_bytes", "is_same"), [(None, True), (0, True), (1, False)])
