@@ -7,12 +7,9 @@ store, say) makes its own `Outside` and calls `compose`.
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from threading import Event
 from uuid import UUID, uuid5
 
 from rlm.broker.cluster_share_groups import ClusterShareGroups
@@ -23,6 +20,7 @@ from rlm.command_access import CommandAccess, open_command_access
 from rlm.config.load import Config
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
+from rlm.manager_lanes import ManagerLanes, open_copies, open_repairs
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
 from rlm.observed_store import observed_store
@@ -43,9 +41,7 @@ from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.broker_retention import BrokerRetention
-from rlm.tasks.copy_lane import CopyLanes, CopyLimits
-from rlm.tasks.copy_pace import CopyPace
-from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
@@ -56,6 +52,7 @@ from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.policy_writer import PolicyWriter
 from rlm.tasks.ports import Ports
+from rlm.tasks.repairs import Repairs
 from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.rivals import live_rivals
 from rlm.tasks.tiering import Tiering
@@ -69,10 +66,6 @@ _log = logging.getLogger(__name__)
 
 # A question that trims wait for.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
-
-# Each waits for its claim to come back through the metadata topic, so the time of a broker's start
-# is that of a claim times partitions by threads.
-_CLAIM_THREADS = 32
 
 
 def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
@@ -126,7 +119,7 @@ def _manage(
     listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
-    lanes = _Lanes.of(config)
+    lanes = ManagerLanes.of(config)
     access = open_command_access(config, outside.identity, listener, metadata, ports.clock)
     return BrokerManager(
         work=_work(config, ports, metadata, outside, metrics, lanes=lanes, access=access),
@@ -149,16 +142,25 @@ def _work(
     outside: Outside,
     metrics: Metrics,
     *,
-    lanes: _Lanes,
+    lanes: ManagerLanes,
     access: CommandAccess,
 ) -> ManagerWork:
     incarnation = access.incarnation
     card = _card(config, outside.identity, incarnation)
     leadership = _leadership(ports, card, incarnation, lanes)
-    copies = _copies(config, ports, lanes, leadership, metrics)
+    copies = open_copies(config, ports, lanes, leadership, metrics)
+    check = AnomalyCheck(ports, led=leadership.led_partitions, stopping=lanes.stopping)
+    repairs = open_repairs(config, ports, lanes, leadership, metrics, check)
     expirer = _expirer(config, ports, metrics)
     cycle = _cycle(
-        config, ports, metrics, lanes, leadership=leadership, copies=copies, expirer=expirer
+        config,
+        ports,
+        metrics,
+        lanes,
+        leadership=leadership,
+        copies=copies,
+        repairs=repairs,
+        expirer=expirer,
     )
     removal_work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
@@ -178,9 +180,7 @@ def _work(
         cycle=cycle.step,
         views=cycle.views_of,
         remove_topics=removal.step,
-        check_anomalies=AnomalyCheck(
-            ports, led=leadership.led_partitions, stopping=lanes.stopping
-        ).step,
+        check_anomalies=check.step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
         access=access,
@@ -190,60 +190,9 @@ def _work(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lanes:
-    """What work that takes long runs on, and what ends it.
-
-    The pool of copies has as many threads to spare as may hang in the store.
-    """
-
-    copy_pool: ThreadPoolExecutor
-    expiry_pool: ThreadPoolExecutor
-    claim_pool: ThreadPoolExecutor
-    stopping: Event
-
-    @classmethod
-    def of(cls, config: Config) -> _Lanes:
-        return cls(
-            copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
-            expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
-            claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
-            stopping=Event(),
-        )
-
-
-def _copies(
-    config: Config, ports: Ports, lanes: _Lanes, leadership: Leadership, metrics: Metrics
-) -> CopyLanes:
-    count = config.manager.copier_thread_count
-    copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
-    metrics.copy_concurrency.set(count)
-    pace: CopyPace | None = None
-    if config.copying.adaptive_concurrency:
-        show = metrics.copy_concurrency.set
-        pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
-    return CopyLanes(
-        ports,
-        lanes=copy_lanes,
-        pace=pace,
-        leadership=leadership,
-        metrics=metrics,
-        stopping=lanes.stopping,
-        limits=CopyLimits(
-            attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
-            first_pause_ms=config.manager.task_interval_ms,
-            answer_max_bytes=config.copying.custom_metadata_max_bytes,
-        ),
-        throttle=CopyThrottle(
-            ports.clock,
-            bytes_per_second=config.copying.bytes_per_second,
-            sharers=count,
-            waited=metrics.remote_copy_throttle_time.inc,
-        ),
-    )
-
-
-def _leadership(ports: Ports, card: ProcessCard, incarnation: UUID, lanes: _Lanes) -> Leadership:
+def _leadership(
+    ports: Ports, card: ProcessCard, incarnation: UUID, lanes: ManagerLanes
+) -> Leadership:
     def alone() -> bool:
         return not live_rivals(
             ports.metadata.registrations(),
@@ -343,10 +292,11 @@ def _cycle(
     config: Config,
     ports: Ports,
     metrics: Metrics,
-    lanes: _Lanes,
+    lanes: ManagerLanes,
     *,
     leadership: Leadership,
     copies: CopyLanes,
+    repairs: Repairs,
     expirer: Expirer,
 ) -> LeaderCycle:
     return LeaderCycle(
@@ -364,6 +314,7 @@ def _cycle(
         limits=_limits(config),
         metrics=metrics,
         outages=_outages(config, ports, metrics),
+        repairs=repairs,
     )
 
 

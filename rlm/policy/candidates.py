@@ -78,7 +78,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     The first one that may not be copied yet ends the list: copies are made in order. An idle part
     is a list of its own.
     """
-    if _forbidden(view) is not None:
+    if copying_forbidden(view) is not None:
         return ()
     if (idle := idle_part(view)) is not None:
         return (idle,)
@@ -95,8 +95,8 @@ def copy_held(view: PartitionView) -> Held | None:
     waiting = not_stored(view)
     if not waiting:
         idle = idle_part(view)
-        return None if idle is None else _forbidden(view) or _failing(view, idle)
-    return _forbidden(view) or _failing(view, waiting[0]) or _not_yet(view, waiting[0])
+        return None if idle is None else copying_forbidden(view) or _failing(view, idle)
+    return copying_forbidden(view) or _failing(view, waiting[0]) or _not_yet(view, waiting[0])
 
 
 def lag(view: PartitionView) -> Lag:
@@ -105,7 +105,7 @@ def lag(view: PartitionView) -> Lag:
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
 
 
-def _forbidden(view: PartitionView) -> Held | None:
+def copying_forbidden(view: PartitionView) -> Held | None:
     """What forbids any copy of this partition."""
     if not view.owned:
         return Held(reason="not_owner")

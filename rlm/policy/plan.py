@@ -21,13 +21,17 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
+from rlm.policy.repair import Repair, find_repair, replaced_segments
 from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events import PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
+
+_REPLACED = "damaged, other segments hold the records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +44,14 @@ class AdvanceLogStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteSegment:
-    """Delete a stored segment's objects, or carry on deleting them."""
+    """Delete a stored segment's objects, or carry on deleting them.
+
+    `replaced_by` hold its records, and must still be finished when its deletion begins.
+    """
 
     record: SegmentRecord
     reason: str
+    replaced_by: tuple[RemoteLogSegmentId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,7 @@ class Plan:
     """
 
     copies: tuple[LocalSegment, ...] = ()
+    repair: Repair = field(default_factory=Repair)
     log_start: AdvanceLogStart | None = None
     deletions: tuple[DeleteSegment, ...] = ()
     forgets: tuple[SegmentRecord, ...] = ()
@@ -72,6 +81,7 @@ def plan(view: PartitionView) -> Plan:
     deletions, held_behind = _deletions(view)
     return Plan(
         copies=copy_candidates(view),
+        repair=find_repair(view),
         log_start=log_start,
         deletions=deletions,
         expiry_held=held_behind or held_ahead,
@@ -86,6 +96,7 @@ def _without_deletions(view: PartitionView) -> Plan:
     began = None if view.state.log_start_offset is not None else _log_start(view)[0]
     return Plan(
         copies=copy_candidates(view),
+        repair=find_repair(view),
         log_start=began,
         expiry_held=Held(reason="paused"),
         gaps=gaps_to_record(view),
@@ -158,13 +169,21 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | N
         ),
         (removable_after_disabling(view), "tiering disabled, remote data deleted"),
     )
+    wanted = [
+        DeleteSegment(record=record, reason=reason)
+        for records, reason in kinds
+        for record in records
+    ]
+    wanted.extend(
+        DeleteSegment(record=each.record, reason=_REPLACED, replaced_by=each.replaced_by)
+        for each in replaced_segments(view)
+    )
     holding: Held | None = None
-    for records, reason in kinds:
-        for record in records:
-            held = _held_deletion(view, record)
-            if held is None:
-                found.append(DeleteSegment(record=record, reason=reason))
-            holding = holding or held
+    for action in wanted:
+        held = _held_deletion(view, action.record)
+        if held is None:
+            found.append(action)
+        holding = holding or held
     return tuple(found), holding
 
 

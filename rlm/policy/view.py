@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
@@ -72,6 +72,18 @@ class CopyFailure:
     final: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """What this manager has found in the store by its own look at a partition's objects.
+
+    `damaged` segments have a missing or corrupt object. `whole` ones overlap those, and all of
+    their objects are as recorded.
+    """
+
+    damaged: frozenset[UUID] = frozenset()
+    whole: frozenset[UUID] = frozenset()
+
+
 OUTAGE_ATTEMPTS = 5
 """So many copies of a partition that failed in a row are an outage."""
 
@@ -109,6 +121,7 @@ class PartitionView:
     paused: frozenset[PausableTask] = frozenset()
     store_reachable: bool = True
     is_past_retention: bool = False
+    damage: Damage = field(default_factory=Damage)
 
     @cached_property
     def _stitched(self) -> StitchedLineage:

@@ -1,23 +1,29 @@
 """Looks for itself at each stored object that somebody reported as missing or corrupt.
 
 Of the partitions that this manager leads: an object that is whole is no anomaly any more, and one
-of a segment that is not finished never was. Nothing is deleted or copied by what is found.
+of a segment that is not finished never was. What is damaged is told to the cycle, which copies it
+again (rlm/policy/repair.py). Segments with the same offsets are read, too, before a damaged one may
+go: only what was found whole here replaces it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Event
 from uuid import UUID
 
+from rlm.policy.view import Damage
 from rlm.tasks.copier import BoundedAttempt
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
-from rlmm.anomaly import Anomaly, AnomalyKind
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import ObjectFault
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +33,9 @@ _CHECK_TIMEOUT_MS = 600_000
 
 
 class AnomalyCheck:
-    """One thread's. Memory: one entry per segment that is damaged now.
+    """One thread's, but for `damage_of`.
+
+    Memory: one entry per segment that is damaged now, and one per segment with the same offsets.
 
     A look asks the store for length and checksum, at most once a minute for each segment. Where
     bytes were corrupt the objects are read as well, after pauses that grow to an hour.
@@ -52,7 +60,14 @@ class AnomalyCheck:
         self._reads = RetryPauses(
             ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_LONGEST_READ_PAUSE_MS
         )
+        self._new_id = ports.new_id
         self._damaged: set[RemoteLogSegmentId] = set()
+        self._whole: set[RemoteLogSegmentId] = set()
+        self._found: Mapping[TopicIdPartition, Damage] = {}
+
+    def damage_of(self, tip: TopicIdPartition) -> Damage:
+        """What the last looks have found of a partition. Thread-safe."""
+        return self._found.get(tip, Damage())
 
     def step(self) -> None:
         """Look at what is due. RetriableError if the store or the metadata cannot be asked."""
@@ -65,6 +80,50 @@ class AnomalyCheck:
                     self._look(segment_id, anomalies)
         for segment_id in self._damaged - seen:
             self._forget(segment_id)
+        self._look_around()
+        self._found = _by_partition(self._damaged, self._whole)
+
+    def _look_around(self) -> None:
+        """Look at the segments that may replace a damaged one."""
+        around: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
+        for segment_id in self._damaged:
+            around.update((each.segment_id, each) for each in self._overlapping(segment_id))
+        for segment_id in self._whole - around.keys():
+            self._whole.discard(segment_id)
+            self._looks.ended(segment_id)
+        for segment_id, metadata in around.items():
+            if not self._stopping.is_set() and not self._looks.pausing(segment_id):
+                self._look_at_whole(metadata)
+
+    def _overlapping(self, segment_id: RemoteLogSegmentId) -> Iterator[RemoteLogSegmentMetadata]:
+        """Finished segments with offsets of a damaged one that are not known as damaged."""
+        record = self._metadata.segment(segment_id)
+        if record is None:
+            return
+        offsets = record.metadata.offsets
+        for other in self._metadata.list_remote_log_segments(
+            segment_id.topic_id_partition,
+            states=(SegmentState.COPY_SEGMENT_FINISHED,),
+            from_offset=offsets.start_offset,
+        ):
+            if other.metadata.offsets.start_offset >= offsets.end_offset:
+                return
+            if other.metadata.segment_id not in self._damaged:
+                yield other.metadata
+
+    def _look_at_whole(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Read it the first time, then ask for length and checksum; report what is damaged."""
+        segment_id = metadata.segment_id
+        self._looks.failed(segment_id)
+        faults = self._faults(metadata, read=segment_id not in self._whole)
+        if faults is None:
+            return
+        if not faults:
+            self._whole.add(segment_id)
+            return
+        self._whole.discard(segment_id)
+        for fault in faults:
+            report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
 
     def _look(self, segment_id: RemoteLogSegmentId, anomalies: tuple[Anomaly, ...]) -> None:
         record = self._metadata.segment(segment_id)
@@ -76,9 +135,10 @@ class AnomalyCheck:
         if pauses.pausing(segment_id):
             return
         pauses.failed(segment_id)
-        damaged = self._faults(record.metadata, read=is_corrupt)
-        if damaged is None:
+        faults = self._faults(record.metadata, read=is_corrupt)
+        if faults is None:
             return
+        damaged = {fault.object_key: fault.reason for fault in faults}
         whole = tuple(each for each in anomalies if each.object_key not in damaged)
         self._clear(segment_id, whole)
         if not damaged:
@@ -93,17 +153,16 @@ class AnomalyCheck:
 
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
-    ) -> Mapping[str, str] | None:
-        """The damaged objects, each with the reason; None if that cannot be said now."""
+    ) -> tuple[ObjectFault, ...] | None:
+        """The damaged objects; None if that cannot be said now."""
         deadline_ms = self._clock.monotonic_ms() + _CHECK_TIMEOUT_MS
         attempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
         try:
-            faults = self._storage.check_objects(metadata, read=read, attempt=attempt)
+            return self._storage.check_objects(metadata, read=read, attempt=attempt)
         except (FencedError, RetriableError) as error:
             extra = {"segment_id": metadata.segment_id, "error": error}
             _log.info("stored objects not checked", extra=extra)
             return None
-        return {fault.object_key: fault.reason for fault in faults}
 
     def _clear(self, segment_id: RemoteLogSegmentId, anomalies: Iterable[Anomaly]) -> None:
         for anomaly in anomalies:
@@ -115,6 +174,44 @@ class AnomalyCheck:
         self._damaged.discard(segment_id)
         self._looks.ended(segment_id)
         self._reads.ended(segment_id)
+
+
+def report_fault(
+    metadata: RemoteLogMetadataManager,
+    segment_id: RemoteLogSegmentId,
+    fault: ObjectFault,
+    clock: Clock,
+    new_id: Callable[[], UUID],
+) -> None:
+    """Put on record that the manager found an object damaged that nobody has reported yet."""
+    now_ms = clock.wall_ms()
+    anomaly = Anomaly(
+        segment=segment_id.id,
+        object_key=fault.object_key,
+        kind=AnomalyKind.MISSING if fault.is_missing else AnomalyKind.CORRUPT,
+        first_ms=now_ms,
+        last_ms=now_ms,
+        attempts=1,
+    )
+    tip = segment_id.topic_id_partition
+    known = {each.id for each in metadata.partition_state(tip).anomalies}
+    if anomaly.id not in known:
+        metadata.publish(
+            AnomalyReported(event_id=new_id(), topic_id_partition=tip, anomaly=anomaly)
+        )
+
+
+def _by_partition(
+    damaged: Iterable[RemoteLogSegmentId], whole: Iterable[RemoteLogSegmentId]
+) -> Mapping[TopicIdPartition, Damage]:
+    found: dict[TopicIdPartition, tuple[set[UUID], set[UUID]]] = {}
+    for position, segments in enumerate((damaged, whole)):
+        for each in segments:
+            found.setdefault(each.topic_id_partition, (set(), set()))[position].add(each.id)
+    return {
+        tip: Damage(damaged=frozenset(of_damaged), whole=frozenset(of_whole))
+        for tip, (of_damaged, of_whole) in found.items()
+    }
 
 
 def _by_segment(anomalies: Iterable[Anomaly]) -> Iterable[tuple[UUID, tuple[Anomaly, ...]]]:

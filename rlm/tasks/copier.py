@@ -65,7 +65,8 @@ class CopyOrder:
     """One segment to copy: for whom, in which lineage, and how long it may take.
 
     `segment_id` is fresh for each attempt. `stopped` turns true when the attempt has lost its
-    right to go on.
+    right to go on. `replaces` are finished segments with the same offsets that were known when the
+    copy was decided: some of them are damaged.
     """
 
     lead: PartitionLead
@@ -74,6 +75,7 @@ class CopyOrder:
     lineage: Lineage
     timeout_ms: int
     stopped: Callable[[], bool]
+    replaces: frozenset[UUID] = frozenset()
 
 
 class Copier:
@@ -125,7 +127,7 @@ class Copier:
         ) as opened:
             started = self._describe(order, opened)
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
-            self._require_not_stored(started, offsets.log_start_offset)
+            self._require_not_stored(started, offsets.log_start_offset, order.replaces)
             data = self._paced(opened.data, attempt)
             objects = self._store(started, data, attempt)
             with self._discarding(started, TieredStorageError):
@@ -152,11 +154,17 @@ class Copier:
         )
         return finished
 
-    def _require_not_stored(self, started: RemoteLogSegmentMetadata, log_start_offset: int) -> None:
+    def _require_not_stored(
+        self,
+        started: RemoteLogSegmentMetadata,
+        log_start_offset: int,
+        replaces: frozenset[UUID],
+    ) -> None:
         """FencedError if an attempt of this claim has stored it, and only the answer was lost.
 
         All that was in the metadata topic before the started event is known by now. A part of a
-        file that was stored before, and deleted from the log since, is not what is stored now.
+        file that was stored before, and deleted from the log since, is not what is stored now. Nor
+        is a damaged segment that this copy replaces.
         """
         records = self._metadata.list_remote_log_segments(
             started.topic_id_partition,
@@ -164,7 +172,7 @@ class Copier:
             from_offset=max(started.offsets.start_offset, log_start_offset),
         )
         for found in (record.metadata for record in records):
-            is_other = found.segment_id != started.segment_id
+            is_other = found.segment_id.id not in {started.segment_id.id, *replaces}
             is_ours = found.writer == started.writer
             if is_other and is_ours and found.offsets.overlaps(started.offsets):
                 raise FencedError("stored by an earlier attempt", segment=found.segment_id)

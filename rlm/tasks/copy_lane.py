@@ -62,6 +62,15 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _CopyWork:
+    """For whom a partition's segments are copied, in which lineage, and what they replace."""
+
+    lead: PartitionLead
+    lineage: Lineage
+    replaces: frozenset[UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyLimits:
     """How long one attempt may take, the pause behind a first failure, and `Copier`'s limit."""
 
@@ -141,11 +150,16 @@ class CopyLanes:
             return len(self._hanging)
 
     def offer(
-        self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
+        self,
+        lead: PartitionLead,
+        segments: Sequence[LocalSegment],
+        lineage: Lineage,
+        replaces: frozenset[UUID] = frozenset(),
     ) -> None:
         """Copy `segments` in order, unless this partition is being copied or has just failed.
 
         One that can't be stored stops its partition as long as it is the oldest and we lead.
+        `replaces` as in `CopyOrder`.
         """
         tip = lead.topic_id_partition
         if not segments or self._pauses.pausing(tip) or self._corrupt_pauses.pausing(tip):
@@ -153,7 +167,8 @@ class CopyLanes:
         with self._lock:
             stopped = self._stopped_at.get(tip) == segments[0].offsets.start_offset
         if not stopped:
-            self._lanes.offer(tip, partial(self._copy_next, lead, tuple(segments), lineage))
+            work = _CopyWork(lead=lead, lineage=lineage, replaces=replaces)
+            self._lanes.offer(tip, partial(self._copy_next, work, tuple(segments)))
 
     def keep_only(self, led: Collection[TopicIdPartition]) -> None:
         """Forget what failed of partitions that are not led any more."""
@@ -186,26 +201,26 @@ class CopyLanes:
             self._note_failure(tip, RetriableError("copy hangs", segment_id=flight.segment_id))
             self._lanes.write_off(tip)
 
-    def _copy_next(
-        self, lead: PartitionLead, segments: tuple[LocalSegment, ...], lineage: Lineage
-    ) -> Job | None:
+    def _copy_next(self, work: _CopyWork, segments: tuple[LocalSegment, ...]) -> Job | None:
         """Copy the first; the job that copies the rest, if that went well."""
-        if self._stopped(lead) or not self._wanted(lead.topic_id_partition):
+        if self._stopped(work.lead) or not self._wanted(work.lead.topic_id_partition):
             return None
-        if not self._copy_one(lead, segments[0], lineage):
+        if not self._copy_one(work, segments[0]):
             return None
         rest = segments[1:]
-        return partial(self._copy_next, lead, rest, lineage) if rest else None
+        return partial(self._copy_next, work, rest) if rest else None
 
-    def _copy_one(self, lead: PartitionLead, segment: LocalSegment, lineage: Lineage) -> bool:
+    def _copy_one(self, work: _CopyWork, segment: LocalSegment) -> bool:
+        lead = work.lead
         tip = lead.topic_id_partition
         order = CopyOrder(
             lead=lead,
             segment_id=self._new_id(),
             segment=segment,
-            lineage=lineage,
+            lineage=work.lineage,
             timeout_ms=self._timeout_ms(segment),
             stopped=lambda: self._stopped(lead),
+            replaces=work.replaces,
         )
         self._metrics.remote_copy_requests.labels(tip.topic).inc()
         self._begin(tip, order)

@@ -8,6 +8,7 @@ dropped if not, and the next cycle plans anew.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Event
 
@@ -23,7 +24,8 @@ from rlm.tasks.ports import Ports
 from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import SegmentState
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +86,7 @@ class ExpiryLanes:
                 self._advance(basis.lead, plan.log_start)
             for action in plan.deletions:
                 self._require_unchanged(basis)
+                self._require_finished(action.replaced_by)
                 self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
                 self._require_unchanged(basis)
@@ -120,6 +123,13 @@ class ExpiryLanes:
             raise FencedError("the policy has changed")
         if self._metadata.paused_tasks(topic_id) != basis.paused:
             raise FencedError("what is paused has changed")
+
+    def _require_finished(self, segments: Iterable[RemoteLogSegmentId]) -> None:
+        """FencedError if one of them answers no more: what it replaces may be needed again."""
+        for segment_id in segments:
+            record = self._metadata.segment(segment_id)
+            if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+                raise FencedError("what replaces a segment is not stored", segment=segment_id)
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(

@@ -18,7 +18,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.metrics import Metrics
 from rlm.policy.gateways import live_gateways
-from rlm.policy.plan import plan
+from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.trim_gate import TrimDecision
@@ -33,6 +33,7 @@ from rlm.tasks.leadership import Leadership
 from rlm.tasks.outage_watch import OutageWatch
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
+from rlm.tasks.repairs import Repairs
 from rlm.tasks.report import (
     PartitionReport,
     follower_report,
@@ -62,15 +63,24 @@ class CycleOutlook:
     store_reachable: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Busy:
+    """What a partition's lanes did before it was looked at."""
+
+    copying: bool
+    repairing: bool
+
+
 class LeaderCycle:
     """Looks at every hosted partition and starts what is due. One thread's, but for `views_of`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
         ports: Ports,
         *,
         leadership: Leadership,
         copies: CopyLanes,
+        repairs: Repairs,
         expiries: ExpiryLanes,
         trimmer: Trimmer,
         limits: PolicyLimits,
@@ -90,6 +100,7 @@ class LeaderCycle:
         self._clock = ports.clock
         self._limits = limits
         self._outages = outages
+        self._repairs = repairs
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
         self._words = ChangedWords()
@@ -143,7 +154,9 @@ class LeaderCycle:
     ) -> list[PartitionReport]:
         leads = self._leadership.leads()
         self._copies.write_off_overdue()
-        self._copies.keep_only({lead.topic_id_partition for lead in leads})
+        led = {lead.topic_id_partition for lead in leads}
+        self._copies.keep_only(led)
+        self._repairs.keep_up(led)
         offsets = self._broker.offsets(
             {lead.topic_id_partition: lead.writer.leader_epoch for lead in leads}
         )
@@ -152,7 +165,7 @@ class LeaderCycle:
         for lead in leads:
             tip = lead.topic_id_partition
             # What is copied while we look would be copied again. Nobody else begins a copy.
-            was_copying = self._copies.is_busy(tip)
+            busy = _Busy(copying=self._copies.is_busy(tip), repairing=self._repairs.is_busy(tip))
             deletes_by = self._expiries.policy_under_way(tip)
             planned_at_ms = self._clock.monotonic_ms()
             try:
@@ -174,8 +187,7 @@ class LeaderCycle:
             self._gaps.look(lead, view, decided.gaps)
             if outlook.store_reachable:
                 self._expiries.offer(lead, view, decided)
-                if not was_copying:
-                    self._copies.offer(lead, decided.copies, view.lineage)
+                self._offer_copies(lead, view, decided, busy)
             trim = self._within_share_groups(view, decided.trim)
             if trim.offset is not None:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
@@ -186,6 +198,14 @@ class LeaderCycle:
         self._shed(leads, policies, trims)
         self._trim(trims)
         return reports
+
+    def _offer_copies(
+        self, lead: PartitionLead, view: PartitionView, decided: Plan, busy: _Busy
+    ) -> None:
+        if not busy.copying:
+            self._copies.offer(lead, decided.copies, view.lineage)
+        if not busy.repairing:
+            self._repairs.offer(lead, decided.repair, view.lineage)
 
     def _shed(
         self,
@@ -254,14 +274,16 @@ class LeaderCycle:
             raise offsets.failed[tip]
         # Asked before and after the segments are listed: a copy that ends or begins meanwhile must
         # not look like one that nobody will finish.
-        in_flight_before = self._copies.in_flight(tip)
+        in_flight_before = self._in_flight(tip)
+        damage = self._repairs.damage_of(tip)
         segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
         return PartitionView(
             topic_id_partition=tip,
             policy=policy,
             writer=lead.writer,
             offsets=offsets.succeeded[tip],
-            in_flight=in_flight_before | self._copies.in_flight(tip),
+            in_flight=in_flight_before | self._in_flight(tip),
+            damage=damage,
             local=self._source.local_log(tip),
             state=self._metadata.partition_state(tip),
             segments=segments,
@@ -275,6 +297,9 @@ class LeaderCycle:
             copy_failure=self._copies.failure(tip),
             paused=self._metadata.paused_tasks(tip.topic_id),
         )
+
+    def _in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        return self._copies.in_flight(tip) | self._repairs.in_flight(tip)
 
 
 def _trim_plan(

@@ -9,6 +9,8 @@ from uuid import UUID
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
 from rlm.policy.removal import PartitionRemains, RemovalPlan
+from rlm.policy.view import Damage
+from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.ports import Ports
 from rlm.tasks.topic_removal import TopicRemoval
 from rlmm.cache.metadata_cache import MetadataCache
@@ -33,6 +35,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
+from rsm.spi import ObjectFault
 from tests.simulation.actions import (
     Action,
     cut_off,
@@ -46,6 +49,7 @@ from tests.simulation.actions import (
     toggle_topic,
     work,
 )
+from tests.simulation.damaged_objects import damage_object
 from tests.simulation.other_users import read_in_share_group, take_lease, take_records
 from tests.simulation.processes import LaggingMetadata, SimulatedProcess
 from tests.simulation.topic_deletion import delete_topic
@@ -175,6 +179,26 @@ class _Shedding(LaggingMetadata):
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         shed = OutagePolicy.SHED_OLDEST
         return tuple(replace(each, outage_policy=shed) for each in super().topic_policies())
+
+
+class _Credulous(AnomalyCheck):
+    """Takes what is reported for damaged, without a look of its own."""
+
+    def _faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
+        anomalies = self._metadata.partition_state(metadata.topic_id_partition).anomalies
+        return tuple(
+            ObjectFault(object_key=each.object_key, is_missing=True, reason="reported")
+            for each in anomalies
+            if each.segment == metadata.segment_id.id
+        )
+
+
+class _Hurried(AnomalyCheck):
+    """Takes what is damaged for replaced."""
+
+    def damage_of(self, tip: TopicIdPartition) -> Damage:
+        found = super().damage_of(tip)
+        return replace(found, whole=found.whole | found.damaged)
 
 
 class _PartOfTopic(LaggingMetadata):
@@ -343,6 +367,20 @@ class WithoutHold(SimulatedProcess):
     metadata_type = _Shedding
 
 
+class WithoutOwnLook(SimulatedProcess):
+    """A report alone replaces nothing: the manager looks at the objects itself."""
+
+    def make_anomaly_check(self) -> AnomalyCheck:
+        return _Credulous(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
+
+class WithoutReplacement(SimulatedProcess):
+    """A damaged segment goes only when whole ones hold its records."""
+
+    def make_anomaly_check(self) -> AnomalyCheck:
+        return _Hurried(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """A manager without a guard, and the actions that the guard is there for."""
@@ -375,5 +413,7 @@ MUTANTS = (
         process_type=WithoutWholeTopic,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
+    Mutant(process_type=WithoutOwnLook, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutReplacement, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
 )

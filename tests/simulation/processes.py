@@ -72,12 +72,16 @@ class ShuffledCopies(CopyLanes):
     shuffle: Callable[[list[LocalSegment]], None] | None = None
 
     def offer(
-        self, lead: PartitionLead, segments: Sequence[LocalSegment], lineage: Lineage
+        self,
+        lead: PartitionLead,
+        segments: Sequence[LocalSegment],
+        lineage: Lineage,
+        replaces: frozenset[UUID] = frozenset(),
     ) -> None:
         ordered = list(segments)
         if self.shuffle is not None:
             self.shuffle(ordered)
-        super().offer(lead, ordered, lineage)
+        super().offer(lead, ordered, lineage, replaces)
 
 
 class BrokerDisk(LocalDisks):

@@ -45,6 +45,8 @@ class ReaderView:
         try:
             read = self._read(tip, offsets)
         except TieredStorageError as error:
+            if self._world.away:
+                return None  # it waits for what was taken
             if self._world.unrecorded():
                 return None  # a hole that nobody has seen yet
             return f"{tip}: {offsets} can't be read: {error}"

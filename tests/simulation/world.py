@@ -13,10 +13,13 @@ from rlm.broker.share_groups import ShareGroupStart
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
 from rlmm.events import PausableTask, ReadLeaseTaken, TopicPaused, TopicPolicy
+from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage, stitch
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.ranges import OffsetRange
+from rsm.segment.local_segment import BytesSource
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import ByteRange, OffsetRange
 from tests.twins.invariants import allowed_log_start
 from tests.twins.process import Process, ProcessSettings
 from tests.twins.replica import Replica, batch_header
@@ -32,7 +35,10 @@ BROKERS = 3
 
 
 class SimulatedWorld(World):
-    """Three brokers, if not told otherwise. `store_away`, `topic_away`: nothing can be written."""
+    """Three brokers, if not told otherwise. `store_away`, `topic_away`: nothing can be written.
+
+    `away` are objects that somebody has taken, and may give back.
+    """
 
     def __init__(
         self,
@@ -53,6 +59,7 @@ class SimulatedWorld(World):
         self.store_away = False
         self.topic_away = False
         self.has_late_writers = True
+        self.away: dict[str, bytes] = {}
         self.metadata.end_offset = lambda: self.topic.end_offset(0)
         self._expirable: set[tuple[TopicIdPartition, bytes]] = set()
         self.expires = policy.retention_ms >= 0 or policy.retention_bytes >= 0
@@ -181,11 +188,31 @@ class SimulatedWorld(World):
         forgotten = (e for e in stored.entries if e.start_offset < leader.log_start_offset)
         return any(e.epoch > (written.epoch_for_offset(e.start_offset) or 0) for e in forgotten)
 
+    def take_object(self, name: str) -> None:
+        """Somebody takes an object out of the store, and keeps it."""
+        length_bytes = self.objects.info(name).length_bytes
+        whole = ByteRange(start_position=0, end_position=length_bytes)
+        self.away[name] = self.objects.read_range(name, whole)
+        self.damaged_objects.add(name)
+        self.objects.delete(name)
+
+    def give_back(self, name: str) -> bool:
+        """Restore an object; False if its segment has been given up meanwhile."""
+        content = self.away.pop(name)
+        key = ObjectKeys().parse(name)
+        record = None if key is None else self.metadata.segment(key.segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            return False
+        self.objects.create_with_content(name, BytesSource(content=content))
+        return True
+
     def heal(self) -> None:
         """All that was away is back, and everybody hears of everything."""
         self.cut_off.clear()
         self.store_away = self.topic_away = False
         self.share_groups.begun.clear()
+        for name in sorted(self.away):
+            self.give_back(name)
         self.pause(frozenset())
         for host in self.hosts.values():
             host.broker.reachable = True

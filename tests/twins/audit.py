@@ -6,6 +6,7 @@ Of DeleteRecords only what the broker does not refuse: what is not cut does no h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
@@ -19,10 +20,11 @@ from rlmm.events import (
 )
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
+from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState, Writer
-from rsm.segment.ranges import OffsetRange
-from tests.twins.invariants import first_unreadable
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import OffsetRange, missing
+from tests.twins.invariants import first_unreadable, is_whole
 from tests.twins.metadata import FreshMetadata
 
 if TYPE_CHECKING:
@@ -73,9 +75,10 @@ class Audit:
         return None if owner is None else self._claimed_by.get(owner)
 
     def _check_event(self, event: SegmentEvent) -> None:
-        """No finished copy above the log start is given up, unless the user asked for its removal.
+        """No finished copy above the log start is given up, with two exceptions.
 
-        Then all that is still readable has to be local.
+        The user asked for its removal: then all that is still readable has to be local. Somebody
+        damaged it: then other finished segments have to hold its records in whole objects.
         """
         metadata = event.metadata
         if metadata.state is not SegmentState.DELETE_SEGMENT_STARTED:
@@ -91,8 +94,32 @@ class Audit:
         policy = self._world.metadata.topic_policy(metadata.topic_id_partition.topic_id)
         local_start = self._world.leader(metadata.topic_id_partition).log_start_offset
         removed = policy is not None and policy.delete_remote and log_start >= local_start
+        removed = removed or self._is_replaced(metadata)
         if finished and expected and above and not removed and state.owner == metadata.writer:
             self._add(f"deletes the finished copy {metadata.offsets} above the log start")
+
+    def _is_replaced(self, metadata: RemoteLogSegmentMetadata) -> bool:
+        """Whether it was damaged, and nothing that is readable is lost with it."""
+        if not any(each.key in self._world.damaged_objects for each in metadata.objects):
+            return False
+        tip = metadata.topic_id_partition
+        state = self._world.state(tip)
+        finished = self._world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
+        others = [
+            record.metadata
+            for record in finished
+            if record.metadata.segment_id != metadata.segment_id
+            and is_whole(self._world, record.metadata)
+        ]
+        for part in stored_ranges(state.lineage, (r.metadata for r in finished)):
+            if part.metadata.segment_id == metadata.segment_id:
+                start_offset = max(part.offsets.start_offset, state.log_start_offset or 0)
+                left = replace(
+                    part.offsets, start_offset=min(start_offset, part.offsets.end_offset)
+                )
+                whole = (each.offsets for each in stored_ranges(state.lineage, others))
+                return not missing(whole, left)
+        return True  # not of the log any more
 
     def _check_gaps(self, event: GapsRecorded) -> None:
         """Nothing is given up of a topic that is to hold."""

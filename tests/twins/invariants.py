@@ -24,9 +24,9 @@ def violations(world: World) -> list[str]:
     """What is wrong now, in plain words; empty if all is well.
 
     Every effect was allowed; what is below the local start is stored and readable, byte for byte;
-    finished segments have their objects, and one claim has none twice; each object is named by the
-    metadata; the log start is not above what retention says. Of a deleted topic nothing has to be
-    readable.
+    finished segments have their objects unless somebody took them, and one claim has none twice;
+    each object is named by the metadata; the log start is not above what retention says. Of a
+    deleted topic nothing has to be readable.
     """
     found = list(world.audit.violations)
     for tip in world.tips:
@@ -58,7 +58,7 @@ def first_unreadable(
 ) -> str | None:
     """Read a range from the store as a reader does; what stops it, or None if all is as written.
 
-    Recorded gaps are stepped over, and what somebody else has taken.
+    Recorded gaps are stepped over, and what somebody else has taken: records or objects.
     """
     lineage = stitch(world.state(tip).lineage, truth.checkpoint).lineage
     offset = offsets.start_offset
@@ -82,10 +82,30 @@ def first_unreadable(
         if end_offset <= offset:
             return f"offset {offset} of epoch {epoch} is not in {metadata.offsets}"
         span = OffsetRange(start_offset=offset, end_offset=end_offset)
+        if _is_away(world, metadata):
+            offset = end_offset
+            continue
         if _stored_batches(world, metadata, span) != truth.batches(span):
             return f"{span} is stored with other bytes than were written"
         offset = end_offset
     return None
+
+
+def _is_away(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
+    """Whether somebody took an object: readers wait until it is back, or copied again."""
+    keys = [stored.key for stored in metadata.objects]
+    return any(key in world.damaged_objects and not world.objects.exists(key) for key in keys)
+
+
+def is_whole(world: World, metadata: RemoteLogSegmentMetadata) -> bool:
+    """Whether the store has all objects of a segment as they were recorded."""
+    for stored in metadata.objects:
+        if not world.objects.exists(stored.key):
+            return False
+        info = world.objects.info(stored.key)
+        if (info.length_bytes, info.crc32c) != (stored.length_bytes, stored.crc32c):
+            return False
+    return True
 
 
 def _stored_batches(
@@ -115,6 +135,8 @@ def _unreadable_below_local_start(world: World, tip: TopicIdPartition) -> Iterat
 def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
     for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
         for stored in record.metadata.objects:
+            if stored.key in world.damaged_objects:
+                continue
             if not world.objects.exists(stored.key):
                 yield f"{stored.key} of a finished segment is gone"
                 continue
@@ -126,12 +148,15 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     """What one claim has stored twice: it knows what it has.
 
-    Behind a hole all is copied again; in order there is none. Nor does what was deleted count.
+    Behind a hole all is copied again; in order there is none. Nor does what was deleted count, nor
+    what somebody damaged.
     """
     log_start_offset = world.leader(tip).log_start_offset
     end_offsets: dict[Writer, int] = {}
     for record in world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip):
         writer, offsets = record.metadata.writer, record.metadata.offsets
+        if any(stored.key in world.damaged_objects for stored in record.metadata.objects):
+            continue
         if max(offsets.start_offset, log_start_offset) < end_offsets.get(writer, 0):
             yield f"{tip}: {offsets} is stored twice by one claim"
         end_offsets[writer] = max(offsets.end_offset, end_offsets.get(writer, 0))

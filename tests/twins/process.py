@@ -16,6 +16,7 @@ from rlm.broker.spi import Broker
 from rlm.metrics import Metrics
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
+from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
@@ -25,6 +26,7 @@ from rlm.tasks.leader import CycleOutlook, LeaderCycle
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.outage_watch import OutageWatch
 from rlm.tasks.ports import Ports
+from rlm.tasks.repairs import Repairs
 from rlm.tasks.report import PartitionReport
 from rlm.tasks.trimmer import Trimmer
 from rlmm.cache.metadata_cache import MetadataCache
@@ -103,6 +105,8 @@ class Process:
         self.ports = self._make_ports(outside)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
+        self.anomalies = self.make_anomaly_check()
+        self.repairs = self._make_repairs()
         self.trimmer = self.make_trimmer()
         self.outages = self.make_outages(outside)
         self.cycle = self.make_cycle()
@@ -121,10 +125,15 @@ class Process:
             self.beat()
             outlook = CycleOutlook(untierable=self.untierable, store_reachable=self.store_reachable)
             self.reports = self.cycle.step(outlook)
+            self.check_anomalies()
         except ProcessCrashError:
             self.reports = ()
         except TieredStorageError as error:
             self.problem = error
+
+    def check_anomalies(self) -> None:
+        """Look at damaged objects, as another loop would."""
+        self.anomalies.step()
 
     def beat(self) -> None:
         """Register, as its loop would before each cycle."""
@@ -156,10 +165,19 @@ class Process:
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
         return (RawLayout(),)
 
+    def make_anomaly_check(self) -> AnomalyCheck:
+        return AnomalyCheck(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
     def make_copies(self) -> CopyLanes:
+        return self._copy_lanes("copy")
+
+    def _make_repairs(self) -> Repairs:
+        return Repairs(self._copy_lanes("repair"), damage_of=self.anomalies.damage_of)
+
+    def _copy_lanes(self, name: str) -> CopyLanes:
         return self.copies_type(
             self.ports,
-            lanes=self.make_lanes("copy"),
+            lanes=self.make_lanes(name),
             leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
@@ -184,6 +202,7 @@ class Process:
             self.ports,
             leadership=self.leadership,
             copies=self.copies,
+            repairs=self.repairs,
             expiries=self._make_expiries(),
             trimmer=self.trimmer,
             limits=self.settings.limits,

@@ -79,7 +79,8 @@ class World:
     `has_late_writers`: objects may come in after their attempt was deleted. `copies_in_order`: no
     process copies a segment before an older one. `allowed_before` is how
     far a log start was ever allowed to be, also when that is no longer so. `taken` is what somebody
-    else has deleted at the brokers, stored or not. `recorder` gets every act of the processes that
+    else has deleted at the brokers, stored or not. `damaged_objects` are those that somebody has
+    ever damaged or taken from the store. `recorder` gets every act of the processes that
     start from then on.
     """
 
@@ -107,6 +108,7 @@ class World:
         self.deleted_below: dict[TopicIdPartition, int] = {}
         self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.leases: list[Lease] = []
+        self.damaged_objects: set[str] = set()
         self.has_late_writers = False
         self.copies_in_order = True
         self.allowed_before: dict[TopicIdPartition, int] = {}

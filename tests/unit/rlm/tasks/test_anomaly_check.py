@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from threading import Event
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -27,6 +27,7 @@ class CheckedWorld(RemoteWorld):
         ports = object.__new__(Ports)
         for name in ("metadata", "storage", "clock"):
             object.__setattr__(ports, name, getattr(self, name))
+        object.__setattr__(ports, "new_id", uuid4)
         self.check = AnomalyCheck(ports, led=lambda: (TIP,), stopping=Event())
 
     def report(self, kind: AnomalyKind) -> None:

@@ -49,6 +49,7 @@ class OutageWorld(World):
                     process.ports,
                     leadership=process.leadership,
                     copies=process.copies,
+                    repairs=process.repairs,
                     expiries=process._make_expiries(),
                     trimmer=process.trimmer,
                     limits=process.settings.limits,

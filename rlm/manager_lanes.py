@@ -1,0 +1,108 @@
+"""What a manager's work runs on: pools of threads, and the lanes of copies and repairs."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+
+from rlm.config.load import Config
+from rlm.metrics import Metrics
+from rlm.tasks.anomaly_check import AnomalyCheck
+from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copy_pace import CopyPace
+from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.lanes import Lanes
+from rlm.tasks.leadership import Leadership
+from rlm.tasks.ports import Ports
+from rlm.tasks.repairs import Repairs
+
+# Each waits for its claim to come back through the metadata topic, so the time of a broker's start
+# is that of a claim times partitions by threads.
+_CLAIM_THREADS = 32
+
+# One repair at once: what is new goes first.
+_REPAIRS_AT_ONCE = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerLanes:
+    """What work that takes long runs on, and what ends it.
+
+    The pool of copies has as many threads to spare as may hang in the store.
+    """
+
+    copy_pool: ThreadPoolExecutor
+    expiry_pool: ThreadPoolExecutor
+    claim_pool: ThreadPoolExecutor
+    stopping: Event
+
+    @classmethod
+    def of(cls, config: Config) -> ManagerLanes:
+        return cls(
+            copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
+            expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+            claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
+            stopping=Event(),
+        )
+
+
+def open_copies(
+    config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
+) -> CopyLanes:
+    """The copies of what is new, as many at once as settings and pace allow."""
+    count = config.manager.copier_thread_count
+    copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
+    metrics.copy_concurrency.set(count)
+    pace: CopyPace | None = None
+    if config.copying.adaptive_concurrency:
+        show = metrics.copy_concurrency.set
+        pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
+    return CopyLanes(
+        ports,
+        lanes=copy_lanes,
+        pace=pace,
+        leadership=leadership,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=_throttle(config, ports, metrics, sharers=count),
+    )
+
+
+def open_repairs(
+    config: Config,
+    ports: Ports,
+    lanes: ManagerLanes,
+    leadership: Leadership,
+    metrics: Metrics,
+    check: AnomalyCheck,
+) -> Repairs:
+    """The copies of damaged segments, one at once, each at the whole rate of copies at most."""
+    copies = CopyLanes(
+        ports,
+        lanes=Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE),
+        leadership=leadership,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
+    )
+    return Repairs(copies, damage_of=check.damage_of)
+
+
+def _limits(config: Config) -> CopyLimits:
+    return CopyLimits(
+        attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
+        first_pause_ms=config.manager.task_interval_ms,
+        answer_max_bytes=config.copying.custom_metadata_max_bytes,
+    )
+
+
+def _throttle(config: Config, ports: Ports, metrics: Metrics, *, sharers: int) -> CopyThrottle:
+    return CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.copying.bytes_per_second,
+        sharers=sharers,
+        waited=metrics.remote_copy_throttle_time.inc,
+    )

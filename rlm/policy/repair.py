@@ -1,0 +1,134 @@
+"""Damaged segments: what is copied again, and which of them have been replaced. Pure.
+
+Only what this manager has found damaged by its own look counts; a report alone changes nothing. As
+long as the broker has the offsets of a damaged segment, and no other finished segment has them,
+they are copied again under a new segment id. The damaged segment is deleted only when finished
+segments with whole objects hold all of its readable offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlm.policy.candidates import copying_forbidden
+from rlm.policy.view import PartitionView
+from rlm.source.log_source import LocalSegment
+from rlmm.spi import SegmentRecord
+from rsm.segment.coverage import StoredRange
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.ranges import OffsetRange, missing
+
+MAX_DAMAGED_COPIES = 3
+"""As many segments with the same offsets may be damaged before they are copied no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """Local segments to copy again, and the finished segments that they overlap.
+
+    Of those the damaged ones are replaced; a copy is not refused because of any of them.
+    """
+
+    segments: tuple[LocalSegment, ...] = ()
+    replaces: frozenset[UUID] = frozenset()
+
+
+def find_repair(view: PartitionView) -> Repair:
+    """What the broker still has of damaged segments and no other segment holds, oldest first."""
+    if not view.damage.damaged or copying_forbidden(view) is not None:
+        return Repair()
+    segments = tuple(_on_broker(view, _lost_ranges(view)))
+    overlapped = frozenset(
+        part.metadata.segment_id.id
+        for part in view.stored
+        if any(part.metadata.offsets.overlaps(each.offsets) for each in segments)
+    )
+    return Repair(segments=segments, replaces=overlapped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedSegment:
+    """A damaged segment, and the finished ones that hold all of its readable offsets."""
+
+    record: SegmentRecord
+    replaced_by: tuple[RemoteLogSegmentId, ...]
+
+
+def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
+    """Damaged segments whose readable offsets are all in finished segments with whole objects."""
+    if not view.damage.damaged or view.diverged or view.conflict_offset is not None:
+        return ()
+    whole = [part for part in view.stored if part.metadata.segment_id.id in view.damage.whole]
+    records = {record.metadata.segment_id: record for record in view.segments}
+    return tuple(
+        ReplacedSegment(
+            record=records[part.metadata.segment_id],
+            replaced_by=tuple(
+                other.metadata.segment_id for other in whole if other.offsets.overlaps(part.offsets)
+            ),
+        )
+        for part in _damaged_parts(view)
+        if not missing((other.offsets for other in whole), _above_log_start(view, part.offsets))
+    )
+
+
+def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, ...]:
+    """The readable offsets of a segment that no finished segment holds which is not damaged."""
+    sound = (
+        other.offsets
+        for other in view.stored
+        if other.metadata.segment_id.id not in view.damage.damaged
+    )
+    return missing(sound, _above_log_start(view, part.offsets))
+
+
+def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
+    """Not where one copy after the other was damaged: then the store is to be looked at first."""
+    parts = tuple(_damaged_parts(view))
+    return tuple(
+        lost
+        for part in parts
+        if sum(part.offsets.overlaps(other.offsets) for other in parts) <= MAX_DAMAGED_COPIES
+        for lost in lost_offsets(view, part)
+    )
+
+
+def _damaged_parts(view: PartitionView) -> Iterator[StoredRange]:
+    damaged = view.damage.damaged
+    return (part for part in view.stored if part.metadata.segment_id.id in damaged)
+
+
+def _above_log_start(view: PartitionView, offsets: OffsetRange) -> OffsetRange:
+    start_offset = max(offsets.start_offset, view.state.log_start_offset or 0)
+    return replace(offsets, start_offset=min(start_offset, offsets.end_offset))
+
+
+def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[LocalSegment]:
+    """From the first lost offset of each local segment on, as far as it may be copied."""
+    first_offset, end_offset = view.local_start_offset, view.copy_end_offset
+    readable = [each for each in lost if each.end_offset > first_offset]
+    for segment in view.local.rolled:
+        found = [each for each in readable if each.overlaps(segment.offsets)]
+        if found and segment.offsets.end_offset <= end_offset:
+            yield _from(segment, min(found).start_offset, first_offset)
+    base_offset = view.local.active_base_offset
+    for each in readable:
+        if base_offset < each.end_offset <= end_offset:
+            yield LocalSegment(
+                offsets=replace(each, start_offset=max(each.start_offset, base_offset)),
+                size_bytes=view.local.active_size_bytes,
+                max_timestamp_ms=view.local.active_written_ms,
+                part_of=base_offset,
+                is_active=True,
+            )
+
+
+def _from(segment: LocalSegment, lost_offset: int, local_start_offset: int) -> LocalSegment:
+    """The end of a file; the whole of it where what is lost reaches to the log's begin in it."""
+    base_offset = segment.offsets.start_offset
+    if lost_offset <= max(base_offset, local_start_offset):
+        return segment
+    offsets = replace(segment.offsets, start_offset=lost_offset)
+    return replace(segment, offsets=offsets, part_of=base_offset)

@@ -1,0 +1,62 @@
+"""Copies damaged segments again, beside the copies of what is new.
+
+Lanes, pauses and failures of their own: a damaged segment that cannot be copied again holds no
+other segment back, and is no outage of the store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from uuid import UUID
+
+from rlm.policy.repair import Repair
+from rlm.policy.view import Damage
+from rlm.tasks.copy_lane import CopyLanes
+from rlm.tasks.partition_lead import PartitionLead
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+
+class Repairs:
+    """The repairs of all led partitions. Thread-safe, but for `offer`, which is one thread's."""
+
+    def __init__(
+        self, lanes: CopyLanes, *, damage_of: Callable[[TopicIdPartition], Damage]
+    ) -> None:
+        self._lanes = lanes
+        self._damage_of = damage_of
+
+    def damage_of(self, tip: TopicIdPartition) -> Damage:
+        """What this manager has found damaged of a partition."""
+        return self._damage_of(tip)
+
+    def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        """The id of the segment being written for a partition, if any."""
+        return self._lanes.in_flight(tip)
+
+    def is_busy(self, tip: TopicIdPartition) -> bool:
+        """Whether segments of a partition are being copied again, or wait for it."""
+        return self._lanes.is_busy(tip)
+
+    def offer(self, lead: PartitionLead, repair: Repair, lineage: Lineage) -> None:
+        """Begin a repair, unless the last one runs or has just failed."""
+        if not repair.segments or self.is_busy(lead.topic_id_partition):
+            return
+        _log.info(
+            "copying damaged segments again",
+            extra={
+                "topic_partition": lead.topic_id_partition,
+                "start_offset": repair.segments[0].offsets.start_offset,
+                "end_offset": repair.segments[-1].offsets.end_offset,
+                "local_segments": len(repair.segments),
+            },
+        )
+        self._lanes.offer(lead, repair.segments, lineage, repair.replaces)
+
+    def keep_up(self, led: Collection[TopicIdPartition]) -> None:
+        """Give up attempts that hang, and forget what failed of partitions not led any more."""
+        self._lanes.write_off_overdue()
+        self._lanes.keep_only(led)

@@ -1,0 +1,175 @@
+"""What of damaged segments is copied again, and which of them may go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.policy.candidates import copy_candidates
+from rlm.policy.plan import plan
+from rlm.policy.repair import MAX_DAMAGED_COPIES, Repair, find_repair, replaced_segments
+from rlm.policy.view import Damage, PartitionView
+from rlmm.events import PausableTask
+from rlmm.spi import SegmentRecord
+from rsm.segment.epochs import Lineage
+from tests.unit.rlm.policy.views import Given, local, remote, stored_up_to
+
+STORED = stored_up_to(500)
+LOST = STORED[2]
+AGAIN = remote(200, 300, number=1)
+
+
+def ids(*records: SegmentRecord) -> frozenset[UUID]:
+    return frozenset(record.metadata.segment_id.id for record in records)
+
+
+def view_of(
+    *damaged: SegmentRecord, given: Given | None = None, whole: tuple[SegmentRecord, ...] = ()
+) -> PartitionView:
+    view = (given or Given(segments=STORED)).view()
+    return replace(view, damage=Damage(damaged=ids(*damaged), whole=ids(*whole)))
+
+
+def pieces(repair: Repair) -> list[tuple[int, int, int | None]]:
+    return [
+        (each.offsets.start_offset, each.offsets.end_offset, each.part_of)
+        for each in repair.segments
+    ]
+
+
+def test_repair_when_the_broker_has_the_file_then_it_is_copied_whole() -> None:
+    repair = find_repair(view_of(LOST))
+
+    assert pieces(repair) == [(200, 300, None)]
+    assert repair.replaces == ids(LOST)
+
+
+def test_repair_when_nothing_is_damaged_then_nothing_is_copied_again() -> None:
+    assert find_repair(view_of()) == Repair()
+
+
+def test_repair_when_another_segment_holds_the_range_then_nothing_is_copied() -> None:
+    given = Given(segments=(*STORED, AGAIN))
+
+    assert find_repair(view_of(LOST, given=given)) == Repair()
+
+
+def test_repair_when_the_broker_has_trimmed_the_range_then_nothing_is_copied() -> None:
+    given = Given(segments=STORED, local_start=400)
+
+    assert find_repair(view_of(LOST, given=given)) == Repair()
+
+
+def test_repair_when_the_log_begins_inside_the_range_then_the_file_is_copied() -> None:
+    """The copier leaves out what the broker has deleted."""
+    given = Given(segments=STORED, local_start=250)
+
+    assert pieces(find_repair(view_of(LOST, given=given))) == [(200, 300, None)]
+
+
+def test_repair_when_local_bounds_are_others_then_every_file_from_the_first_lost_offset() -> None:
+    """A former leader rolled elsewhere."""
+    files = (local(0, 150), local(150, 270), local(270, 420), local(420, 600))
+    given = Given(segments=STORED, rolled=files)
+
+    repair = find_repair(view_of(LOST, given=given))
+
+    assert pieces(repair) == [(200, 270, 150), (270, 420, None)]
+    assert repair.replaces == ids(*STORED[2:])
+
+
+def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() -> None:
+    """As an idle partition was copied."""
+    idle = remote(1000, 1050)
+    repair = find_repair(view_of(idle, given=Given(segments=(*stored_up_to(1000), idle))))
+
+    assert pieces(repair) == [(1000, 1050, 1000)]
+    assert repair.segments[0].is_active
+
+
+def test_repair_when_every_copy_was_damaged_then_stops() -> None:
+    again = tuple(remote(200, 300, number=n) for n in range(1, MAX_DAMAGED_COPIES + 1))
+    fewer = again[:-1]
+
+    last = find_repair(view_of(LOST, *fewer, given=Given(segments=(*STORED, *fewer))))
+    none = find_repair(view_of(LOST, *again, given=Given(segments=(*STORED, *again))))
+
+    assert pieces(last) == [(200, 300, None)]
+    assert none == Repair()
+
+
+def test_repair_when_copies_are_paused_then_waits() -> None:
+    view = replace(view_of(LOST), paused=frozenset({PausableTask.COPY}))
+
+    assert find_repair(view) == Repair()
+
+
+def test_repair_when_below_the_log_start_then_nothing_is_copied() -> None:
+    given = Given(segments=STORED, log_start=300)
+
+    assert find_repair(view_of(LOST, given=given)) == Repair()
+
+
+def test_plan_when_a_segment_is_damaged_then_new_ones_are_copied_as_before() -> None:
+    view = view_of(LOST)
+
+    planned = plan(view)
+
+    assert planned.copies == copy_candidates(view)
+    assert [each.offsets.start_offset for each in planned.copies] == [500, 600, 700, 800, 900]
+    assert planned.deletions == ()
+
+
+def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_goes() -> None:
+    planned = plan(view_of(LOST, given=Given(segments=(*STORED, AGAIN)), whole=(AGAIN,)))
+
+    assert [each.record for each in planned.deletions] == [LOST]
+    assert planned.deletions[0].replaced_by == (AGAIN.metadata.segment_id,)
+
+
+@pytest.mark.parametrize(
+    "damaged_and_whole",
+    [
+        pytest.param(((LOST,), ()), id="nobody has looked at the other one"),
+        pytest.param(((LOST, AGAIN), ()), id="both are damaged"),
+        pytest.param(((), (AGAIN,)), id="nothing is damaged"),
+    ],
+)
+def test_deletion_when_not_proven_then_nothing_goes(
+    damaged_and_whole: tuple[tuple[SegmentRecord, ...], tuple[SegmentRecord, ...]],
+) -> None:
+    damaged, whole = damaged_and_whole
+    view = view_of(*damaged, given=Given(segments=(*STORED, AGAIN)), whole=whole)
+
+    assert replaced_segments(view) == ()
+
+
+def test_deletion_when_the_other_one_holds_only_a_part_then_nothing_goes() -> None:
+    half = remote(200, 299, number=1)
+    view = view_of(LOST, given=Given(segments=(*STORED, half)), whole=(half,))
+
+    assert replaced_segments(view) == ()
+
+
+def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_goes() -> None:
+    """Only what is of the log's lineage holds records of the log."""
+    elsewhere = remote(200, 300, number=1, epochs=Lineage.of((3, 0)))
+    view = view_of(LOST, given=Given(segments=(*STORED, elsewhere)), whole=(elsewhere,))
+
+    assert replaced_segments(view) == ()
+
+
+def test_deletion_when_the_partition_has_diverged_then_nothing_goes() -> None:
+    given = Given(segments=(*STORED, AGAIN), high_watermark=450)
+
+    assert replaced_segments(view_of(LOST, given=given, whole=(AGAIN,))) == ()
+
+
+def test_deletion_when_paused_then_waits() -> None:
+    view = view_of(LOST, given=Given(segments=(*STORED, AGAIN)), whole=(AGAIN,))
+
+    planned = plan(replace(view, paused=frozenset({PausableTask.DELETE})))
+
+    assert planned.deletions == ()

@@ -1,0 +1,182 @@
+"""Damaged segments are copied again, and go only when other segments hold their records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.repair import MAX_DAMAGED_COPIES
+from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rsm.segment.local_segment import BytesSource
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import ByteRange, OffsetRange
+from tests.twins.invariants import first_unreadable, leftovers, violations
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+MINUTE_MS = 60_000
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
+COPIED_AGAIN = [
+    "publish COPY_SEGMENT_STARTED",
+    "publish COPY_SEGMENT_FINISHED",
+    "publish DELETE_SEGMENT_STARTED",
+    "publish DELETE_SEGMENT_FINISHED",
+]
+
+
+class DamagedWorld(World):
+    """Three stored segments, of which the broker has all or none."""
+
+    def __init__(self, *, is_local: bool) -> None:
+        super().__init__(policy=KEEP_LOCAL if is_local else KEEP_REMOTE)
+        self.segments(3)
+        self.produce(3)
+        self.process = self.start()
+        self.settle()
+        self.copied = self.finished()
+
+    def finished(self) -> list[RemoteLogSegmentMetadata]:
+        return [record.metadata for record in self.records(FINISHED)]
+
+    def key_of(self, number: int) -> str:
+        return self.copied[number].objects[0].key
+
+    def content_of(self, number: int) -> bytes:
+        whole = ByteRange(start_position=0, end_position=1 << 20)
+        return self.objects.read_range(self.key_of(number), whole)
+
+    def lose(self, number: int) -> bytes:
+        """Somebody deletes an object of a segment, and a reader reports that."""
+        content = self.content_of(number)
+        self.damaged_objects.add(self.key_of(number))
+        self.objects.delete(self.key_of(number))
+        self.report(number, AnomalyKind.MISSING)
+        return content
+
+    def give_back(self, number: int, content: bytes) -> None:
+        self.objects.create_with_content(self.key_of(number), BytesSource(content=content))
+
+    def flip_bit(self, number: int) -> None:
+        """The object's bytes change, and a reader reports that."""
+        content = self.content_of(number)
+        self.damaged_objects.add(self.key_of(number))
+        self.objects.delete(self.key_of(number))
+        self.give_back(number, bytes([content[0] ^ 1]) + content[1:])
+        self.report(number, AnomalyKind.CORRUPT)
+
+    def report(self, number: int, kind: AnomalyKind) -> None:
+        now_ms = self.clock.wall_ms()
+        found = Anomaly(
+            segment=self.copied[number].segment_id.id,
+            object_key=self.key_of(number),
+            kind=kind,
+            first_ms=now_ms,
+            last_ms=now_ms,
+            attempts=1,
+        )
+        event = AnomalyReported(event_id=self.new_id(), topic_id_partition=TIP, anomaly=found)
+        assert self.metadata.publish(event).accepted
+
+    def pass_cycles(self, count: int = 8) -> None:
+        for _ in range(count):
+            self.clock.advance(MINUTE_MS)
+            self.cycle()
+
+    def stored_as(self, number: int) -> SegmentState:
+        record = self.metadata.segment(self.copied[number].segment_id)
+        assert record is not None
+        return record.metadata.state
+
+    def unreadable(self) -> str | None:
+        """What a reader of the store alone misses of the three segments."""
+        return first_unreadable(
+            self, TIP, OffsetRange(start_offset=0, end_offset=30), self.leader()
+        )
+
+
+@pytest.mark.parametrize("kind", AnomalyKind)
+def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_one_goes(
+    kind: AnomalyKind,
+) -> None:
+    world = DamagedWorld(is_local=True)
+    begun = len(world.process.effects.performed)
+    if kind is AnomalyKind.MISSING:
+        world.lose(1)
+    else:
+        world.flip_bit(1)
+
+    world.pass_cycles()
+
+    published = [
+        name for name in world.process.effects.performed[begun:] if _is_segment_event(name)
+    ]
+    assert published == COPIED_AGAIN
+    assert world.stored() == [(0, 10), (10, 20), (20, 30)]
+    assert world.stored_as(1) is SegmentState.DELETE_SEGMENT_FINISHED
+    assert world.state().anomalies == ()
+    assert (world.unreadable(), violations(world), leftovers(world)) == (None, [], [])
+
+
+def test_damage_when_the_broker_has_not_the_range_then_kept_until_the_object_is_back() -> None:
+    """Nothing is deleted: the object may be restored."""
+    world = DamagedWorld(is_local=False)
+    content = world.lose(1)
+
+    world.pass_cycles()
+    while_lost = (world.stored_as(1), len(world.state().anomalies))
+    world.give_back(1, content)
+    world.pass_cycles()
+
+    assert while_lost == (FINISHED, 1)
+    assert world.stored_as(1) is FINISHED
+    assert (world.state().anomalies, world.unreadable(), violations(world)) == ((), None, [])
+
+
+def test_report_when_the_object_is_whole_then_nothing_is_copied_or_deleted() -> None:
+    world = DamagedWorld(is_local=True)
+    world.report(1, AnomalyKind.CORRUPT)
+
+    world.pass_cycles()
+
+    assert world.finished() == world.copied
+    assert world.state().anomalies == ()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("act", [*COPIED_AGAIN, "write .log", "delete .meta"])
+def test_repair_when_the_process_dies_at_any_act_then_the_next_one_ends_it(
+    act: str, moment: str
+) -> None:
+    """The damaged segment is on record as finished until the new copy is."""
+    world = DamagedWorld(is_local=True)
+    world.lose(1)
+    effects = world.process.effects
+    (effects.after if moment == "after" else effects.before)(act, effects.crash)
+    world.pass_cycles()
+    has_died = not world.process.alive
+    world.start()
+
+    world.pass_cycles(16)
+
+    assert has_died
+    assert world.stored() == [(0, 10), (10, 20), (20, 30)]
+    assert (world.unreadable(), violations(world), leftovers(world)) == (None, [], [])
+
+
+def test_damage_when_every_copy_is_damaged_too_then_copying_again_ends() -> None:
+    """A store that loses what it takes is not filled with copies."""
+    world = DamagedWorld(is_local=True)
+    for _ in range(3 * MAX_DAMAGED_COPIES):
+        for record in world.finished():
+            if record.offsets.start_offset == 10 and world.objects.exists(record.objects[0].key):
+                world.copied[1] = record
+                world.lose(1)
+        world.pass_cycles(2)
+
+    assert world.stored().count((10, 20)) <= MAX_DAMAGED_COPIES + 1
+
+
+def _is_segment_event(name: str) -> bool:
+    return re.match(r"publish (COPY|DELETE)_SEGMENT", name) is not None
