@@ -143,7 +143,8 @@ class Metrics:
         )
         self.gaps_recorded = self._counter(
             "rlm_gaps_recorded",
-            "Gaps recorded: records that went from the broker before they were stored.",
+            "Gaps recorded. `reason`: shed or external_start (records that went from the broker "
+            "before they were stored), accepted_loss (damaged objects that an operator gave up).",
             ("topic", "reason"),
         )
         self.dead_letters = self._counter(
@@ -193,7 +194,8 @@ class Metrics:
         )
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
-            "Stored objects of finished segments on record as damaged. `kind`: missing or corrupt.",
+            "Stored objects of finished segments on record as damaged. `kind`: missing, corrupt or "
+            "loss_accepted (an operator gave it up).",
             (*_BY_PARTITION, "kind"),
         )
         self.local_trimmed_bytes = self._counter(

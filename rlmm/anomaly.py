@@ -3,7 +3,8 @@
 Gateways, `rlm read` and managers write these records, unfenced. So a record is a report and never
 proof: it blocks trims, and it makes the leader's manager check the object. Only what that manager
 finds itself leads to another copy or to a deletion. The last record of one (segment, object, kind)
-holds; a tombstone of it clears the anomaly. Pure.
+holds; a tombstone of it clears the anomaly. An operator who accepts the loss of an object writes a
+record of the kind LOSS_ACCEPTED; it ends with the anomaly. Pure.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ from uuid import UUID, uuid5
 from rsm.segment.ids import TopicIdPartition
 
 ANOMALIES_MAX_COUNT = 256
-"""Open anomalies of one partition; further ones are recorded when earlier ones are cleared."""
+"""Open anomalies of one partition; further ones are recorded when earlier ones are cleared.
+
+Accepted losses are counted by themselves, with the same limit.
+"""
 
 OBJECT_KEY_MAX_CHARS = 4_096
 
 
 class AnomalyKind(Enum):
-    """What is wrong with a stored object; the value is the record's number."""
+    """What is wrong with a stored object; the value is the record's number.
+
+    LOSS_ACCEPTED: it is missing or corrupt, and an operator has given it up.
+    """
 
     MISSING = 1
     CORRUPT = 2
+    LOSS_ACCEPTED = 3
 
     @property
     def label(self) -> str:

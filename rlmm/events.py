@@ -157,15 +157,20 @@ class ReadLeaseTaken:
 
 
 class GapReason(Enum):
-    """Who took records that were never stored; the value is the record's number."""
+    """Why records are neither stored nor on the broker; the value is the record's number.
+
+    SHED and EXTERNAL_START: they were never stored. ACCEPTED_LOSS: their segment's objects were
+    damaged, and an operator gave them up.
+    """
 
     SHED = 1
     EXTERNAL_START = 2
+    ACCEPTED_LOSS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedGap:
-    """Offsets of which some were never stored, and are not on the broker any more.
+    """Offsets of which some are not stored, and are not on the broker any more.
 
     What is stored of them all the same is read; the rest is stepped over, as what compaction took.
     `unknown_fields` are what a newer version wrote beside, in protobuf.

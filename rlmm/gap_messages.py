@@ -93,11 +93,17 @@ def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
 
 
 def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
+    """Version 0.1.0 does not read a gap of a third reason: an accepted loss is a field of its own.
+
+    Its gateways step over the gap, and its leaders keep the field.
+    """
+    is_accepted_loss = gap.reason is GapReason.ACCEPTED_LOSS
     message = pb.RecordedGap(
         start_offset=gap.offsets.start_offset,
         end_offset=gap.offsets.end_offset,
-        reason=gap.reason.name,
+        reason=GapReason.EXTERNAL_START.name if is_accepted_loss else gap.reason.name,
         recorded_ms=gap.recorded_ms,
+        accepted_loss=is_accepted_loss,
     )
     restore_unknown_fields(message, gap.unknown_fields)
     return message
@@ -105,6 +111,8 @@ def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
 
 def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
     reason = enum_from_number(GapReason, message.reason, "reason of a gap")
+    if message.accepted_loss:
+        reason = GapReason.ACCEPTED_LOSS
     try:
         offsets = OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset)
         return RecordedGap(

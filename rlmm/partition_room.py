@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
+from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind, AnomalyReported
 from rlmm.events import READ_LEASES_MAX_COUNT, ReadLeaseTaken
 from rlmm.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
@@ -13,7 +13,13 @@ def require_room(
 ) -> None:
     """RetriableError if the partition has as many as it may; a renewal always has room."""
     if isinstance(event, AnomalyReported):
-        others = [known for known in state.anomalies if known.id != event.anomaly.id]
+        is_accepted = event.anomaly.kind is AnomalyKind.LOSS_ACCEPTED
+        others = [
+            known
+            for known in state.anomalies
+            if known.id != event.anomaly.id
+            and (known.kind is AnomalyKind.LOSS_ACCEPTED) == is_accepted
+        ]
         if len(others) >= ANOMALIES_MAX_COUNT:
             partition = event.topic_id_partition
             raise RetriableError("cannot record another anomaly", partition=partition)

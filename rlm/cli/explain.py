@@ -30,7 +30,7 @@ _PLACES = {
     "both": "stored, and on the broker still",
     "below_log_start": "below the log start: expired, or deleted by a client",
     "above_high_watermark": "above the high watermark: not there yet",
-    "gap": "in a recorded gap: gone before it was stored",
+    "gap": "in a recorded gap: neither stored nor on the broker",
     "nowhere": "nowhere: not stored and not on the broker",
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Annotated, NamedTuple
 from uuid import uuid4
 
@@ -11,14 +13,15 @@ import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
-from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
+from rlm.cli.lost_segment import resolve_lost_segment
+from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
 from rlm.cli.session import Session, open_session
 from rlm.policy.losses import Losses, losses
 from rlmm.events import LogStartRequested, LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _NO_EPOCH = -1
@@ -49,13 +52,30 @@ def _resolve(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what there is to accept.")
     ] = False,
+    lost_segment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="**Data loss:** give up the damaged segment ID of TOPIC:PARTITION. Its records "
+            "become a recorded gap, and readers continue after it. Refused while the broker or "
+            "another segment has the records.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
     cluster: ClusterOptions,
 ) -> None:
     """Accept what partitions have lost, after a look at it: `diverged` and `external_start`.
 
     Trims and deletions begin again; what an election cut off stays stored for
-    remote.unreferenced.grace.ms.
+    remote.unreferenced.grace.ms. With --lost-segment only that segment is given up.
     """
+    if lost_segment is not None:
+        if move_log_start:
+            raise InvalidConfigError("--lost-segment and --move-log-start exclude each other")
+        resolve_lost_segment(
+            PartitionName.parse(name), lost_segment, cluster, dry_run=dry_run, as_json=as_json
+        )
+        return
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, PartitionName.parse(name))
         found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
@@ -63,6 +83,9 @@ def _resolve(
             for each in found:
                 _accept(session.metadata, each, move_log_start=move_log_start)
     with printing():
+        if as_json:
+            typer.echo(json.dumps([_as_json(each, accepted=not dry_run) for each in found]))
+            return
         for each in found:
             for line in _lines(each.topic_id_partition, each.lost):
                 typer.echo(line)
@@ -121,6 +144,18 @@ def _accept(metadata: RemoteLogMetadataManager, found: _Found, *, move_log_start
                 leader_epoch=leader_epoch,
             )
         )
+
+
+def _as_json(found: _Found, *, accepted: bool) -> Mapping[str, object]:
+    tip, lost, _ = found
+    return {
+        "topic": tip.topic,
+        "partition": tip.partition,
+        "cut_off": None if lost.cut_off is None else asdict(lost.cut_off),
+        "moved_from_offset": lost.moved_from_offset,
+        "local_start_offset": lost.local_start_offset,
+        "accepted": accepted,
+    }
 
 
 def _lines(tip: TopicIdPartition, lost: Losses) -> Iterator[str]:

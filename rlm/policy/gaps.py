@@ -1,14 +1,16 @@
-"""What went from the broker's log before it was stored, and is to be recorded as a gap.
+"""What is neither stored nor on the broker, and is to be recorded as a gap.
 
 Somebody else's DeleteRecords, or a retention of the broker, moves the local start above what we
 trimmed or let expire. What of that is stored is read; the rest is a gap, which readers step over
-as they step over what compaction took. The log start is not moved: nobody asked for that.
+as they step over what compaction took. The log start is not moved: nobody asked for that. What an
+operator has given up of damaged segments is a gap, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from rlm.policy.repair import accepted_losses
 from rlm.policy.view import PartitionView
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.ranges import OffsetRange, missing
@@ -16,14 +18,26 @@ from rsm.segment.ranges import OffsetRange, missing
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     """All gaps of the partition, if the metadata lacks any of them; else None."""
-    ours = view.moved_from_offset
-    if ours is None or view.diverged or view.conflict_offset is not None:
+    if view.diverged or view.conflict_offset is not None:
         return None
-    moved = OffsetRange(start_offset=ours, end_offset=view.local_start_offset)
-    lost = missing((part.offsets for part in view.stored), moved)
-    return with_gaps(
-        view.state.gaps, lost, reason=GapReason.EXTERNAL_START, now_ms=view.moment.wall_ms
+    known, now_ms = view.state.gaps, view.moment.wall_ms
+    moved = with_gaps(known, _taken(view), reason=GapReason.EXTERNAL_START, now_ms=now_ms)
+    accepted = with_gaps(
+        known if moved is None else moved,
+        accepted_losses(view),
+        reason=GapReason.ACCEPTED_LOSS,
+        now_ms=now_ms,
     )
+    return moved if accepted is None else accepted
+
+
+def _taken(view: PartitionView) -> tuple[OffsetRange, ...]:
+    """What somebody else deleted at the broker before it was stored."""
+    ours = view.moved_from_offset
+    if ours is None:
+        return ()
+    moved = OffsetRange(start_offset=ours, end_offset=view.local_start_offset)
+    return missing((part.offsets for part in view.stored), moved)
 
 
 def with_gaps(

@@ -21,7 +21,7 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
-from rlm.policy.repair import Repair, find_repair, replaced_segments
+from rlm.policy.repair import Repair, ReplacedSegment, find_repair, lost_segments, replaced_segments
 from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
@@ -32,6 +32,7 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
 
 _REPLACED = "damaged, other segments hold the records"
+_GIVEN_UP = "damaged, an operator accepted the loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +47,13 @@ class AdvanceLogStart:
 class DeleteSegment:
     """Delete a stored segment's objects, or carry on deleting them.
 
-    `replaced_by` hold its records, and must still be finished when its deletion begins.
+    `is_damaged`: it goes because its objects are damaged. `replaced_by` hold its records then; both
+    are checked again when its deletion begins.
     """
 
     record: SegmentRecord
     reason: str
+    is_damaged: bool = False
     replaced_by: tuple[RemoteLogSegmentId, ...] = ()
 
 
@@ -175,8 +178,10 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | N
         for record in records
     ]
     wanted.extend(
-        DeleteSegment(record=each.record, reason=_REPLACED, replaced_by=each.replaced_by)
-        for each in replaced_segments(view)
+        DeleteSegment(
+            record=each.record, reason=reason, is_damaged=True, replaced_by=each.replaced_by
+        )
+        for each, reason in _damaged(view)
     )
     holding: Held | None = None
     for action in wanted:
@@ -185,6 +190,14 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | N
             found.append(action)
         holding = holding or held
     return tuple(found), holding
+
+
+def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
+    """Damaged segments that may go, each once, with the reason."""
+    replaced = replaced_segments(view)
+    ids = {each.record.metadata.segment_id for each in replaced}
+    lost = (each for each in lost_segments(view) if each.record.metadata.segment_id not in ids)
+    return (*((each, _REPLACED) for each in replaced), *((each, _GIVEN_UP) for each in lost))
 
 
 def _held_deletion(view: PartitionView, record: SegmentRecord) -> Held | None:

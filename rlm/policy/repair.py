@@ -1,20 +1,22 @@
-"""Damaged segments: what is copied again, and which of them have been replaced. Pure.
+"""Damaged segments: what is copied again, what is lost, and which of them may go. Pure.
 
 Only what this manager has found damaged by its own look counts; a report alone changes nothing. As
 long as the broker has the offsets of a damaged segment, and no other finished segment has them,
 they are copied again under a new segment id. The damaged segment is deleted only when finished
-segments with whole objects hold all of its readable offsets.
+segments with whole objects hold all of its readable offsets. Where an operator has accepted the
+loss, a recorded gap may hold what nothing else does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
+from rlmm.anomaly import AnomalyKind
 from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import RemoteLogSegmentId
@@ -60,6 +62,13 @@ def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Damaged segments whose readable offsets are all in finished segments with whole objects."""
     if not view.damage.damaged or view.diverged or view.conflict_offset is not None:
         return ()
+    return _replaced(view, _damaged_parts(view), ())
+
+
+def _replaced(
+    view: PartitionView, parts: Iterable[StoredRange], gaps: tuple[OffsetRange, ...]
+) -> tuple[ReplacedSegment, ...]:
+    """Those of the parts whose readable offsets are in gaps and whole segments."""
     whole = [part for part in view.stored if part.metadata.segment_id.id in view.damage.whole]
     records = {record.metadata.segment_id: record for record in view.segments}
     return tuple(
@@ -69,9 +78,33 @@ def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
                 other.metadata.segment_id for other in whole if other.offsets.overlaps(part.offsets)
             ),
         )
-        for part in _damaged_parts(view)
-        if not missing((other.offsets for other in whole), _above_log_start(view, part.offsets))
+        for part in parts
+        if not missing(
+            sorted((*gaps, *(other.offsets for other in whole))),
+            _above_log_start(view, part.offsets),
+        )
     )
+
+
+def accepted_losses(view: PartitionView) -> tuple[OffsetRange, ...]:
+    """What no repair brings back of the damaged segments that an operator has given up.
+
+    Nothing while the broker has any of it: that is copied again first.
+    """
+    return tuple(
+        lost
+        for part in _given_up(view)
+        for lost in lost_offsets(view, part)
+        if lost.end_offset <= view.local_start_offset
+    )
+
+
+def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
+    """Segments that an operator has given up, of which gaps and whole segments hold all offsets."""
+    if view.diverged or view.conflict_offset is not None:
+        return ()
+    gaps = tuple(gap.offsets for gap in view.state.gaps)
+    return _replaced(view, _given_up(view), gaps)
 
 
 def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, ...]:
@@ -98,6 +131,14 @@ def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
 def _damaged_parts(view: PartitionView) -> Iterator[StoredRange]:
     damaged = view.damage.damaged
     return (part for part in view.stored if part.metadata.segment_id.id in damaged)
+
+
+def _given_up(view: PartitionView) -> Iterator[StoredRange]:
+    """Damaged parts whose loss an operator has accepted."""
+    accepted = {
+        each.segment for each in view.state.anomalies if each.kind is AnomalyKind.LOSS_ACCEPTED
+    }
+    return (part for part in _damaged_parts(view) if part.metadata.segment_id.id in accepted)
 
 
 def _above_log_start(view: PartitionView, offsets: OffsetRange) -> OffsetRange:

@@ -8,7 +8,6 @@ dropped if not, and the next cycle plans anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Event
 
@@ -16,6 +15,7 @@ from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
 from rlm.policy.view import PartitionView
 from rlm.tasks.changed_words import ChangedWords
+from rlm.tasks.damage_proof import DamageProof
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
@@ -24,8 +24,7 @@ from rlm.tasks.ports import Ports
 from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +49,11 @@ class ExpiryLanes:
         expirer: Expirer,
         leadership: Leadership,
         stopping: Event,
+        proof: DamageProof | None = None,
     ) -> None:
+        """`proof` None: as it is by itself."""
         self._lanes = lanes
+        self._proof = proof or DamageProof(ports, stopping)
         self._expirer = expirer
         self._storage = ports.storage
         self._metadata = ports.metadata
@@ -86,7 +88,7 @@ class ExpiryLanes:
                 self._advance(basis.lead, plan.log_start)
             for action in plan.deletions:
                 self._require_unchanged(basis)
-                self._require_finished(action.replaced_by)
+                self._proof.require(action)
                 self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
                 self._require_unchanged(basis)
@@ -123,13 +125,6 @@ class ExpiryLanes:
             raise FencedError("the policy has changed")
         if self._metadata.paused_tasks(topic_id) != basis.paused:
             raise FencedError("what is paused has changed")
-
-    def _require_finished(self, segments: Iterable[RemoteLogSegmentId]) -> None:
-        """FencedError if one of them answers no more: what it replaces may be needed again."""
-        for segment_id in segments:
-            record = self._metadata.segment(segment_id)
-            if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-                raise FencedError("what replaces a segment is not stored", segment=segment_id)
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(

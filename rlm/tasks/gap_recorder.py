@@ -1,4 +1,4 @@
-"""Records gaps in the metadata, and alarms: records are lost that were never stored."""
+"""Records gaps in the metadata, and alarms where records were lost that were never stored."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from rlm.metrics import Metrics
 from rlm.policy.view import PartitionView
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
-from rlmm.events import GapsRecorded, PolicyState, RecordedGap
+from rlmm.events import GapReason, GapsRecorded, PolicyState, RecordedGap
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
+
+_LOST = "records lost before they were stored, gap recorded"
 
 
 class GapRecorder:
@@ -64,7 +66,10 @@ class GapRecorder:
         for gap in gaps:
             if gap.offsets not in before:
                 fields = {"topic_partition": tip, "offsets": gap.offsets, "reason": gap.reason.name}
-                _log.log(level, "records lost before they were stored, gap recorded", extra=fields)
+                if gap.reason is GapReason.ACCEPTED_LOSS:
+                    _log.info("recorded the gap of an accepted loss", extra=fields)
+                else:
+                    _log.log(level, _LOST, extra=fields)
                 if self._metrics is not None:
                     self._metrics.gaps_recorded.labels(tip.topic, gap.reason.name.lower()).inc()
         return True

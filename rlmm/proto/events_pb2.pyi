@@ -26,6 +26,7 @@ class AnomalyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ANOMALY_KIND_UNKNOWN: _ClassVar[AnomalyKind]
     MISSING: _ClassVar[AnomalyKind]
     CORRUPT: _ClassVar[AnomalyKind]
+    LOSS_ACCEPTED: _ClassVar[AnomalyKind]
 
 class PausableTask(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -69,6 +70,7 @@ EXTERNAL_START: GapReason
 ANOMALY_KIND_UNKNOWN: AnomalyKind
 MISSING: AnomalyKind
 CORRUPT: AnomalyKind
+LOSS_ACCEPTED: AnomalyKind
 PAUSABLE_TASK_UNKNOWN: PausableTask
 COPY: PausableTask
 TRIM: PausableTask
@@ -223,16 +225,18 @@ class ReadLeaseTaken(_message.Message):
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., lease_id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., duration_ms: _Optional[int] = ..., holder: _Optional[str] = ...) -> None: ...
 
 class RecordedGap(_message.Message):
-    __slots__ = ("start_offset", "end_offset", "reason", "recorded_ms")
+    __slots__ = ("start_offset", "end_offset", "reason", "recorded_ms", "accepted_loss")
     START_OFFSET_FIELD_NUMBER: _ClassVar[int]
     END_OFFSET_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     RECORDED_MS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_LOSS_FIELD_NUMBER: _ClassVar[int]
     start_offset: int
     end_offset: int
     reason: GapReason
     recorded_ms: int
-    def __init__(self, start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., reason: _Optional[_Union[GapReason, str]] = ..., recorded_ms: _Optional[int] = ...) -> None: ...
+    accepted_loss: bool
+    def __init__(self, start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., reason: _Optional[_Union[GapReason, str]] = ..., recorded_ms: _Optional[int] = ..., accepted_loss: _Optional[bool] = ...) -> None: ...
 
 class GapsRecorded(_message.Message):
     __slots__ = ("topic_id_partition", "writer", "gaps")

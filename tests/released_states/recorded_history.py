@@ -315,7 +315,7 @@ class RecordedHistory:
         )
 
     def _shed_records(self, metadata: TopicBasedRemoteLogMetadataManager) -> GapsRecorded:
-        """A leader gives up records that it could not store."""
+        """A leader gives up records that it could not store, an operator a segment."""
         owner = metadata.partition_state(ORDERS_1).owner
         assert owner is not None, "the manager has claimed it"
         shed = RecordedGap(
@@ -323,11 +323,16 @@ class RecordedHistory:
             reason=GapReason.SHED,
             recorded_ms=self.cluster.clock.wall_ms(),
         )
+        lost = RecordedGap(
+            offsets=OffsetRange(start_offset=27, end_offset=29),
+            reason=GapReason.ACCEPTED_LOSS,
+            recorded_ms=self.cluster.clock.wall_ms(),
+        )
         return GapsRecorded(
             event_id=self.cluster.new_id(),
             topic_id_partition=ORDERS_1,
             writer=owner,
-            gaps=(shed,),
+            gaps=(shed, lost),
         )
 
     def _attempt_of_another_broker(self) -> tuple[LeadershipClaimed, SegmentEvent]:

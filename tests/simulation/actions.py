@@ -32,6 +32,9 @@ class Stage(Protocol):
     def in_cycle(self, process: SimulatedProcess) -> bool:
         """Whether a cycle of it is going on: it has one thread for cycles."""
 
+    def is_nested(self) -> bool:
+        """Whether a manager is in the middle of a cycle or a job."""
+
     def cycle(self, process: SimulatedProcess) -> None:
         """Let it run one."""
 

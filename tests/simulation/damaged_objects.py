@@ -12,8 +12,13 @@ _RETURNS = 0.3  # where something is away
 
 
 def damage_object(stage: Stage) -> str | None:
-    """Somebody takes an object of a finished segment, or gives back what was taken."""
+    """Somebody takes an object of a finished segment, or gives back what was taken.
+
+    Not between a manager's last look at objects and what it does then.
+    """
     world, random = stage.world, stage.random
+    if stage.is_nested():
+        return None
     if world.away and random.random() < _RETURNS:
         name = random.choice(sorted(world.away))
         return f"{name} is {'back' if world.give_back(name) else 'lost'}"

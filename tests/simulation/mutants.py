@@ -8,9 +8,11 @@ from uuid import UUID
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
+from rlm.policy.plan import DeleteSegment
 from rlm.policy.removal import PartitionRemains, RemovalPlan
 from rlm.policy.view import Damage
 from rlm.tasks.anomaly_check import AnomalyCheck
+from rlm.tasks.damage_proof import DamageProof
 from rlm.tasks.ports import Ports
 from rlm.tasks.topic_removal import TopicRemoval
 from rlmm.cache.metadata_cache import MetadataCache
@@ -201,6 +203,13 @@ class _Hurried(AnomalyCheck):
         return replace(found, whole=found.whole | found.damaged)
 
 
+class _Trusting(DamageProof):
+    """Deletes by what was found before."""
+
+    def require(self, action: DeleteSegment) -> None:
+        del action
+
+
 class _PartOfTopic(LaggingMetadata):
     """Takes the partitions that it has heard of for all that there are."""
 
@@ -379,6 +388,9 @@ class WithoutReplacement(SimulatedProcess):
 
     def make_anomaly_check(self) -> AnomalyCheck:
         return _Hurried(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
+    def make_proof(self) -> DamageProof:
+        return _Trusting(self.ports, self.stopping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -292,6 +292,9 @@ class Simulation:
     def in_cycle(self, process: SimulatedProcess) -> bool:
         return (process, True) in self._active
 
+    def is_nested(self) -> bool:
+        return bool(self._active)
+
     def _is_in_job(self, process: Process) -> bool:
         frames = [in_cycle for each, in_cycle in self._active if each is process]
         return bool(frames) and not frames[-1]

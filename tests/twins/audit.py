@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.leftovers import never_finished
+from rlmm.anomaly import AnomalyKind
 from rlmm.events import (
     GapReason,
     GapsRecorded,
@@ -113,12 +114,13 @@ class Audit:
         ]
         for part in stored_ranges(state.lineage, (r.metadata for r in finished)):
             if part.metadata.segment_id == metadata.segment_id:
+                gaps = [g.offsets for g in state.gaps if g.reason is GapReason.ACCEPTED_LOSS]
                 start_offset = max(part.offsets.start_offset, state.log_start_offset or 0)
                 left = replace(
                     part.offsets, start_offset=min(start_offset, part.offsets.end_offset)
                 )
                 whole = (each.offsets for each in stored_ranges(state.lineage, others))
-                return not missing(whole, left)
+                return not missing(sorted((*whole, *gaps)), left)
         return True  # not of the log any more
 
     def _check_gaps(self, event: GapsRecorded) -> None:
@@ -129,6 +131,22 @@ class Audit:
         self.shed.setdefault(tip, []).extend(shed)
         if shed and (policy is None or policy.outage_policy is OutagePolicy.HOLD):
             self._add(f"gives up records of {tip}, whose outage policy is hold")
+        for gap in event.gaps:
+            if gap.reason is GapReason.ACCEPTED_LOSS:
+                self._check_accepted(tip, gap.offsets)
+
+    def _check_accepted(self, tip: TopicIdPartition, offsets: OffsetRange) -> None:
+        """An operator has accepted the loss, and objects are damaged; or it is known already."""
+        state = self._world.state(tip)
+        accepted = {a.segment for a in state.anomalies if a.kind is AnomalyKind.LOSS_ACCEPTED}
+        lost = (
+            record.metadata.offsets
+            for record in self._world.records(SegmentState.COPY_SEGMENT_FINISHED, tip=tip)
+            if record.metadata.segment_id.id in accepted
+            and not is_whole(self._world, record.metadata)
+        )
+        if missing(sorted((*lost, *(gap.offsets for gap in state.gaps))), offsets):
+            self._add(f"gives up {offsets} of {tip}, which nobody has accepted")
 
     def _check_trim(
         self, process: Process, tip: TopicIdPartition, deletion: RecordDeletion

@@ -18,6 +18,7 @@ from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.damage_proof import DamageProof
 from rlm.tasks.expirer import Expirer
 from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard, ProcessState
@@ -224,7 +225,11 @@ class Process:
             expirer=self.make_expirer(),
             leadership=self.leadership,
             stopping=self.stopping,
+            proof=self.make_proof(),
         )
+
+    def make_proof(self) -> DamageProof:
+        return DamageProof(self.ports, self.stopping)
 
     def _make_ports(self, outside: Outside) -> Ports:
         return Ports(

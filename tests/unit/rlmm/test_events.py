@@ -49,8 +49,8 @@ def test_special_values_when_compared_then_those_of_kafkas_configs() -> None:
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        (GapReason, ["SHED", "EXTERNAL_START"]),
-        (AnomalyKind, ["MISSING", "CORRUPT"]),
+        (GapReason, ["SHED", "EXTERNAL_START", "ACCEPTED_LOSS"]),
+        (AnomalyKind, ["MISSING", "CORRUPT", "LOSS_ACCEPTED"]),
         (OutagePolicy, ["HOLD", "SHED_OLDEST"]),
         (PausableTask, ["COPY", "TRIM", "DELETE"]),
         (PolicyState, ["ENABLING", "ACTIVE", "DISABLING", "DISABLED"]),

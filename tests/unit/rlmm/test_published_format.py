@@ -63,6 +63,7 @@ _EVENTS: dict[str, Event] = {
     "partition_delete": build.partition_delete(build.DELETING),
     "read_lease": build.read_lease(3, 100, 200),
     "gaps": build.gaps(build.gap(0, 10), build.gap(20, 30, reason=GapReason.EXTERNAL_START)),
+    "gap_of_accepted_loss": build.gaps(build.gap(0, 10, reason=GapReason.ACCEPTED_LOSS)),
     "loss_accepted": build.loss_accepted(4, 120),
     "anomaly_reported": build.anomaly_reported(),
     "offload_request": build.offload_request(170),
@@ -125,6 +126,15 @@ def test_record_when_an_earlier_version_wrote_it_then_says_the_same(name: str) -
     found = decode(key, value)
 
     assert found == replace(_EVENTS[name], event_id=UUID(int=0xE7))
+
+
+def test_gap_of_an_accepted_loss_when_read_by_the_first_version_then_of_a_reason_it_knows() -> None:
+    """R14: its gateways step over the gap, too, and its leaders keep the field."""
+    _, value = _published_records()["gap_of_accepted_loss"]
+
+    (gap,) = events_pb2.MetadataEvent.FromString(value).gaps_recorded.gaps
+
+    assert (gap.reason, gap.accepted_loss) == (events_pb2.EXTERNAL_START, True)
 
 
 def test_records_when_published_then_are_of_every_kind_and_folded() -> None:

@@ -11,9 +11,11 @@ from rlm.policy.candidates import copy_candidates
 from rlm.policy.plan import plan
 from rlm.policy.repair import MAX_DAMAGED_COPIES, Repair, find_repair, replaced_segments
 from rlm.policy.view import Damage, PartitionView
-from rlmm.events import PausableTask
+from rlmm.anomaly import AnomalyKind
+from rlmm.events import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
+from tests.metadata_builder import anomaly, gap
 from tests.unit.rlm.policy.views import Given, local, remote, stored_up_to
 
 STORED = stored_up_to(500)
@@ -173,3 +175,65 @@ def test_deletion_when_paused_then_waits() -> None:
     planned = plan(replace(view, paused=frozenset({PausableTask.DELETE})))
 
     assert planned.deletions == ()
+
+
+def given_up(
+    *,
+    local_start: int = 400,
+    gaps: tuple[RecordedGap, ...] = (),
+    damaged: tuple[SegmentRecord, ...] = (LOST,),
+) -> PartitionView:
+    """The operator has accepted the loss of LOST, which the broker does not have."""
+    accepted = anomaly(kind=AnomalyKind.LOSS_ACCEPTED)
+    accepted = replace(accepted, segment=LOST.metadata.segment_id.id)
+    given = Given(
+        segments=STORED, local_start=local_start, trimmed=local_start, anomalies=(accepted,)
+    )
+    view = view_of(*damaged, given=given)
+    return replace(view, state=replace(view.state, recorded_gaps=gaps, gaps_epoch=9))
+
+
+def test_plan_when_the_loss_was_accepted_then_records_the_gap_first() -> None:
+    planned = plan(given_up())
+
+    assert planned.gaps is not None
+    assert [(g.offsets.start_offset, g.offsets.end_offset, g.reason) for g in planned.gaps] == [
+        (200, 300, GapReason.ACCEPTED_LOSS)
+    ]
+    assert planned.deletions == ()
+
+
+def test_plan_when_the_gap_is_on_record_then_the_segment_goes() -> None:
+    planned = plan(given_up(gaps=(gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)))
+
+    assert planned.gaps is None
+    assert [(each.record, each.is_damaged) for each in planned.deletions] == [(LOST, True)]
+
+
+def test_plan_when_the_gap_holds_only_a_part_then_the_segment_stays() -> None:
+    planned = plan(given_up(gaps=(gap(200, 250, reason=GapReason.ACCEPTED_LOSS),)))
+
+    assert planned.gaps is not None
+    assert planned.deletions == ()
+
+
+@pytest.mark.parametrize("local_start", [0, 200, 250, 299])
+def test_plan_when_the_broker_has_some_of_it_then_nothing_is_given_up(local_start: int) -> None:
+    planned = plan(given_up(local_start=local_start))
+
+    assert (planned.gaps, planned.deletions) == (None, ())
+
+
+def test_plan_when_the_manager_found_the_objects_whole_then_nothing_is_given_up() -> None:
+    gaps = (gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)
+    planned = plan(given_up(gaps=gaps, damaged=()))
+
+    assert (planned.gaps, planned.deletions) == (None, ())
+
+
+def test_plan_when_the_gap_is_of_something_else_then_a_damaged_segment_stays() -> None:
+    """What is stored in a gap all the same is read."""
+    view = given_up(gaps=(gap(200, 300),))
+    view = replace(view, state=replace(view.state, anomalies=()))
+
+    assert plan(view).deletions == ()

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from rlm.policy.repair import MAX_DAMAGED_COPIES
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rsm.segment.local_segment import BytesSource
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
-from rsm.segment.ranges import ByteRange, OffsetRange
-from tests.twins.invariants import first_unreadable, leftovers, violations
-from tests.twins.world import KEEP_REMOTE, TIP, World
+from rlmm.anomaly import AnomalyKind
+from rsm.segment.metadata import SegmentState
+from tests.twins.invariants import leftovers, violations
+from tests.unit.rlm.tasks.damaged_world import FINISHED, DamagedWorld
 
-MINUTE_MS = 60_000
-FINISHED = SegmentState.COPY_SEGMENT_FINISHED
-KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 COPIED_AGAIN = [
     "publish COPY_SEGMENT_STARTED",
     "publish COPY_SEGMENT_FINISHED",
@@ -26,77 +20,7 @@ COPIED_AGAIN = [
 ]
 
 
-class DamagedWorld(World):
-    """Three stored segments, of which the broker has all or none."""
-
-    def __init__(self, *, is_local: bool) -> None:
-        super().__init__(policy=KEEP_LOCAL if is_local else KEEP_REMOTE)
-        self.segments(3)
-        self.produce(3)
-        self.process = self.start()
-        self.settle()
-        self.copied = self.finished()
-
-    def finished(self) -> list[RemoteLogSegmentMetadata]:
-        return [record.metadata for record in self.records(FINISHED)]
-
-    def key_of(self, number: int) -> str:
-        return self.copied[number].objects[0].key
-
-    def content_of(self, number: int) -> bytes:
-        whole = ByteRange(start_position=0, end_position=1 << 20)
-        return self.objects.read_range(self.key_of(number), whole)
-
-    def lose(self, number: int) -> bytes:
-        """Somebody deletes an object of a segment, and a reader reports that."""
-        content = self.content_of(number)
-        self.damaged_objects.add(self.key_of(number))
-        self.objects.delete(self.key_of(number))
-        self.report(number, AnomalyKind.MISSING)
-        return content
-
-    def give_back(self, number: int, content: bytes) -> None:
-        self.objects.create_with_content(self.key_of(number), BytesSource(content=content))
-
-    def flip_bit(self, number: int) -> None:
-        """The object's bytes change, and a reader reports that."""
-        content = self.content_of(number)
-        self.damaged_objects.add(self.key_of(number))
-        self.objects.delete(self.key_of(number))
-        self.give_back(number, bytes([content[0] ^ 1]) + content[1:])
-        self.report(number, AnomalyKind.CORRUPT)
-
-    def report(self, number: int, kind: AnomalyKind) -> None:
-        now_ms = self.clock.wall_ms()
-        found = Anomaly(
-            segment=self.copied[number].segment_id.id,
-            object_key=self.key_of(number),
-            kind=kind,
-            first_ms=now_ms,
-            last_ms=now_ms,
-            attempts=1,
-        )
-        event = AnomalyReported(event_id=self.new_id(), topic_id_partition=TIP, anomaly=found)
-        assert self.metadata.publish(event).accepted
-
-    def pass_cycles(self, count: int = 8) -> None:
-        for _ in range(count):
-            self.clock.advance(MINUTE_MS)
-            self.cycle()
-
-    def stored_as(self, number: int) -> SegmentState:
-        record = self.metadata.segment(self.copied[number].segment_id)
-        assert record is not None
-        return record.metadata.state
-
-    def unreadable(self) -> str | None:
-        """What a reader of the store alone misses of the three segments."""
-        return first_unreadable(
-            self, TIP, OffsetRange(start_offset=0, end_offset=30), self.leader()
-        )
-
-
-@pytest.mark.parametrize("kind", AnomalyKind)
+@pytest.mark.parametrize("kind", [AnomalyKind.MISSING, AnomalyKind.CORRUPT])
 def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_one_goes(
     kind: AnomalyKind,
 ) -> None:

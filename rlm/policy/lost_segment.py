@@ -1,0 +1,55 @@
+"""What an operator gives up with one damaged segment, by the metadata and its leader. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlmm.partition_state import PartitionState
+from rsm.segment.coverage import stored_ranges
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange, missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLoss:
+    """Readable offsets that one segment holds, and what else holds any of them.
+
+    `lost` are those in no other finished segment without an anomaly. `held_by` are the finished
+    segments that hold the others. `on_broker` is what of `lost` the broker still has.
+    """
+
+    lost: tuple[OffsetRange, ...]
+    held_by: tuple[RemoteLogSegmentId, ...]
+    on_broker: tuple[OffsetRange, ...]
+
+
+def segment_loss(
+    segment: UUID,
+    state: PartitionState,
+    segments: Sequence[RemoteLogSegmentMetadata],
+    local_start_offset: int,
+) -> SegmentLoss:
+    """What is lost with a segment; nothing if no reader can reach it any more."""
+    stored = stored_ranges(state.lineage, segments)
+    damaged = {segment, *(anomaly.segment for anomaly in state.anomalies)}
+    sound = [part for part in stored if part.metadata.segment_id.id not in damaged]
+    own = next((part.offsets for part in stored if part.metadata.segment_id.id == segment), None)
+    if own is None:
+        return SegmentLoss(lost=(), held_by=(), on_broker=())
+    start_offset = max(own.start_offset, state.first_readable_offset or 0)
+    readable = replace(own, start_offset=min(start_offset, own.end_offset))
+    lost = missing((part.offsets for part in sound), readable)
+    return SegmentLoss(
+        lost=lost,
+        held_by=tuple(
+            part.metadata.segment_id for part in sound if part.offsets.overlaps(readable)
+        ),
+        on_broker=tuple(
+            replace(each, start_offset=max(each.start_offset, local_start_offset))
+            for each in lost
+            if each.end_offset > local_start_offset
+        ),
+    )

@@ -1,0 +1,62 @@
+"""The last check before a damaged segment is deleted: what was found may be true no more.
+
+Between a look at objects and a deletion the damaged object may have been restored, and one of the
+segments that hold its records may have been damaged. Then nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from threading import Event
+
+from rlm.policy.plan import DeleteSegment
+from rlm.tasks.copier import BoundedAttempt
+from rlm.tasks.ports import Ports
+from rlmm.anomaly import AnomalyKind
+from rsm.segment.errors import FencedError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import ObjectFault
+
+_TIMEOUT_MS = 600_000
+
+
+class DamageProof:
+    """Thread-safe. Asks the store for lengths and checksums; reads a segment that was corrupt."""
+
+    def __init__(self, ports: Ports, stopping: Event) -> None:
+        self._metadata = ports.metadata
+        self._storage = ports.storage
+        self._clock = ports.clock
+        self._stopping = stopping
+
+    def require(self, action: DeleteSegment) -> None:
+        """FencedError if a segment that is to go is whole, or one that holds its records is not.
+
+        Nothing is asked for other deletions. RetriableError if the store cannot say.
+        """
+        if not action.is_damaged:
+            return
+        metadata = action.record.metadata
+        state = self._metadata.partition_state(metadata.topic_id_partition)
+        is_corrupt = any(
+            each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT
+            for each in state.anomalies
+        )
+        if not self._faults(metadata, read=is_corrupt):
+            raise FencedError("the objects are whole again", segment_id=metadata.segment_id)
+        for segment_id in action.replaced_by:
+            self._require_whole(segment_id)
+
+    def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
+        record = self._metadata.segment(segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            raise FencedError("what replaces a segment is not stored", segment_id=segment_id)
+        for fault in self._faults(record.metadata, read=False):
+            raise FencedError(
+                "what replaces a segment is damaged", segment_id=segment_id, object=fault.object_key
+            )
+
+    def _faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
+        deadline_ms = self._clock.monotonic_ms() + _TIMEOUT_MS
+        attempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
+        return self._storage.check_objects(metadata, read=read, attempt=attempt)

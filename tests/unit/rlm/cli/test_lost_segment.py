@@ -1,0 +1,48 @@
+"""What `rlm topic resolve --lost-segment` prints."""
+
+from __future__ import annotations
+
+import json
+
+from rlm.cli.lost_segment import loss_as_json, loss_lines
+from rlm.tasks.loss_acceptance import AcceptableLoss
+from rsm.segment.ids import RemoteLogSegmentId, id_to_text
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import ObjectFault
+from tests.metadata_builder import ORDERS, segment_metadata
+
+SEGMENT_ID = RemoteLogSegmentId(
+    topic_id_partition=ORDERS, id=segment_metadata(7, 10, 20).segment_id.id
+)
+LOSS = AcceptableLoss(
+    segment_id=SEGMENT_ID,
+    lost=(OffsetRange(start_offset=10, end_offset=20),),
+    faults={"7.log": ObjectFault(object_key="7.log", is_missing=True, reason="not found")},
+)
+
+
+def test_lines_when_accepted_then_name_offsets_objects_and_what_happens_next() -> None:
+    lines = list(loss_lines(LOSS, accepted=True))
+
+    assert "offsets 10..19 (10 offsets)" in lines[0]
+    assert lines[1] == "  object 7.log: missing"
+    assert lines[-1].startswith("accepted: ")
+
+
+def test_lines_when_only_shown_then_say_that_nothing_was_changed() -> None:
+    *_, last = loss_lines(LOSS, accepted=False)
+
+    assert last.startswith("nothing was changed")
+
+
+def test_json_when_accepted_then_has_the_same() -> None:
+    document = json.loads(json.dumps(loss_as_json(LOSS, accepted=True)))
+
+    assert document == {
+        "topic": ORDERS.topic,
+        "partition": ORDERS.partition,
+        "segment_id": id_to_text(SEGMENT_ID.id),
+        "lost": [{"start_offset": 10, "end_offset": 20}],
+        "objects": [{"object": "7.log", "kind": "missing", "reason": "not found"}],
+        "accepted": True,
+    }
