@@ -37,6 +37,7 @@ from rlm.policy.retention_preview import retention_preview
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
 from rlm.rest.signed_api import Authority
+from rlm.tasks.damaged_objects import damaged_objects_warnings
 from rlm.tasks.failing_copies import failing_reasons
 from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
 from rlm.tasks.leader import CycleOutlook
@@ -137,6 +138,11 @@ class BrokerManager:
         is_ready, reasons = self._readiness_by(self._all)
         problem = self._contact.problem()
         return (is_ready, reasons) if problem is None else (False, (problem, *reasons))
+
+    def warnings(self) -> Sequence[str]:
+        with self._lock:
+            reports = self._reports
+        return damaged_objects_warnings(reports)
 
     @property
     def authority(self) -> Authority:

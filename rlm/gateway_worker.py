@@ -114,6 +114,10 @@ class GatewayWorker:
         silence = self._contact.problem()
         return (is_ready, reasons) if silence is None else (False, (silence, *reasons))
 
+    def warnings(self) -> Sequence[str]:
+        """None: the leaders' managers look after the partitions."""
+        return ()
+
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         every = (self._facts, self._heartbeat, self._caches, self._anomalies)

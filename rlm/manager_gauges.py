@@ -60,7 +60,7 @@ class ManagerGauges:
         future = report.future_timestamps
         self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)
         for kind in AnomalyKind:
-            count = report.anomaly_kinds.count(kind)
+            count = sum(each.kind is kind for each in report.anomalies)
             self._metrics.object_anomalies.labels(*labels, kind.label).set(count)
         waits = None if report.copy_held is None else report.copy_held.reason
         self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)

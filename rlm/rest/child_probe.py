@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import httpx
 from prometheus_client.core import Metric
 
@@ -9,6 +11,14 @@ from rlm.rest.exposition import parse
 from rsm.segment.errors import CorruptError, RetriableError
 
 _TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildReadiness:
+    """Why a child is not ready, empty if it is; and what a person should look at in any case."""
+
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class ChildProbe:
@@ -26,16 +36,14 @@ class ChildProbe:
         except ValueError as error:
             raise CorruptError("malformed metrics", address=address) from error
 
-    def unready_reasons(self, address: str) -> tuple[str, ...]:
-        """Why a child is not ready, empty if it is; RetriableError if it doesn't answer."""
+    def readiness(self, address: str) -> ChildReadiness:
+        """Whether a child is ready; RetriableError if it doesn't answer."""
         response = self._get(address, "/readyz")
-        if response.status_code == httpx.codes.OK:
-            return ()
-        try:
-            reasons = response.json()["reasons"]
-        except (ValueError, KeyError, TypeError):
-            reasons = []
-        return tuple(map(str, reasons)) or (f"HTTP status {response.status_code}",)
+        is_ready = response.status_code == httpx.codes.OK
+        reasons = () if is_ready else _texts(response, "reasons")
+        if not is_ready and not reasons:
+            reasons = (f"HTTP status {response.status_code}",)
+        return ChildReadiness(reasons=reasons, warnings=_texts(response, "warnings"))
 
     def close(self) -> None:
         """Release connections."""
@@ -46,3 +54,11 @@ class ChildProbe:
             return self._client.get(f"http://{address}{path}")
         except httpx.HTTPError as error:
             raise RetriableError("process does not answer", address=address) from error
+
+
+def _texts(response: httpx.Response, name: str) -> tuple[str, ...]:
+    """A list of an answer; empty if it is not there."""
+    try:
+        return tuple(map(str, response.json()[name]))
+    except (ValueError, KeyError, TypeError):
+        return ()

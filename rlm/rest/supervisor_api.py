@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rlm.process.supervisor import ChildStatus
+from rlm.rest.child_probe import ChildReadiness
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
 from rlm.rest.worker_api import healthy, readiness_response
 from rsm.segment.errors import TieredStorageError
@@ -23,8 +24,8 @@ class Probe(Protocol):
     def metrics(self, address: str) -> tuple[Metric, ...]:
         """A child's metrics; a TieredStorageError if they can't be had."""
 
-    def unready_reasons(self, address: str) -> tuple[str, ...]:
-        """Why a child is not ready, empty if it is; a TieredStorageError if it can't be asked."""
+    def readiness(self, address: str) -> ChildReadiness:
+        """Whether a child is ready; a TieredStorageError if it can't be asked."""
 
 
 def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:
@@ -37,8 +38,10 @@ def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) 
         return Response(render(Families(families)), media_type=CONTENT_TYPE)
 
     def ready(_: Request) -> Response:
-        reasons = [reason for status in statuses() for reason in _reasons_of(status, probe)]
-        return readiness_response(not reasons, reasons)
+        found = [_readiness_of(status, probe) for status in statuses()]
+        reasons = [reason for each in found for reason in each.reasons]
+        warnings = [warning for each in found for warning in each.warnings]
+        return readiness_response(not reasons, reasons, warnings=warnings)
 
     return Starlette(
         routes=[
@@ -71,14 +74,18 @@ def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
         return ()
 
 
-def _reasons_of(status: ChildStatus, probe: Probe) -> list[str]:
+def _readiness_of(status: ChildStatus, probe: Probe) -> ChildReadiness:
+    """A child's, with its name before each text."""
     name = status.spec.name
     if status.pid is None:
-        return [f"{name}: not running"]
+        return ChildReadiness(reasons=(f"{name}: not running",))
     if status.spec.http_address is None:
-        return []
+        return ChildReadiness()
     try:
-        reasons = probe.unready_reasons(status.spec.http_address)
+        found = probe.readiness(status.spec.http_address)
     except TieredStorageError as error:
-        reasons = (str(error),)
-    return [f"{name}: {reason}" for reason in reasons]
+        found = ChildReadiness(reasons=(str(error),))
+    return ChildReadiness(
+        reasons=tuple(f"{name}: {reason}" for reason in found.reasons),
+        warnings=tuple(f"{name}: {warning}" for warning in found.warnings),
+    )

@@ -2,7 +2,7 @@
 
 GET /metrics   Prometheus text
 GET /healthz   200 while the process serves
-GET /readyz    200 when ready, else 503 and the reasons
+GET /readyz    200 when ready, else 503 and the reasons; warnings in either case
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ class WorkerView(Protocol):
     def readiness(self) -> tuple[bool, Sequence[str]]:
         """Whether it does all of its work, and what keeps it from that."""
 
+    def warnings(self) -> Sequence[str]:
+        """What a person should look at although the process does its work."""
+
 
 def worker_api(view: WorkerView, registry: Collector) -> Starlette:
     """The application of a worker that shows no more than that."""
@@ -38,7 +41,7 @@ def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
         return Response(render(registry), media_type=CONTENT_TYPE)
 
     def ready(_: Request) -> Response:
-        return readiness_response(*view.readiness())
+        return readiness_response(*view.readiness(), warnings=view.warnings())
 
     return [
         Route("/metrics", metrics),
@@ -52,7 +55,12 @@ def healthy(_: Request) -> Response:
     return JSONResponse({"healthy": True})
 
 
-def readiness_response(ready: bool, reasons: Sequence[str]) -> Response:  # noqa: FBT001
-    """200 or 503, with the reasons."""
-    body = {"ready": ready, "reasons": list(reasons)}
+def readiness_response(
+    ready: bool,  # noqa: FBT001
+    reasons: Sequence[str],
+    *,
+    warnings: Sequence[str] = (),
+) -> Response:
+    """200 or 503, with the reasons. Warnings change nothing of that."""
+    body = {"ready": ready, "reasons": list(reasons), "warnings": list(warnings)}
     return JSONResponse(body, status_code=200 if ready else 503)

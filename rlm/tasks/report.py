@@ -11,7 +11,7 @@ from rlm.policy.future_timestamps import FutureTimestamps, future_timestamps
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import PartitionView
-from rlmm.anomaly import AnomalyKind
+from rlmm.anomaly import Anomaly
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 
@@ -27,7 +27,7 @@ class PartitionReport:
     about knows by it that the report is not from before. `problem` says why a led partition could
     not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
     is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
-    was seen. `anomaly_kinds` has one entry for each damaged object on record.
+    was seen. `anomalies` are the damaged objects on record.
     """
 
     topic_id_partition: TopicIdPartition
@@ -49,7 +49,7 @@ class PartitionReport:
     diverged: bool = False
     external_start: bool = False
     future_timestamps: FutureTimestamps | None = None
-    anomaly_kinds: tuple[AnomalyKind, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
     problem: str = ""
 
 
@@ -85,7 +85,7 @@ def leader_report(
         diverged=view.diverged,
         external_start=view.external_start,
         future_timestamps=future_timestamps(view),
-        anomaly_kinds=tuple(each.kind for each in open_anomalies(view.state, finished)),
+        anomalies=open_anomalies(view.state, finished),
         problem=_problem(view),
     )
 

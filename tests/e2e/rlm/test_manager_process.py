@@ -52,6 +52,9 @@ class FakeManager:
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return False, ("no cluster",)
 
+    def warnings(self) -> Sequence[str]:
+        return ()
+
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return ()
 

@@ -29,6 +29,9 @@ class StatedView:
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return True, ()
 
+    def warnings(self) -> Sequence[str]:
+        return ()
+
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return tuple(report_as_json(report) for report in self.reports)
 

@@ -18,11 +18,15 @@ PARTITIONS = [
 
 
 class FakeManager:
-    def __init__(self, *reasons: str) -> None:
+    def __init__(self, *reasons: str, warnings: Sequence[str] = ()) -> None:
         self._reasons = reasons
+        self._warnings = warnings
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return not self._reasons, self._reasons
+
+    def warnings(self) -> Sequence[str]:
+        return self._warnings
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
         return PARTITIONS
@@ -61,7 +65,20 @@ def test_readyz_when_not_ready_then_503_with_the_reasons() -> None:
     response = get(manager_api(FakeManager("no cluster"), CollectorRegistry()), "/readyz")
 
     assert response.status_code == 503
-    assert response.json() == {"ready": False, "reasons": ["no cluster"]}
+    assert response.json() == {"ready": False, "reasons": ["no cluster"], "warnings": []}
+
+
+def test_readyz_when_there_are_warnings_then_ready_all_the_same() -> None:
+    manager = FakeManager(warnings=("1 stored object is damaged",))
+
+    response = get(manager_api(manager, CollectorRegistry()), "/readyz")
+
+    assert response.status_code == 200
+    assert response.json() == {
+        "ready": True,
+        "reasons": [],
+        "warnings": ["1 stored object is damaged"],
+    }
 
 
 def test_readyz_when_ready_then_200() -> None:

@@ -4,6 +4,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from rlm.process.child import ChildSpec
 from rlm.process.supervisor import ChildStatus
+from rlm.rest.child_probe import ChildReadiness
 from rlm.rest.supervisor_api import supervisor_api
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
@@ -12,19 +13,20 @@ from tests.unit.rlm.rest.asgi_client import get
 class FakeProbe:
     """Children by their address; one that is not named does not answer."""
 
-    def __init__(self, **reasons: tuple[str, ...]) -> None:
+    def __init__(self, *warnings: str, **reasons: tuple[str, ...]) -> None:
+        self._warnings = warnings
         self._reasons = reasons
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        self.unready_reasons(address)
+        self.readiness(address)
         family = CounterMetricFamily("copied", "Copies.", labels=["topic"])
         family.add_metric(["orders"], len(address))
         return (family,)
 
-    def unready_reasons(self, address: str) -> tuple[str, ...]:
+    def readiness(self, address: str) -> ChildReadiness:
         if address not in self._reasons:
             raise RetriableError("process does not answer", address=address)
-        return self._reasons[address]
+        return ChildReadiness(reasons=self._reasons[address], warnings=self._warnings)
 
 
 def _status(name: str, *, pid: int | None = 1, start_count: int = 1) -> ChildStatus:
@@ -49,6 +51,15 @@ def test_readyz_when_all_children_are_ready_then_200() -> None:
     app = supervisor_api(lambda: (_status("manager"),), FakeProbe(manager=()))
 
     assert get(app, "/readyz").status_code == 200
+
+
+def test_readyz_when_a_child_warns_then_200_and_the_warning_with_its_name() -> None:
+    app = supervisor_api(lambda: (_status("manager"),), FakeProbe("damaged", manager=()))
+
+    response = get(app, "/readyz")
+
+    assert response.status_code == 200
+    assert response.json()["warnings"] == ["manager: damaged"]
 
 
 def test_readyz_when_children_are_not_ready_then_503_and_every_reason() -> None:
