@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 
 import libcst as cst
@@ -154,6 +154,7 @@ class _Finder(cst.CSTVisitor):
         )
 
     def _changed_source(self, node: cst.CSTNode, changed: cst.CSTNode) -> str:
+        node, changed = _narrowed(node, changed)
         position = self.get_metadata(WhitespaceInclusivePositionProvider, node, None)
         if isinstance(position, CodeRange):
             start = self._line_starts[position.start.line - 1] + position.start.column
@@ -164,6 +165,23 @@ class _Finder(cst.CSTVisitor):
         whole = self._module.deep_replace(node, changed)
         assert isinstance(whole, cst.Module)
         return whole.code
+
+
+def _narrowed(node: cst.CSTNode, changed: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode]:
+    """Return the parts of both nodes that hold all of their difference.
+
+    The text of a small part is replaced in a thousandth of the time that a tree takes.
+    """
+    while type(node) is type(changed):
+        pairs = [
+            (before, after)
+            for each in fields(node)
+            if (before := getattr(node, each.name)) is not (after := getattr(changed, each.name))
+        ]
+        if len(pairs) != 1 or not all(isinstance(part, cst.CSTNode) for part in pairs[0]):
+            break
+        ((node, changed),) = pairs
+    return node, changed
 
 
 def _difference(old: list[str], new: list[str]) -> tuple[int, str, str]:
