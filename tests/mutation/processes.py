@@ -75,14 +75,15 @@ class _Running:
             return None
         seconds = time.monotonic() - self.began
         in_time = self.process.exitcode not in {None, -signal.SIGXCPU, -signal.SIGKILL}
+        file = self.directory / "remark"
+        remark = file.read_text() if file.exists() else ""
         self.stop()
         survived = self.process.exitcode == _SURVIVED
         outcome = Outcome.SURVIVED if survived else Outcome.KILLED
-        remark = self.directory / "remark"
         return Ended(
             key=self.task.key,
             outcome=outcome if in_time else Outcome.TIMED_OUT,
-            remark=remark.read_text() if remark.exists() else "",
+            remark=remark,
             seconds=seconds,
         )
 
