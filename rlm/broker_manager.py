@@ -4,6 +4,7 @@
     store        asks whether the store can be reached, as often
     removal      deletes what is stored of topics that were deleted
     anomalies    looks at stored objects that are on record as missing or corrupt
+    scrub        looks for damaged objects among all that are stored
     originals    keeps what topics were before they were tiered in the store, too
     heartbeat    registers this process
     two pools    copies and deletions, sized by settings
@@ -71,6 +72,7 @@ class ManagerWork:
     remove_topics: Callable[[], None]
     mirror_originals: Callable[[], None]
     check_anomalies: Callable[[], None]
+    scrub: Callable[[], None]
     heartbeat: Callable[[ProcessState], None]
     access: CommandAccess
     gauges: ManagerGauges
@@ -114,12 +116,14 @@ class BrokerManager:
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
         self._anomalies = self._periodic("anomalies", self._check_anomalies, pace.cycle_interval_ms)
+        self._scrub = self._periodic("scrub", self._step_scrub, pace.cycle_interval_ms)
         self._all = (
             self._store,
             self._cycle,
             self._removal,
             self._originals,
             self._anomalies,
+            self._scrub,
             self._heartbeat,
         )
         self._started = False
@@ -258,6 +262,11 @@ class BrokerManager:
         self._require_ready()
         if self._store.problem() is None:
             self._work.check_anomalies()
+
+    def _step_scrub(self) -> None:
+        self._require_ready()
+        if self._store.problem() is None:
+            self._work.scrub()
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

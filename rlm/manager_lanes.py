@@ -1,4 +1,4 @@
-"""What a manager's work runs on: pools of threads, and the lanes of copies and repairs."""
+"""What a manager's work runs on: pools of threads, lanes of copies and repairs, the scrub."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.ports import Ports
 from rlm.tasks.repairs import Repairs
+from rlm.tasks.scrub import Scrub, ScrubLimits
 
 # Each waits for its claim to come back through the metadata topic, so the time of a broker's start
 # is that of a claim times partitions by threads.
@@ -89,6 +90,25 @@ def open_repairs(
         throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
     )
     return Repairs(copies, damage_of=check.damage_of)
+
+
+def open_scrub(
+    config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
+) -> Scrub:
+    """The check of all stored objects of led partitions."""
+    settings = config.scrubbing
+    return Scrub(
+        ports,
+        led=leadership.led_partitions,
+        limits=ScrubLimits(
+            interval_ms=settings.interval_ms,
+            segments_per_second=settings.segments_per_second,
+            read_percent_per_day=settings.read_percent_per_day,
+            read_bytes_per_second=settings.read_bytes_per_second,
+        ),
+        metrics=metrics,
+        stopping=lanes.stopping,
+    )
 
 
 def _limits(config: Config) -> CopyLimits:

@@ -42,6 +42,7 @@ class Metrics:
         self._define_deletions()
         self._define_storage()
         self._define_state()
+        self._define_scrub()
         self._define_security()
         self._define_doors()
 
@@ -258,6 +259,25 @@ class Metrics:
         self.gateway_brokers_without_door = self._gauge(
             "rlm_gateway_brokers_without_door",
             "Live brokers that a gateway of the whole cluster has no address for: see the log.",
+            (),
+        )
+
+    def _define_scrub(self) -> None:
+        self.scrubbed_segments = self._counter(
+            "rlm_scrubbed_segments",
+            "Stored segments that the scrub checked. `check`: stat (length and checksum as the "
+            "store keeps them) or read (all bytes).",
+            ("check",),
+        )
+        self.scrubbed_bytes = self._counter("rlm_scrubbed_bytes", "Bytes that the scrub read.", ())
+        self.scrub_damaged_objects = self._counter(
+            "rlm_scrub_damaged_objects",
+            "Times the scrub found a stored object missing or corrupt.",
+            (),
+        )
+        self.scrub_pass_ended = self._gauge(
+            "rlm_scrub_pass_ended_timestamp_seconds",
+            "When the scrub last ended a pass over all led partitions, in Unix time.",
             (),
         )
 

@@ -27,6 +27,7 @@ from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.rest_tls import RestTlsConfig
+from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.section import Section
 from rlm.config.sections import (
     CLIENT_KEYS,
@@ -70,6 +71,7 @@ class Config:
     manager: ManagerConfig
     copying: CopyingConfig
     deleting: DeletingConfig
+    scrubbing: ScrubbingConfig
     gateway: GatewayConfig
     gateway_limits: GatewayLimitsConfig
     gateway_tls: GatewayTlsConfig
@@ -126,6 +128,7 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         manager=_parse(ManagerConfig, properties),
         copying=_parse(CopyingConfig, properties),
         deleting=_parse(DeletingConfig, properties),
+        scrubbing=_parse(ScrubbingConfig, properties),
         gateway=_parse(GatewayConfig, properties),
         gateway_limits=_parse(GatewayLimitsConfig, properties),
         gateway_tls=_parse(GatewayTlsConfig, properties),

@@ -16,6 +16,7 @@ from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.rest_tls import RestTlsConfig
+from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.section import Section
 from rlm.config.storage import StorageConfig
 from rlm.config.values import (
@@ -357,6 +358,7 @@ SECTIONS: tuple[type[Section], ...] = (
     ManagerConfig,
     CopyingConfig,
     DeletingConfig,
+    ScrubbingConfig,
     GatewayConfig,
     GatewayLimitsConfig,
     GatewayTlsConfig,

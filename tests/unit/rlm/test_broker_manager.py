@@ -61,6 +61,7 @@ class Manager:
                 remove_topics=lambda: None,
                 mirror_originals=lambda: None,
                 check_anomalies=lambda: None,
+                scrub=lambda: None,
                 heartbeat=self._beat,
                 access=cast("CommandAccess", access),
                 gauges=ManagerGauges(
