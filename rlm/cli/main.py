@@ -67,6 +67,7 @@ def build_app() -> typer.Typer:
     """The application with all its commands."""
     app = typer.Typer(
         name="rlm",
+        context_settings={"help_option_names": ["-h", "--help"]},
         add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
