@@ -71,11 +71,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkUnits:
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
-    """End the run where a service of the whole session does not start."""
+    """End the run where a service that many tests share does not start."""
     try:
         return (yield)
     except ServiceError as error:
-        if fixturedef.scope == "session":
+        if fixturedef.scope in ("session", "package"):
             request.session.shouldfail = str(error)
         raise
 
@@ -94,25 +94,6 @@ def pytest_runtest_makereport(
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A cluster of one broker for the whole session; a test takes a topic of its own."""
     with KafkaCluster(tmp_path_factory.mktemp("kafka")) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="session")
-def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Three brokers for the whole session; who takes one away uses `KafkaCluster.without`.
-
-    Leaders move only when a broker goes, or a test says so. Each broker is in a rack of its own.
-    """
-    properties = {
-        "auto.leader.rebalance.enable": "false",
-        "broker.session.timeout.ms": "6000",
-        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-    }
-    directory = tmp_path_factory.mktemp("kafka-of-three")
-    cluster = KafkaCluster(directory, brokers=3, properties=properties)
-    for broker in cluster.brokers:
-        broker.properties["broker.rack"] = f"rack-{broker.node_id}"
-    with cluster:
         yield cluster
 
 

@@ -21,14 +21,14 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatedCluster]:
     directory = tmp_path_factory.mktemp("hosts")
     with OperatedCluster(directory) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tiered(operated: OperatedCluster) -> str:
     """A topic of three segments a partition, stored, and trimmed as far as that goes."""
     topic = "tiered"

@@ -36,19 +36,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def _short_lived_jvms() -> None:
     """Of the sessions here, and of the programs that tests start."""
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED_JVM)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def connector() -> Path:
     """The directory of the jars of Spark's Kafka connector."""
     return _CONNECTOR
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Two cores in one process; Python workers are processes of their own."""
     directory = tmp_path_factory.mktemp("spark")
@@ -76,7 +76,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
     """Topics that are in the store for the greater part, and their twins, whole at the broker."""
     directory: Path = tmp_path_factory.mktemp("twins")
@@ -86,13 +86,13 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
         yield make_twins(host, logs)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bucket(s3_server: S3Server) -> S3Settings:
     s3_server.create_bucket(_BUCKET)
     return S3Settings(

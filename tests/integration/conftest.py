@@ -1,0 +1,17 @@
+"""What a few modules of this level share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.services.kafka import KafkaCluster
+from tests.services.three_brokers import three_brokers
+
+
+@pytest.fixture(scope="module")
+def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Three brokers; they end with the module, for they are busy when nobody asks them, too."""
+    with three_brokers(tmp_path_factory.mktemp("kafka-of-three")) as cluster:
+        yield cluster

@@ -1,0 +1,24 @@
+"""A cluster of three brokers, which tests take away one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.services.kafka import KafkaCluster
+
+_PROPERTIES = {
+    "auto.leader.rebalance.enable": "false",
+    "broker.session.timeout.ms": "6000",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+}
+
+
+def three_brokers(directory: Path) -> KafkaCluster:
+    """A cluster to be started; who takes a broker away uses `KafkaCluster.without`.
+
+    Leaders move only when a broker goes, or a test says so. Each broker is in a rack of its own.
+    """
+    cluster = KafkaCluster(directory, brokers=3, properties=_PROPERTIES)
+    for broker in cluster.brokers:
+        broker.properties["broker.rack"] = f"rack-{broker.node_id}"
+    return cluster
