@@ -395,34 +395,43 @@ class WithoutReplacement(SimulatedProcess):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A manager without a guard, and the actions that the guard is there for."""
+    """A manager without a guard, and the actions that the guard is there for.
+
+    The search begins with `seed`, which found it the last time.
+    """
 
     process_type: type[SimulatedProcess]
     favoured: Mapping[Action, float] | None = None
+    seed: int = 0
 
 
 _OFTEN: Mapping[Action, float] = {land_late: 4, start_another: 4, work: 40}
 _LATE_UPLOADS = {**_OFTEN, delete_topic: 3, pass_time: 0.3}
 
 MUTANTS = (
-    Mutant(process_type=WithUnfinishedCounting),
-    Mutant(process_type=WithHolesCounting),
-    Mutant(process_type=WithAnyLineage, favoured={cut_off: 10, elect_unclean: 10, work: 40}),
+    Mutant(process_type=WithUnfinishedCounting, seed=1),
+    Mutant(process_type=WithHolesCounting, seed=12),
+    Mutant(
+        process_type=WithAnyLineage, seed=2, favoured={cut_off: 10, elect_unclean: 10, work: 40}
+    ),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
-    Mutant(process_type=WithoutExpectedState, favoured={start_another: 10, run_job: 25}),
-    Mutant(process_type=WithoutReadingPast),
-    Mutant(process_type=WithoutDeadline, favoured={pass_time: 60, work: 60, elect_clean: 10}),
-    Mutant(process_type=WithoutEpochCheck, favoured={start_another: 10, elect_clean: 10}),
-    Mutant(process_type=WithoutSecondSweep, favoured={start_another: 8, toggle_topic: 8}),
-    Mutant(process_type=WithoutRemovalSweep, favoured=_LATE_UPLOADS),
-    Mutant(process_type=WithoutRemovalWait, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutExpectedState, seed=80, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutReadingPast, seed=8),
+    Mutant(
+        process_type=WithoutDeadline, seed=96, favoured={pass_time: 60, work: 60, elect_clean: 10}
+    ),
+    Mutant(process_type=WithoutEpochCheck, seed=19, favoured={start_another: 10, elect_clean: 10}),
+    Mutant(process_type=WithoutSecondSweep, seed=148, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutRemovalSweep, seed=27, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalWait, seed=48, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
-    Mutant(process_type=WithoutLeases, favoured={take_lease: 10, pass_time: 10}),
-    Mutant(process_type=WithoutShareGroups, favoured={read_in_share_group: 2}),
-    Mutant(process_type=WithoutGaps, favoured={take_records: 4}),
+    Mutant(process_type=WithoutLeases, seed=78, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
+    Mutant(process_type=WithoutGaps, seed=5, favoured={take_records: 4}),
     Mutant(
         process_type=WithoutWholeTopic,
+        seed=214,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
     Mutant(process_type=WithoutOwnLook, favoured={damage_object: 8}),
