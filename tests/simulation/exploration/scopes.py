@@ -1,7 +1,7 @@
 """The small scopes: a few managers and events each, of which every interleaving is explored.
 
 A scope sets its world up without interruptions, then names its actors. What a scope is for is also
-which guards it notices the loss of (tests.simulation.mutants).
+which guards it notices the loss of (tests.simulation.unguarded_managers).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import partial
 from rlmm.events import TopicPolicy
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.exploration.stage import Stage
-from tests.simulation.mutants import (
+from tests.simulation.processes import SimulatedProcess
+from tests.simulation.unguarded_managers import (
     WithoutEpochCheck,
     WithoutExpectedState,
     WithoutFencing,
@@ -22,7 +23,6 @@ from tests.simulation.mutants import (
     WithoutRecord,
     WithUnfinishedCounting,
 )
-from tests.simulation.processes import SimulatedProcess
 from tests.simulation.world import MINUTE_MS
 from tests.twins.world import KEEP_REMOTE, TIP
 

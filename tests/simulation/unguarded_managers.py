@@ -1,0 +1,377 @@
+"""Simulated managers that lack one guard each, and the rule that each guard is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from rlm.broker.delete_records import RecordDeletion
+from rlm.broker.partition_results import PartitionResults
+from rlm.policy.plan import DeleteSegment
+from rlm.policy.removal import PartitionRemains, RemovalPlan
+from rlm.policy.view import Damage
+from rlm.tasks.anomaly_check import AnomalyCheck
+from rlm.tasks.damage_proof import DamageProof
+from rlm.tasks.ports import Ports
+from rlm.tasks.topic_removal import TopicRemoval
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cached_answers import CachedAnswers
+from rlmm.events import (
+    Event,
+    GapsRecorded,
+    LeadershipClaimed,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    OutagePolicy,
+    SegmentEvent,
+    TopicPolicy,
+)
+from rlmm.known_writes import KnownWrites
+from rlmm.manager import ManagerSettings
+from rlmm.partition_state import PartitionState
+from rlmm.spi import PublishResult
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.clock import Clock
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import ObjectFault
+from tests.simulation.processes import LaggingMetadata, SimulatedProcess
+from tests.twins.broker import MemoryBroker
+from tests.twins.process import Outside, ProcessSettings
+from tests.twins.share_groups import MemoryShareGroups
+from tests.twins.unguarded import (
+    ExpectsAnything,
+    UnfinishedCounts,
+    ViewedMetadata,
+    WithoutConfirmation,
+    WithoutTrimOnRecord,
+)
+
+_NEVER_MS = 1 << 40
+
+
+class _Unfinished(UnfinishedCounts, LaggingMetadata):
+    pass
+
+
+class _Holes(ViewedMetadata, LaggingMetadata):
+    """The furthest stored end counts, whatever is missing below it."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        below = OffsetRange(start_offset=0, end_offset=metadata.offsets.start_offset)
+        lineage = self.partition_state(metadata.topic_id_partition).lineage
+        older = lineage.within(below).entries
+        own = metadata.segment_leader_epochs.entries
+        if older and own[0].epoch < older[-1].epoch:
+            return metadata
+        joined = (*older, *(e for e in own if not older or e.epoch > older[-1].epoch))
+        return replace(
+            metadata,
+            offsets=OffsetRange(start_offset=0, end_offset=metadata.offsets.end_offset),
+            segment_leader_epochs=Lineage(entries=joined),
+        )
+
+
+class _Forgetful(LaggingMetadata):
+    """Takes a write without an answer for one that failed."""
+
+    def __init__(
+        self,
+        topic: EventTopic,
+        cache: MetadataCache,
+        clock: Clock,
+        settings: ManagerSettings | None = None,
+    ) -> None:
+        super().__init__(topic, cache, clock, settings)
+        self._writes = _Blind(topic, self._read_past)
+
+
+class _Blind(KnownWrites):
+    def settle(self, partition: int) -> None:
+        """Nothing is read."""
+
+
+class _Anything(ExpectsAnything, LaggingMetadata):
+    pass
+
+
+class _AnyLineage(ViewedMetadata, LaggingMetadata):
+    """Every finished segment counts, whatever history it was copied from."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        lineage = self.partition_state(metadata.topic_id_partition).lineage
+        epochs = lineage.within(metadata.offsets)
+        return replace(metadata, segment_leader_epochs=epochs) if epochs.entries else metadata
+
+
+class _Unfenced(LaggingMetadata):
+    """Takes itself for the owner, and decides in the name of whoever is."""
+
+    own: Writer | None = None
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        state = super().partition_state(topic_id_partition)
+        return state if self.own is None else replace(state, owner=self.own)
+
+    def publish(self, event: Event) -> PublishResult:
+        match event:
+            case LeadershipClaimed():
+                self.own = event.writer
+            case LocalLogTrimmed() | LogStartAdvanced():
+                writer = self._owner(event.topic_id_partition, event.writer)
+                event = replace(event, writer=writer)
+            case SegmentEvent() if event.metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
+                metadata = event.metadata
+                writer = self._owner(metadata.topic_id_partition, metadata.writer)
+                event = replace(event, metadata=replace(metadata, writer=writer))
+        return super().publish(event)
+
+    def _owner(self, tip: TopicIdPartition, writer: Writer) -> Writer:
+        self.caught_up(tip)
+        return super().partition_state(tip).owner or writer
+
+
+class _NoDeadline(LaggingMetadata):
+    """Copies may finish at any time."""
+
+    def publish(self, event: Event) -> PublishResult:
+        if isinstance(event, SegmentEvent):
+            event = replace(event, copy_timeout_ms=0, copy_deadline_ms=0)
+        return super().publish(event)
+
+
+class _Unleased(LaggingMetadata):
+    """Knows of no read lease."""
+
+    def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
+        return replace(super().partition_state(topic_id_partition), read_leases=())
+
+
+class _Gapless(LaggingMetadata):
+    """Puts no gap on record."""
+
+    def publish(self, event: Event) -> PublishResult:
+        if isinstance(event, GapsRecorded):
+            return PublishResult(refusal=None, append_time_ms=0)
+        return super().publish(event)
+
+
+class _Shedding(LaggingMetadata):
+    """Takes every topic for one that sheds."""
+
+    def topic_policies(self) -> tuple[TopicPolicy, ...]:
+        shed = OutagePolicy.SHED_OLDEST
+        return tuple(replace(each, outage_policy=shed) for each in super().topic_policies())
+
+
+class _Credulous(AnomalyCheck):
+    """Takes what is reported for damaged, without a look of its own."""
+
+    def _faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
+        anomalies = self._metadata.partition_state(metadata.topic_id_partition).anomalies
+        return tuple(
+            ObjectFault(object_key=each.object_key, is_missing=True, reason="reported")
+            for each in anomalies
+            if each.segment == metadata.segment_id.id
+        )
+
+
+class _Hurried(AnomalyCheck):
+    """Takes what is damaged for replaced."""
+
+    def damage_of(self, tip: TopicIdPartition) -> Damage:
+        found = super().damage_of(tip)
+        return replace(found, whole=found.whole | found.damaged)
+
+
+class _Trusting(DamageProof):
+    """Deletes by what was found before."""
+
+    def require(self, action: DeleteSegment) -> None:
+        del action
+
+
+class _PartOfTopic(LaggingMetadata):
+    """Takes the partitions that it has heard of for all that there are."""
+
+    def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
+        return CachedAnswers.partitions_of(self, topic_id, topic)
+
+
+class _OneSweep(ViewedMetadata, LaggingMetadata):
+    """What was deleted counts as a copy that had finished, so that nobody writes it any more."""
+
+    def shown(self, metadata: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
+        if metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED:
+            return metadata
+        objects = tuple(replace(each, length_bytes=0, crc32c=0) for each in metadata.objects)
+        return replace(metadata, objects=objects)
+
+
+class _Unswept(TopicRemoval):
+    def _carry_out(
+        self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
+    ) -> bool:
+        return super()._carry_out(tip, replace(plan, sweeps=()), remains)
+
+
+class _Hasty(TopicRemoval):
+    """Takes every copy's deadline for past."""
+
+    def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
+        remains = super()._remains(tip)
+        segments = tuple(replace(each, copy_deadline_ms=0) for each in remains.segments)
+        return replace(remains, segments=segments)
+
+
+class _EpochlessBroker(MemoryBroker):
+    """Deletes records without being asked first in which epoch it leads; a follower refuses."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__(broker.node_id, broker._replicas)
+
+    def delete_records(
+        self, deletions: Mapping[TopicIdPartition, RecordDeletion]
+    ) -> PartitionResults[int]:
+        led = self.leadership()
+        return super().delete_records(
+            {
+                tip: replace(deletion, leader_epoch=led.get(tip, deletion.leader_epoch))
+                for tip, deletion in deletions.items()
+            }
+        )
+
+
+class WithUnfinishedCounting(SimulatedProcess):
+    """The trim gate: only a finished copy counts as stored."""
+
+    metadata_type = _Unfinished
+
+
+class WithHolesCounting(SimulatedProcess):
+    """The trim gate: the stored range has no hole."""
+
+    metadata_type = _Holes
+
+
+class WithAnyLineage(SimulatedProcess):
+    """The trim gate: what is stored counts only as far as the log's lineage agrees."""
+
+    metadata_type = _AnyLineage
+
+
+class WithoutIncarnation(SimulatedProcess):
+    """R7: a claim names the run of the process that made it."""
+
+    def make_incarnation(self, outside: Outside) -> UUID:
+        return UUID(int=outside.broker.node_id)
+
+
+class WithoutFencing(SimulatedProcess):
+    """Decisions are refused to a writer whose claim is not the newest."""
+
+    metadata_type = _Unfenced
+
+
+class WithoutExpectedState(SimulatedProcess):
+    """R7: a deletion names the state that it was decided on."""
+
+    metadata_type = _Anything
+
+
+class WithoutReadingPast(SimulatedProcess):
+    """R13: what got no answer is looked for before anything is decided and written once more."""
+
+    metadata_type = _Forgetful
+
+
+class WithoutDeadline(SimulatedProcess):
+    """R11: an attempt ends at its deadline, and what finishes later is refused."""
+
+    metadata_type = _NoDeadline
+
+    def __init__(
+        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+    ) -> None:
+        super().__init__(outside, replace(settings, attempt_timeout_ms=_NEVER_MS), witness)
+
+
+class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
+    """R1: the broker and the claim are asked again a moment before the cut."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        assert isinstance(outside.broker, MemoryBroker)
+        return super()._make_ports(replace(outside, broker=_EpochlessBroker(outside.broker)))
+
+
+class WithoutSecondSweep(SimulatedProcess):
+    """What did not finish is deleted once more when nobody can write it any longer."""
+
+    metadata_type = _OneSweep
+
+
+class WithoutRemovalSweep(SimulatedProcess):
+    """What a copy of a deleted topic wrote late is deleted when it can write no more."""
+
+    removal_type = _Unswept
+
+
+class WithoutRemovalWait(SimulatedProcess):
+    """A deleted topic's last sweep waits for every copy's deadline."""
+
+    removal_type = _Hasty
+
+
+class WithoutRecord(WithoutTrimOnRecord, SimulatedProcess):
+    """R2, D2: a trim, and the lineage with it, is on record before the cut."""
+
+
+class WithoutLeases(SimulatedProcess):
+    """R13: what somebody reads stays until the lease expires."""
+
+    metadata_type = _Unleased
+
+
+class WithoutShareGroups(SimulatedProcess):
+    """R8: what a share group has not done with is not trimmed."""
+
+    def _make_ports(self, outside: Outside) -> Ports:
+        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
+
+
+class WithoutGaps(SimulatedProcess):
+    """R6: what was lost before it was stored is put on record."""
+
+    metadata_type = _Gapless
+
+
+class WithoutWholeTopic(SimulatedProcess):
+    """A deleted topic is forgotten by who knows all of its partitions."""
+
+    metadata_type = _PartOfTopic
+
+
+class WithoutHold(SimulatedProcess):
+    """R6: only of a topic whose outage policy is shed is anything given up."""
+
+    metadata_type = _Shedding
+
+
+class WithoutOwnLook(SimulatedProcess):
+    """A report alone replaces nothing: the manager looks at the objects itself."""
+
+    def make_anomaly_check(self) -> AnomalyCheck:
+        return _Credulous(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
+
+class WithoutReplacement(SimulatedProcess):
+    """A damaged segment goes only when whole ones hold its records."""
+
+    def make_anomaly_check(self) -> AnomalyCheck:
+        return _Hurried(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+
+    def make_proof(self) -> DamageProof:
+        return _Trusting(self.ports, self.stopping)
