@@ -55,6 +55,7 @@ from rlm.tasks.ports import Ports
 from rlm.tasks.repairs import Repairs
 from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.rivals import live_rivals
+from rlm.tasks.store_check import StoreCheck
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
@@ -175,7 +176,7 @@ def _work(
         begin_metadata=metadata.start,
         readiness=metadata.readiness,
         await_ready=metadata.wait_ready,
-        check_store=outside.storage.check_access,
+        check_store=StoreCheck(outside.storage, key_prefix=config.storage.key_prefix).step,
         keep_retention=_retention_keeper(config, ports, metrics).step,
         cycle=cycle.step,
         views=cycle.views_of,

@@ -21,6 +21,7 @@ from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.store_rules import store_rule_rows
 from rlm.cli.tiering_session import tiering_of
 from rlm.config.load import CommandConfig, client_command_config
 from rlm.fresh_id import fresh_id
@@ -83,10 +84,13 @@ def _check(
     """Check that all parts of the cluster work together.
 
     Without --end-to-end nothing is changed: the check looks for a manager and a gateway of every
-    broker, at addresses that other hosts can reach, and asks each manager. With it, the check
-    creates a topic with a partition on every broker, writes to it and reads it through every
-    gateway, and waits until every manager has stored and trimmed its partition. At the end it
-    deletes the topic and what is stored of it. Run it on a host from which clients connect.
+    broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
+    rules of an S3 or GCS bucket and fails if one takes stored segments.
+
+    With --end-to-end, the check creates a topic with a partition on every broker, writes to it and
+    reads it through every gateway, and waits until every manager has stored and trimmed its
+    partition. At the end it deletes the topic and what is stored of it. Run it on a host from which
+    clients connect.
 
     Exit code 0 if nothing failed, 1 if something did, 2 if the cluster cannot be reached.
     """
@@ -112,6 +116,7 @@ def _check(
         else:
             with reaching_cluster(cluster.config):
                 rows = check.registrations()
+        rows = (*rows, *store_rule_rows(cluster.config.storage))
     ok = all(row.result is not CheckResult.FAILED for row in rows)
     with printing():
         if as_json:

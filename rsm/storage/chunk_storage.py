@@ -16,6 +16,7 @@ from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
+from rsm.storage.expiry_rules import ExpiryRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,15 @@ class ChunkStorage(ABC):
         Attributes and checksums may be left out here; `info` has them. Not a snapshot: chunks
         that come or go meanwhile may or may not be seen.
         """
+
+    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+        """Rules by which the store itself deletes or archives chunks; empty where it has none.
+
+        Empty, too, where a binding cannot ask: a directory, HDFS, and Azure, which shows its rules
+        to its management API only. TieredStorageError if they cannot be read, for lack of a right
+        most often.
+        """
+        return ()
 
     @abstractmethod
     def check_access(self) -> None:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.expiry_rules import ExpiryRule
 
 
 class ChunkStorageWrapper(ChunkStorage):
@@ -86,6 +87,10 @@ class ChunkStorageWrapper(ChunkStorage):
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
         with self._request("list", prefix):
             yield from self._inner.list(prefix, after=after)
+
+    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+        with self._request("expiry_rules", ""):
+            return self._inner.expiry_rules()
 
     def check_access(self) -> None:
         with self._request("check_access", ""):

@@ -60,6 +60,12 @@ class GcsBucket:
         with self._spelling({}):
             next(self.blobs(max_results=1), None)
 
+    def lifecycle_rules(self) -> list[Mapping[str, Any]]:
+        """The bucket's own; needs the right storage.buckets.get. As `check_access` raises."""
+        with self._spelling({}):
+            found = self._opened().get_bucket(self.settings.bucket, **self.bounds)
+            return list(found.lifecycle_rules)
+
     @contextmanager
     def errors(self, name: str) -> Iterator[None]:
         """Spell the SDK's errors as ours, by what `name` names."""

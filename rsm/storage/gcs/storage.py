@@ -27,6 +27,8 @@ from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.confirmation import require_stored
+from rsm.storage.expiry_rules import ExpiryRule
+from rsm.storage.gcs import lifecycle
 from rsm.storage.gcs.bucket import GcsBucket
 from rsm.storage.gcs.errors import SDK_ERRORS, is_taken
 from rsm.storage.gcs.settings import GcsSettings
@@ -118,6 +120,9 @@ class GcsChunkStorage(ObjectChunkStorage):
             for found in self._bucket.blobs(prefix=prefix or None, start_offset=after or None):
                 if sort_key(found.name) > after_key and is_name(found.name):
                     yield _info(found, attributes={})
+
+    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+        return tuple(lifecycle.expiry_rules(self._bucket.lifecycle_rules()))
 
     def check_access(self) -> None:
         self._bucket.check_access()

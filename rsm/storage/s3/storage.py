@@ -30,9 +30,11 @@ from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
 from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, DeleteOutcome
+from rsm.storage.expiry_rules import ExpiryRule
 from rsm.storage.names import check_name, is_name
 from rsm.storage.object_metadata import decode_attributes
 from rsm.storage.object_storage import ObjectChunkStorage
+from rsm.storage.s3 import lifecycle
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.concat import JoinedObject, send_joined
 from rsm.storage.s3.errors import code_of, store_error
@@ -136,6 +138,16 @@ class S3ChunkStorage(ObjectChunkStorage):
             if not answer.get("IsTruncated"):
                 return
             page["ContinuationToken"] = answer["NextContinuationToken"]
+
+    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+        operation = "get_bucket_lifecycle_configuration"
+        try:
+            return tuple(lifecycle.expiry_rules(self._bucket.call(operation)))
+        except ClientError as error:
+            if code_of(error) == "NoSuchLifecycleConfiguration":
+                return ()
+            bucket = self._bucket.settings.bucket
+            raise store_error(error, operation=operation, bucket=bucket) from error
 
     def check_access(self) -> None:
         # Not HeadBucket: its answer has no body that would say what is wrong.

@@ -1,0 +1,22 @@
+"""Rules by which a store itself deletes or archives chunks: what a bucket's lifecycle is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryRule:
+    """One rule of a bucket: its name, what it does to objects, and below which prefix of keys."""
+
+    name: str
+    effect: str
+    prefix: str = ""
+
+    def concerns(self, key_prefix: str) -> bool:
+        """Whether it can take objects whose keys begin with `key_prefix`."""
+        return self.prefix.startswith(key_prefix) or key_prefix.startswith(self.prefix)
+
+    def __str__(self) -> str:
+        where = f"below {self.prefix!r}" if self.prefix else "in the whole bucket"
+        return f"rule {self.name!r} {self.effect} {where}"

@@ -1,0 +1,31 @@
+"""What a GCS bucket's lifecycle rules do to live objects. Pure.
+
+Conditions that only noncurrent versions can meet are left out, and so are storage classes: objects
+of all of them can be read. Source: Cloud Storage's Object Lifecycle Management.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rsm.storage.expiry_rules import ExpiryRule
+
+_ONLY_NONCURRENT = ("numNewerVersions", "daysSinceNoncurrentTime", "noncurrentTimeBefore")
+_PREFIXES = "matchesPrefix"
+
+
+def expiry_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[ExpiryRule]:
+    """The rules that delete live objects, one for each prefix; numbered as they are listed."""
+    for number, rule in enumerate(rules, start=1):
+        condition = rule.get("condition", {})
+        is_deletion = rule.get("action", {}).get("type") == "Delete"
+        is_noncurrent = condition.get("isLive") is False or any(
+            condition.get(each) for each in _ONLY_NONCURRENT
+        )
+        if not is_deletion or is_noncurrent:
+            continue
+        shown = ", ".join(f"{key}={value}" for key, value in condition.items() if key != _PREFIXES)
+        for prefix in condition.get(_PREFIXES) or ("",):
+            effect = f"deletes objects if {shown or 'they exist'}"
+            yield ExpiryRule(name=str(number), effect=effect, prefix=prefix)

@@ -1,0 +1,45 @@
+"""What an S3 bucket's lifecycle configuration does to current objects. Pure.
+
+Rules for objects with tags are left out: rlm sets none. So are noncurrent versions and incomplete
+uploads, which no record names. Source: S3's GetBucketLifecycleConfiguration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rsm.storage.expiry_rules import ExpiryRule
+
+_ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
+
+
+def expiry_rules(configuration: Mapping[str, Any]) -> Iterator[ExpiryRule]:
+    """The rules that delete objects, or archive them where they cannot be read."""
+    for rule in configuration.get("Rules", ()):
+        chosen = rule.get("Filter", {})
+        chosen = chosen.get("And", chosen)
+        if rule.get("Status") != "Enabled" or "Tag" in chosen or "Tags" in chosen:
+            continue
+        name, prefix = rule.get("ID", ""), chosen.get("Prefix", rule.get("Prefix", ""))
+        expiration = rule.get("Expiration", {})
+        if "Days" in expiration or "Date" in expiration:
+            effect = f"deletes objects {_when(expiration)}"
+            yield ExpiryRule(name=name, effect=effect, prefix=prefix)
+        yield from _archiving(name, prefix, rule.get("Transitions", ()))
+
+
+def _archiving(
+    name: str, prefix: str, transitions: Sequence[Mapping[str, Any]]
+) -> Iterator[ExpiryRule]:
+    for each in transitions:
+        storage_class = each.get("StorageClass", "")
+        if storage_class in _ARCHIVES:
+            effect = f"moves objects to {storage_class} {_when(each)}, where they cannot be read"
+            yield ExpiryRule(name=name, effect=effect, prefix=prefix)
+
+
+def _when(action: Mapping[str, Any]) -> str:
+    if "Days" in action:
+        return f"{action['Days']} days after they were written"
+    return f"from {action.get('Date', 'a date')} on"
