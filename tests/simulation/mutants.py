@@ -75,7 +75,7 @@ MUTANTS = (
         process_type=WithoutDeadline, seed=96, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
     Mutant(process_type=WithoutEpochCheck, seed=19, favoured={start_another: 10, elect_clean: 10}),
-    Mutant(process_type=WithoutSecondSweep, seed=148, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutSecondSweep, seed=413, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRemovalSweep, seed=27, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRemovalWait, seed=48, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
