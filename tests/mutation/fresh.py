@@ -14,6 +14,7 @@ import pytest
 
 from tests.mutation.groups import CHECKOUT
 from tests.mutation.mutants import Mutant
+from tests.mutation.probes import module_name
 
 # The same tests in the same order with the same examples, each time.
 PYTEST_OPTIONS = (
@@ -35,7 +36,7 @@ class MutantFinder(MetaPathFinder):
 
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._name = mutant.file.removesuffix(".py").replace("/", ".")
+        self._name = module_name(mutant.file)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -58,14 +59,15 @@ class _MutantLoader(SourceFileLoader):
 
 
 class _ChosenTests:
-    """Runs no other tests; writes down the one that fails first, or what cannot be imported."""
+    """Runs these tests in this order; writes down which fails first, or cannot be imported."""
 
     def __init__(self, tests: Sequence[str], remark: Path) -> None:
-        self._tests = frozenset(tests)
+        self._places = {test: place for place, test in enumerate(tests)}
         self._remark = remark
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if item.nodeid in self._tests]
+        chosen = [item for item in items if item.nodeid in self._places]
+        items[:] = sorted(chosen, key=lambda item: self._places[item.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:

@@ -1,7 +1,8 @@
 """One pytest session that tries mutants: it loads all tests once, and forks for each mutant.
 
 First it runs every test, without a mutant, and notes which lines each test executes. Then a mutant
-meets those tests alone that execute its statement: nearest first, then the quickest.
+meets those tests alone that execute its statement: first those that killed a mutant of the same
+function, then the nearest, then the quickest.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import coverage
 import pytest
 
 from tests.mutation.fresh import PYTEST_OPTIONS
 from tests.mutation.groups import CHECKOUT, Group
 from tests.mutation.mutants import Mutant
+from tests.mutation.probes import Probes
 from tests.mutation.processes import Ended, Outcome, Task, run_tasks
 from tests.mutation.swapping import LoadedFunctions, Swap
 
 _HOUR_S = 3600
 _LEAST_CPU_S = 5
+_PARTS_OF_A_JOB = 8  # some tests take a thousand times as long as others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,12 @@ class _Executed:
         self.cpu_s.update(part.cpu_s)
         self.failed.update(part.failed)
 
+    def add_lines(self, test: int, lines: Mapping[str, Iterable[int]]) -> None:
+        for file, executed in lines.items():
+            own = self.tests.setdefault(file, {})
+            for line in executed:
+                own.setdefault(line, set()).add(test)
+
     def of_lines(self, file: str, first: int, last: int) -> set[int]:
         lines = self.tests.get(file, {})
         return {test for line in range(first, last + 1) for test in lines.get(line, ())}
@@ -91,7 +99,7 @@ def serve(
         groups, mutants, jobs=jobs, test_cpu_s=test_cpu_s, directory=directory, answers=answers
     )
     tests = sorted({test for group in groups for test in group.tests})
-    session.watch_import()
+    session.install_probes()
     pytest.main([*PYTEST_OPTIONS, *tests], plugins=[session])
     answers.close()
 
@@ -117,20 +125,18 @@ class _MutantSession:
         self._answers = answers
         self._items: list[pytest.Item] = []
         self._executed = _Executed()
-        self._import_watch = self._watch()
+        self._probes = Probes(self._groups)
+        self._imported: Mapping[str, set[int]] = {}
+        self._kills: Counter[tuple[str, str]] = Counter()
         self._failed = False
         self._remark: Path | None = None
 
-    def _watch(self) -> coverage.Coverage:
-        files = [str(CHECKOUT / source) for source in self._groups]
-        return coverage.Coverage(data_file=None, config_file=False, include=files)
-
-    def watch_import(self) -> None:
-        """Note from now on which functions run while modules and tests are loaded."""
-        self._import_watch.start()
+    def install_probes(self) -> None:
+        """Note from now on which statements run while modules and tests are loaded."""
+        self._probes.install()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self._import_watch.stop()
+        self._imported = self._probes.take()
         self._items = session.items
         baseline = self._run_without_mutant()
         self._answers.send(baseline)
@@ -154,7 +160,9 @@ class _MutantSession:
 
     def _run_without_mutant(self) -> Baseline:
         began = time.monotonic()
-        bounds = [len(self._items) * part // self._jobs for part in range(self._jobs + 1)]
+        count = len(self._items)
+        part_count = min(self._jobs * _PARTS_OF_A_JOB, count)
+        bounds = [count * part // part_count for part in range(part_count + 1)]
         parts = [range(*ends) for ends in pairwise(bounds)]
         files = [self._directory / f"executed-{index}" for index in range(len(parts))]
         tasks = [
@@ -176,49 +184,33 @@ class _MutantSession:
         )
 
     def _write_executed(self, part: range, file: Path) -> bool:
-        watch = self._watch()
         executed = _Executed()
-        watch.start()
+        self._probes.take()
         for index in part:
-            watch.switch_context(str(index))
             self._failed = False
             began = time.process_time()
             _run_one(self._items, index, part.stop)
             executed.cpu_s[index] = time.process_time() - began
+            executed.add_lines(index, self._probes.take())
             if self._failed:
                 executed.failed.add(index)
-        watch.stop()
-        data = watch.get_data()
-        for measured in data.measured_files():
-            lines: dict[int, set[int]] = defaultdict(set)
-            for line, contexts in data.contexts_by_lineno(measured).items():
-                lines[line] = {int(context) for context in contexts if context}
-            executed.tests[Path(measured).relative_to(CHECKOUT).as_posix()] = dict(lines)
         file.write_bytes(pickle.dumps(executed))
         return True
 
     def _try_all(self) -> None:
-        imported = self._lines_of_import()
-        loaded = LoadedFunctions()
-        tasks = self._tasks(loaded, imported)
+        tasks = self._tasks(LoadedFunctions())
         for ended in run_tasks(tasks, jobs=self._jobs, directory=self._directory):
+            self._kills[self._mutants[ended.key].function, ended.remark] += 1
             self._answers.send(ended)
 
-    def _lines_of_import(self) -> dict[str, set[int]]:
-        data = self._import_watch.get_data()
-        return {
-            Path(file).relative_to(CHECKOUT).as_posix(): set(data.lines(file) or ())
-            for file in data.measured_files()
-        }
-
-    def _tasks(self, loaded: LoadedFunctions, imported: Mapping[str, set[int]]) -> Iterator[Task]:
+    def _tasks(self, loaded: LoadedFunctions) -> Iterator[Task]:
         for key, mutant in self._mutants.items():
             first, last = mutant.function_lines
             runs_at_import = any(
-                line in imported.get(mutant.file, ()) for line in range(first, last + 1)
+                line in self._imported.get(mutant.file, ()) for line in range(first, last + 1)
             )
             swap = None if runs_at_import else loaded.swap_for(mutant)
-            tests = self._tests_of(mutant, is_swapped=swap is not None)
+            tests = self._tests_of(mutant)
             if swap is None:
                 names = tuple(self._items[test].nodeid for test in tests)
                 self._answers.send(NeedsImport(key=key, tests=names))
@@ -230,21 +222,24 @@ class _MutantSession:
                 cpu_s=_LEAST_CPU_S + 3 * cpu_s,
             )
 
-    def _tests_of(self, mutant: Mutant, *, is_swapped: bool) -> list[int]:
+    def _tests_of(self, mutant: Mutant) -> list[int]:
         """Return the tests of the mutant's group that execute it, the most telling first."""
-        executed = self._executed.of_lines(mutant.file, *mutant.lines)
-        if not executed and mutant.function_lines != (0, 0):
-            executed = self._executed.of_lines(mutant.file, *mutant.function_lines)
-        if not is_swapped and mutant.function_lines == (0, 0):
+        if mutant.function_lines == (0, 0):
             # A test may compare a constant and execute nothing of its module.
             files = {self._file_of(test) for test in self._executed.of_file(mutant.file)}
             every = range(len(self._items))
             executed = {test for test in every if self._file_of(test) in files}
+        else:
+            # The heads of cases and handlers have no probes.
+            executed = self._executed.of_lines(mutant.file, *mutant.lines)
+            if not executed:
+                executed = self._executed.of_lines(mutant.file, *mutant.function_lines)
         directories = self._groups[mutant.file].tests
         stem = Path(mutant.file).stem
 
-        def order(test: int) -> tuple[bool, float]:
-            return stem not in self._file_of(test), self._executed.cpu_s[test]
+        def order(test: int) -> tuple[int, bool, float]:
+            kills = self._kills[mutant.function, self._items[test].nodeid]
+            return -kills, stem not in self._file_of(test), self._executed.cpu_s[test]
 
         own = (test for test in executed if self._file_of(test).startswith(directories))
         return sorted(self._within_budget(own), key=order)
