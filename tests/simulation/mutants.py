@@ -87,7 +87,7 @@ MUTANTS = (
         seed=214,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
-    Mutant(process_type=WithoutOwnLook, favoured={damage_object: 8}),
-    Mutant(process_type=WithoutReplacement, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutOwnLook, seed=62, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutReplacement, seed=5, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
 )
