@@ -22,13 +22,13 @@ from rlm.tasks.scrub import Scrub, ScrubLimits
 # is that of a claim times partitions by threads.
 _CLAIM_THREADS = 32
 
-# One repair at once: what is new goes first.
+# One repair at once: new segments go first.
 _REPAIRS_AT_ONCE = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLanes:
-    """What work that takes long runs on, and what ends it.
+    """Thread pools for work that takes long, and the event that ends it.
 
     The pool of copies has as many threads to spare as may hang in the store.
     """
@@ -51,7 +51,7 @@ class ManagerLanes:
 def open_copies(
     config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
 ) -> CopyLanes:
-    """The copies of what is new, as many at once as settings and pace allow."""
+    """The copies of new segments, as many at once as settings and pace allow."""
     count = config.manager.copier_thread_count
     copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
     metrics.copy_concurrency.set(count)

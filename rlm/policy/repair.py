@@ -1,10 +1,10 @@
 """Damaged segments: what is copied again, what is lost, and which of them may go. Pure.
 
-Only what this manager has found damaged by its own look counts; a report alone changes nothing. As
-long as the broker has the offsets of a damaged segment, and no other finished segment has them,
-they are copied again under a new segment id. The damaged segment is deleted only when finished
-segments with whole objects hold all of its readable offsets. Where an operator has accepted the
-loss, a recorded gap may hold what nothing else does.
+Only objects that this manager itself found damaged count; a report alone changes nothing. While the
+broker has the offsets of a damaged segment, and no other finished segment has them, the manager
+copies them again under a new segment id. It deletes the damaged segment only when finished segments
+with whole objects hold all of its readable offsets. Where an operator has accepted the loss, a
+recorded gap may cover the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import OffsetRange, missing
 
 MAX_DAMAGED_COPIES = 3
-"""As many segments with the same offsets may be damaged before they are copied no more."""
+"""Offsets with more damaged segments than this are not copied again: the store needs a look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Repair:
 
 
 def find_repair(view: PartitionView) -> Repair:
-    """What the broker still has of damaged segments and no other segment holds, oldest first."""
+    """Find local segments with offsets that only damaged segments hold, oldest first."""
     if not view.damage.damaged or copying_forbidden(view) is not None:
         return Repair()
     segments = tuple(_on_broker(view, _lost_ranges(view)))
@@ -59,7 +59,7 @@ class ReplacedSegment:
 
 
 def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Damaged segments whose readable offsets are all in finished segments with whole objects."""
+    """Find damaged segments whose readable offsets are all in segments with whole objects."""
     if not view.damage.damaged or view.diverged or view.conflict_offset is not None:
         return ()
     return _replaced(view, _damaged_parts(view), ())
@@ -87,9 +87,9 @@ def _replaced(
 
 
 def accepted_losses(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """What no repair brings back of the damaged segments that an operator has given up.
+    """Find offsets of given-up segments that no repair can bring back.
 
-    Nothing while the broker has any of it: that is copied again first.
+    Empty while the broker has any of them: those are copied again first.
     """
     return tuple(
         lost
@@ -100,7 +100,7 @@ def accepted_losses(view: PartitionView) -> tuple[OffsetRange, ...]:
 
 
 def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Segments that an operator has given up, of which gaps and whole segments hold all offsets."""
+    """Find given-up segments whose readable offsets are in recorded gaps and whole segments."""
     if view.diverged or view.conflict_offset is not None:
         return ()
     gaps = tuple(gap.offsets for gap in view.state.gaps)
@@ -108,7 +108,7 @@ def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
 
 
 def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, ...]:
-    """The readable offsets of a segment that no finished segment holds which is not damaged."""
+    """The readable offsets of a segment that no undamaged finished segment holds."""
     sound = (
         other.offsets
         for other in view.stored
@@ -118,7 +118,7 @@ def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, .
 
 
 def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Not where one copy after the other was damaged: then the store is to be looked at first."""
+    """Lost offsets, without those whose copies were damaged again and again."""
     parts = tuple(_damaged_parts(view))
     return tuple(
         lost
@@ -167,7 +167,7 @@ def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[L
 
 
 def _from(segment: LocalSegment, lost_offset: int, local_start_offset: int) -> LocalSegment:
-    """The end of a file; the whole of it where what is lost reaches to the log's begin in it."""
+    """The file from the lost offset on; all of it if that is not above where the log begins."""
     base_offset = segment.offsets.start_offset
     if lost_offset <= max(base_offset, local_start_offset):
         return segment

@@ -1,9 +1,9 @@
-"""Looks for itself at each stored object that somebody reported as missing or corrupt.
+"""Checks each stored object that somebody reported as missing or corrupt.
 
-Of the partitions that this manager leads: an object that is whole is no anomaly any more, and one
-of a segment that is not finished never was. What is damaged is told to the cycle, which copies it
-again (rlm/policy/repair.py). Segments with the same offsets are read, too, before a damaged one may
-go: only what was found whole here replaces it.
+Covers the partitions that this manager leads. An object that is whole ends its anomaly, and so does
+a segment that is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The
+check also reads segments with the same offsets: only one that it found whole can replace a damaged
+one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class AnomalyCheck:
         self._found: Mapping[TopicIdPartition, Damage] = {}
 
     def damage_of(self, tip: TopicIdPartition) -> Damage:
-        """What the last looks have found of a partition. Thread-safe."""
+        """What the last checks of a partition found. Thread-safe."""
         return self._found.get(tip, Damage())
 
     def step(self) -> None:
@@ -84,7 +84,7 @@ class AnomalyCheck:
         self._found = _by_partition(self._damaged, self._whole)
 
     def _look_around(self) -> None:
-        """Look at the segments that may replace a damaged one."""
+        """Check the segments that may replace a damaged one."""
         around: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
         for segment_id in self._damaged:
             around.update((each.segment_id, each) for each in self._overlapping(segment_id))
@@ -183,7 +183,7 @@ def report_fault(
     clock: Clock,
     new_id: Callable[[], UUID],
 ) -> None:
-    """Put on record that the manager found an object damaged that nobody has reported yet."""
+    """Record an object that the manager found damaged, unless it is on record."""
     now_ms = clock.wall_ms()
     anomaly = Anomaly(
         segment=segment_id.id,

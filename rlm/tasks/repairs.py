@@ -1,7 +1,7 @@
-"""Copies damaged segments again, beside the copies of what is new.
+"""Copies damaged segments again, apart from the copies of new segments.
 
-Lanes, pauses and failures of their own: a damaged segment that cannot be copied again holds no
-other segment back, and is no outage of the store.
+Repairs have lanes, pauses and failures of their own: one that fails delays no other copy, and does
+not count as an outage of the store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Repairs:
-    """The repairs of all led partitions. Thread-safe, but for `offer`, which is one thread's."""
+    """The repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
 
     def __init__(
         self, lanes: CopyLanes, *, damage_of: Callable[[TopicIdPartition], Damage]
@@ -38,11 +38,11 @@ class Repairs:
         return self._lanes.in_flight(tip)
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
-        """Whether segments of a partition are being copied again, or wait for it."""
+        """Whether a repair of a partition runs or waits."""
         return self._lanes.is_busy(tip)
 
     def offer(self, lead: PartitionLead, repair: Repair, lineage: Lineage) -> None:
-        """Begin a repair, unless the last one runs or has just failed."""
+        """Begin a repair, unless one runs or has just failed."""
         if not repair.segments or self.is_busy(lead.topic_id_partition):
             return
         _log.info(
@@ -57,6 +57,6 @@ class Repairs:
         self._lanes.offer(lead, repair.segments, lineage, repair.replaces)
 
     def keep_up(self, led: Collection[TopicIdPartition]) -> None:
-        """Give up attempts that hang, and forget what failed of partitions not led any more."""
+        """Give up attempts that hang, and forget failures of partitions that are led no more."""
         self._lanes.write_off_overdue()
         self._lanes.keep_only(led)
