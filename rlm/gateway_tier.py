@@ -76,7 +76,7 @@ class GatewayTier:
 def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> GatewayTier:
     """Takes over the store. `worker` tells the processes of one gateway apart, from 1 on."""
     clock = SystemClock()
-    topic = open_metadata_topic(config.cluster, config.metadata)
+    topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
     metadata = TopicBasedRemoteLogMetadataManager(
         topic,
         open_metadata_cache(config.metadata, _cache_directory(config, worker)),

@@ -48,6 +48,9 @@ from rsm.transfer import ReadBack
 
 _CONNECT_TIMEOUT_MS = 10_000
 _REQUEST_TIMEOUT_MS = 30_000
+# Kafka's default for consumers; and what lets a command read an empty topic at once.
+_FOLLOWER_FETCH_WAIT_MS = 500
+_READER_FETCH_WAIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,7 @@ def open_outside(config: Config, clock: Clock) -> Outside:
         broker=_own_broker(config, identity, clock),
         source=LogDirSource(config.host.log_dirs, clock=clock),
         storage=open_chunk_storage(config.storage),
-        metadata_topic=open_metadata_topic(config.cluster, config.metadata),
+        metadata_topic=open_metadata_topic(config.cluster, config.metadata, follows=True),
         dead_letters=KafkaDeadLetterTopic(
             client_properties(config.cluster),
             DeadLetterSettings(
@@ -112,14 +115,21 @@ def client_properties(config: ClusterConfig) -> Mapping[str, str]:
     return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
 
 
-def open_metadata_topic(cluster: ClusterConfig, metadata: MetadataConfig) -> EventTopic:
-    """The metadata topic; nothing is asked of the cluster yet."""
+def open_metadata_topic(
+    cluster: ClusterConfig, metadata: MetadataConfig, *, follows: bool = False
+) -> EventTopic:
+    """The metadata topic; nothing is asked of the cluster yet.
+
+    `follows`: it is read for as long as the process lives, so brokers are to be asked rarely while
+    nothing happens. Others read to its end, and are to be there soon.
+    """
     settings = TopicSettings(
         name=metadata.topic_name,
         partition_count=metadata.num_partitions,
         replication_factor=metadata.replication_factor,
     )
     timeouts = KafkaTimeouts(
+        fetch_wait_ms=_FOLLOWER_FETCH_WAIT_MS if follows else _READER_FETCH_WAIT_MS,
         produce_ms=metadata.producer_request_timeout_ms,
         delivery_ms=metadata.producer_delivery_timeout_ms,
     )

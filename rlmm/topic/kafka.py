@@ -37,10 +37,12 @@ _CLOSE_TIMEOUT_S = 2.0
 class KafkaTimeouts:
     """How long the cluster may take.
 
-    `request_ms`: to answer a question. `produce_ms`: to answer one attempt to write a record, which
-    is then made again. `delivery_ms`: until the record is stored, with all attempts.
+    `fetch_wait_ms`: to answer that there are no new records; see KafkaTopicReader. `request_ms`: to
+    answer a question. `produce_ms`: to answer one attempt to write a record, which is then made
+    again. `delivery_ms`: until the record is stored, with all attempts.
     """
 
+    fetch_wait_ms: int = 100
     request_ms: int = 10_000
     produce_ms: int = 5_000
     delivery_ms: int = 15_000
@@ -66,7 +68,9 @@ class KafkaTopic(EventTopic):
         self._admin = KafkaTopicAdmin(
             client, settings, request_timeout_ms=self._timeouts.request_ms
         )
-        self._reader = KafkaTopicReader(client, settings.name)
+        self._reader = KafkaTopicReader(
+            client, settings.name, fetch_wait_ms=self._timeouts.fetch_wait_ms
+        )
         self._producer = self._new_producer()
         self._producer_lock = Lock()
         self._closed = False

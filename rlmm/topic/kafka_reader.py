@@ -32,11 +32,17 @@ class KafkaTopicReader:
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
 
-    def __init__(self, client: Mapping[str, str], topic: str) -> None:
-        """No connection is made before the first call."""
+    def __init__(self, client: Mapping[str, str], topic: str, *, fetch_wait_ms: int = 100) -> None:
+        """No connection is made before the first call.
+
+        `fetch_wait_ms`: how long a broker waits for new records before it answers that there are
+        none. A broker's partitions wait for each other as long, once each, when reading begins; who
+        reads on for ever asks each broker every so many milliseconds.
+        """
         self._topic = topic
         self._consumer = Consumer(
-            _consumer_config(client, topic), logger=logging.getLogger("librdkafka.consumer")
+            _consumer_config(client, topic, fetch_wait_ms),
+            logger=logging.getLogger("librdkafka.consumer"),
         )
         self._positions: dict[int, int] = {}
         self._answered: set[int] = set()
@@ -195,11 +201,12 @@ def _is_unknown(error: KafkaError) -> bool:
     )
 
 
-def _consumer_config(client: Mapping[str, str], topic: str) -> dict[str, object]:
+def _consumer_config(
+    client: Mapping[str, str], topic: str, fetch_wait_ms: int
+) -> dict[str, object]:
     return {
         "fetch.queue.backoff.ms": 2,
-        # Partitions of one broker wait for each other that long, once each, at the start.
-        "fetch.wait.max.ms": 100,
+        "fetch.wait.max.ms": fetch_wait_ms,
         "queued.min.messages": 100_000,
         **client,
         "allow.auto.create.topics": False,
