@@ -88,7 +88,7 @@ class Offload:
             raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         waiting = dict.fromkeys(partitions)
-        self._progress(f"{policy.topic}: asking the managers of {len(waiting)} partitions' leaders")
+        self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(waiting)})")
         begun = self._await_words(policy, waiting, deadline_ms)
         targets = {tip: _target(word, to_offset) for tip, word in begun.items()}
         for tip, target in targets.items():

@@ -146,7 +146,7 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on
     (done,) = offload.offload(LATER, world.tips, to_offset=None, timeout_ms=10_000_000)
 
     assert done.end_offset == 20
-    assert said[0] == "orders: asking the managers of 1 partitions' leaders"
+    assert said[0] == "orders: asking the leaders' managers (partitions=1)"
     assert said[1].endswith("the manager of broker 1 does not answer of 0")
     assert times_ms[1] < 1000
 
