@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
 from tests.services.service import ServiceError, ServiceMissingError
-from tests.work_units import WorkUnits, rank
+from tests.work_units import WholeFolder, WorkUnits, is_whole_folder, rank
 
 _TESTS = Path(__file__).parent
 _MAX_NAME_CHARACTERS = 80
@@ -58,6 +58,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: rank(item.nodeid))
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a folder that is one unit of work as a package."""
+    return WholeFolder.from_parent(parent, path=path) if is_whole_folder(path) else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,21 +2,25 @@
 
 The tests of a file run in one worker, one after the other, because they share what the file's
 fixtures have set up. Folders whose tests share something expensive (three brokers, a Spark session)
-are one unit. What takes longest begins first, so that no worker is left alone with it at the end;
-among equals the order stays random.
+are one unit, and a package to pytest: what they share ends with them, for three idle brokers with
+their managers take half a processor. What takes longest begins first, so that no worker is left
+alone with it at the end; but not two clusters of three brokers at once, which would wait for a
+processor for so long that leaders move. Among equals the order stays random.
 """
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+_CHECKOUT = Path(__file__).parents[1]
 _WHOLE_FOLDERS = (
     "tests/architecture",
     "tests/hosts",
-    "tests/e2e/three_brokers",
     "tests/integration/spark_tools",
+    "tests/e2e/three_brokers",
     "tests/integration/rlm/gateway/security",
 )
 _LONGEST_FIRST = (*_WHOLE_FOLDERS[1:], "tests/e2e", "tests/integration", "tests/simulation")
@@ -27,6 +31,18 @@ class WorkUnits(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist ship
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+
+class WholeFolder(pytest.Package):
+    """A folder that is one unit: fixtures of the scope "package" end with its last test."""
+
+    def setup(self) -> None:
+        """Nothing: there is no `__init__.py`."""
+
+
+def is_whole_folder(path: Path) -> bool:
+    """Whether this directory is one unit; `path` is absolute."""
+    return path.is_relative_to(_CHECKOUT) and str(path.relative_to(_CHECKOUT)) in _WHOLE_FOLDERS
 
 
 def unit_of(nodeid: str) -> str:

@@ -59,6 +59,23 @@ def test_run_when_interrupted_then_leaves_no_process(
     wait_until(lambda: not _alive(started), 30.0, lambda: f"{_alive(started)} left")
 
 
+def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: Path) -> None:
+    """Idle, they take half a processor from all tests that follow."""
+    on_hosts, others = "tests/hosts/test_check.py", "tests/integration/test_logdir.py"
+
+    planned = subprocess.run(
+        _pytest(tmp_path, "-n", "0", "--setup-plan", on_hosts, others),
+        cwd=_CHECKOUT,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=True,
+    ).stdout
+
+    assert 0 < planned.index("TEARDOWN P operated") < planned.index(others)
+
+
 def _pytest(directory: Path, *arguments: str) -> list[str]:
     own = (f"--basetemp={directory / 'nested'}", "-o", f"cache_dir={directory / 'cache'}")
     return [sys.executable, "-m", "pytest", "-q", *own, *arguments]

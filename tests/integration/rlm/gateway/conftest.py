@@ -44,7 +44,7 @@ def tiered(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
     return topic
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def twin_topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinTopics]:
     """Of a broker of their own. "every", "older" and "plain" are changed by no test."""
     directory = tmp_path_factory.mktemp("twins")
