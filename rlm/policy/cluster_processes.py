@@ -78,16 +78,18 @@ def cluster_processes(
 
     `brokers` are the addresses of the live ones. `lists_all`: dead processes too, however old.
     """
-    known = tuple(registrations)
-    live = [each for each in known if is_process_live(each, now_ms)]
-    served = {(each.process.role, each.process.broker_id) for each in live}
+    known = [(each, is_process_live(each, now_ms)) for each in registrations]
+    served = {(each.process.role, each.process.broker_id) for each, is_live in known if is_live}
     shown = [
-        each for each in known if lists_all or each in live or _is_missed(each, served, now_ms)
+        (each, is_live)
+        for each, is_live in known
+        if lists_all or is_live or _is_missed(each, served, now_ms)
     ]
+    away_ids = _away_ids((each for each, _ in shown), brokers)
     rows = [
         *(_broker(node_id, address, served) for node_id, address in brokers.items()),
-        *(_away(broker_id) for broker_id in _away_ids(shown, brokers)),
-        *(_process(each, now_ms, is_live=each in live) for each in shown),
+        *(_away(broker_id) for broker_id in away_ids),
+        *(_process(each, now_ms, is_live=is_live) for each, is_live in shown),
     ]
     return tuple(
         sorted(rows, key=lambda row: (_ORDER.index(row.role), row.broker_id, row.process_id))

@@ -157,6 +157,26 @@ def test_dead_process_when_replaced_or_long_dead_then_is_listed_only_on_request(
     assert lists(lists_all=True)
 
 
+class Incomparable(Registration):
+    """One that may be looked at, but not compared with others."""
+
+    __hash__ = Registration.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(f"compared with {other}")
+
+
+def test_processes_when_many_are_registered_then_are_not_compared_with_each_other() -> None:
+    """Anyone who writes the topic can register thousands: a command affords one pass."""
+    known = [registered(GATEWAY, NO_BROKER, process=1 + each) for each in range(50)]
+
+    rows = listed(
+        *(Incomparable(process=each.process, heartbeat_ms=each.heartbeat_ms) for each in known)
+    )
+
+    assert len(rows) == len(BROKERS) + len(known)
+
+
 def test_time_when_nothing_was_written_for_long_then_is_the_callers() -> None:
     """All processes may be dead: then nobody moves the clock that the topic shows."""
     assert now_of(NOW_MS, NOW_MS + SILENCE_MS) == NOW_MS
