@@ -13,7 +13,7 @@ from threading import Lock
 
 from rlm.config.values import HostPort
 from rlm.rest.http_server import HttpServer, bind_listener, bound_address
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 
 REST_LISTENER_KEY = "rest.listener"
 _ANY_PORT = 0
@@ -45,8 +45,7 @@ class ApiListener:
             if self._is_stopped:
                 raise RetriableError("the HTTP API has stopped")
             if self._bound is None:
-                chosen = HostPort(host=host, port=_ANY_PORT)
-                self._bound = bind_listener(chosen, key=REST_LISTENER_KEY)
+                self._bound = _bind_free_port(host)
                 self._start_server()
             return bound_address(self._bound)
 
@@ -65,3 +64,16 @@ class ApiListener:
             return
         self._server = self._serve(self._bound)
         self._server.start()
+
+
+def _bind_free_port(host: str) -> socket.socket:
+    """Nobody has set this address, so it may be had later, and no setting is named as wrong."""
+    try:
+        return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
+    except InvalidConfigError as error:
+        raise RetriableError(
+            "the HTTP API cannot listen where this host reaches its broker: set "
+            f"{REST_LISTENER_KEY} if that lasts",
+            host=host,
+            reason=error.context["reason"],
+        ) from error

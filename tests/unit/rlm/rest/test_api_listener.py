@@ -69,3 +69,16 @@ def test_listener_when_stopped_then_listens_no_more() -> None:
         listener.listen_at("127.0.0.1")
     with pytest.raises(httpx.ConnectError):
         _answers(address)
+
+
+def test_listener_when_the_address_cannot_be_bound_then_retriable_without_a_setting() -> None:
+    """192.0.2.0/24 is no host's."""
+    listener = ApiListener()
+
+    with pytest.raises(RetriableError) as raised:
+        listener.listen_at("192.0.2.1")
+
+    assert raised.value.context["host"] == "192.0.2.1"
+    assert "found" not in raised.value.context
+    assert listener.listen_at("127.0.0.1").host == "127.0.0.1"
+    listener.stop()
