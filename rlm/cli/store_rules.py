@@ -8,7 +8,7 @@ from rlm.config.storage import StorageConfig
 from rlm.config.values import Backend
 from rlm.outside import open_chunk_storage
 from rlm.policy.canary import CheckResult, CheckRow
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
 
 _CHECK = "lifecycle rules"
@@ -22,8 +22,8 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
     try:
         with closing(open_chunk_storage(settings)) as storage:
             return rule_rows(storage, settings.backend.value, settings.key_prefix)
-    except TieredStorageError as error:
-        return (_skipped(settings.backend.value, error),)
+    except InvalidConfigError as error:
+        return (_unread(settings.backend.value, error),)
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
@@ -31,19 +31,22 @@ def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[Chec
     try:
         rules = storage.expiry_rules()
     except TieredStorageError as error:
-        return (_skipped(target, error),)
+        return (_unread(target, error),)
     problems = [
         f"{each}: stored segments are lost. Remove the rule, or exclude the prefix of the keys."
         for each in rules
         if each.concerns(key_prefix)
     ]
-    failed = CheckResult.FAILED
-    return tuple(
-        CheckRow(check=_CHECK, target=target, result=failed, problem=problem)
-        for problem in problems
-    ) or (CheckRow(check=_CHECK, target=target, result=CheckResult.PASSED),)
+    rows = tuple(_row(target, CheckResult.FAILED, problem) for problem in problems)
+    return rows or (_row(target, CheckResult.PASSED),)
 
 
-def _skipped(target: str, error: TieredStorageError) -> CheckRow:
-    problem = f"the rules cannot be read: {error}"
-    return CheckRow(check=_CHECK, target=target, result=CheckResult.SKIPPED, problem=problem)
+def _unread(target: str, error: TieredStorageError) -> CheckRow:
+    """Failed if the manager could not use the store either."""
+    if isinstance(error, InvalidConfigError):
+        return _row(target, CheckResult.FAILED, f"the store cannot be used: {error}")
+    return _row(target, CheckResult.SKIPPED, f"the rules cannot be read: {error}")
+
+
+def _row(target: str, result: CheckResult, problem: str = "") -> CheckRow:
+    return CheckRow(check=_CHECK, target=target, result=result, problem=problem)

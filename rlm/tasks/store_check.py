@@ -18,20 +18,24 @@ class StoreCheck:
         self._storage = storage
         self._key_prefix = key_prefix
         self._has_read_rules = False
+        self._problem = ""
 
     def step(self) -> None:
         """Raises as `ChunkStorage.check_access`; what the rules say is only logged."""
         self._storage.check_access()
         if not self._has_read_rules:
-            self._has_read_rules = True
             self._read_rules()
 
     def _read_rules(self) -> None:
+        """What lasts, like a right that is missing, is logged once, and asked again each time."""
         try:
             rules = self._storage.expiry_rules()
         except TieredStorageError as error:
-            _log.info("the bucket's lifecycle rules were not read", extra={"error": error})
+            if str(error) != self._problem:
+                _log.info("the bucket's lifecycle rules were not read", extra={"error": error})
+            self._problem = str(error)
             return
+        self._has_read_rules = True
         for rule in rules:
             if rule.concerns(self._key_prefix):
                 _log.warning(

@@ -6,7 +6,7 @@ import pytest
 
 from rlm.cli.store_rules import rule_rows, store_rule_rows
 from rlm.policy.canary import CheckResult
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.storage.expiry_rules import ExpiryRule
 from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 
@@ -38,3 +38,13 @@ def test_row_when_the_rules_may_not_be_read_then_skipped_with_the_reason() -> No
 
 def test_rows_when_no_store_is_configured_then_none() -> None:
     assert store_rule_rows(None) == ()
+
+
+def test_row_when_the_stores_configuration_is_invalid_then_fails() -> None:
+    """What a manager cannot work with is not passed over."""
+    storage = RuledStorage(problem=InvalidConfigError("no such bucket", bucket="segmets"))
+
+    (row,) = rule_rows(storage, "s3", "")
+
+    assert row.result is CheckResult.FAILED
+    assert "no such bucket (bucket=segmets)" in row.problem

@@ -28,5 +28,21 @@ def test_check_when_the_rules_may_not_be_read_then_no_failure_and_no_warning(
     check = StoreCheck(RuledStorage(problem=RetriableError("no permission")), key_prefix="")
 
     check.step()
+    check.step()
 
     assert [each.levelname for each in caplog.records] == ["INFO"]
+
+
+def test_check_when_the_first_answer_fails_then_asks_again_and_warns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A store that is slow for a moment at the start hides no rule."""
+    storage = RuledStorage(OURS, problem=RetriableError("timed out"))
+    check = StoreCheck(storage, key_prefix="rlm/")
+
+    check.step()
+    storage.problem = None
+    check.step()
+    check.step()
+
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
