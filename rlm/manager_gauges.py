@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlm.metrics import Metrics
+from rlm.policy.anomalies import object_counts
 from rlm.tasks.failing_copies import failing_copies
 from rlm.tasks.report import LEADER, PartitionReport
 from rlmm.anomaly import AnomalyKind
@@ -59,9 +60,9 @@ class ManagerGauges:
         self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
         future = report.future_timestamps
         self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)
+        counts = object_counts(report.anomalies)
         for kind in AnomalyKind:
-            count = sum(each.kind is kind for each in report.anomalies)
-            self._metrics.object_anomalies.labels(*labels, kind.label).set(count)
+            self._metrics.object_anomalies.labels(*labels, kind.label).set(counts[kind])
         waits = None if report.copy_held is None else report.copy_held.reason
         self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)
         reason = None if report.trim_held is None else report.trim_held.reason

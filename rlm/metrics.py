@@ -195,8 +195,8 @@ class Metrics:
         )
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
-            "Stored objects of finished segments on record as damaged. `kind`: missing, corrupt or "
-            "loss_accepted (an operator gave it up).",
+            "Stored objects of finished segments on record as damaged, each once. `kind`: missing, "
+            "corrupt or loss_accepted (an operator gave it up).",
             (*_BY_PARTITION, "kind"),
         )
         self.local_trimmed_bytes = self._counter(

@@ -7,10 +7,11 @@ segment holds the same offsets, or the anomaly's segment is given up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.policy.view import PartitionView
-from rlmm.anomaly import Anomaly
+from rlmm.anomaly import Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
 from rsm.segment.coverage import covered_end
 from rsm.segment.ids import id_to_text
@@ -57,6 +58,14 @@ def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | st
     return None
 
 
+def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:
+    """How many objects there are of each kind, each object once: an accepted loss is that only."""
+    kinds = {}
+    for each in sorted(anomalies, key=lambda each: each.kind.value):
+        kinds[each.segment, each.object_key] = each.kind
+    return Counter(kinds.values())
+
+
 def anomaly_as_json(anomaly: Anomaly) -> Mapping[str, object]:
     """As `rlm status --json` and `rlm explain --json` show it."""
     return {
@@ -74,5 +83,6 @@ def anomalies_text(anomalies: Sequence[Anomaly]) -> str:
     if not anomalies:
         return ""
     first = min(anomalies, key=lambda each: each.first_ms)
-    more = f" and {len(anomalies) - 1} more" if len(anomalies) > 1 else ""
+    objects = {(each.segment, each.object_key) for each in anomalies}
+    more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
     return f"{first.kind.label}: {first.object_key}{more}"
