@@ -10,21 +10,19 @@ from __future__ import annotations
 import secrets
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
 import httpx
 
 from rlm.rest import signing
+from rlm.rest.http_exchange import Answer, HttpExchange
 from rlm.rest.signed_api import Refusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlmm.processes import ProcessRegistered
 from rlmm.secrets import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
-_TIMEOUT_S = 2.0
-_ANSWER_MAX_BYTES = 64 << 20
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"
 _MEANINGS = {
     Refusal.NO_SECRET: "it has not read the cluster's secret yet",
@@ -47,13 +45,6 @@ class Credentials(Protocol):
         """The brokers' time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    status: int
-    headers: httpx.Headers
-    body: bytes
-
-
 class ManagerClient:
     """Thread-safe. Every call ends within its timeouts.
 
@@ -64,9 +55,7 @@ class ManagerClient:
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
         """`tls`: for managers that speak HTTPS; None: by the system's trusted certificates."""
         self._credentials = credentials
-        # Managers are on the brokers' hosts, and a proxy of the environment is not for those.
-        verify = ssl.create_default_context() if tls is None else tls
-        self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False, verify=verify)
+        self._exchange = HttpExchange(ssl.create_default_context() if tls is None else tls)
 
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
@@ -98,7 +87,7 @@ class ManagerClient:
 
     def close(self) -> None:
         """Release connections."""
-        self._client.close()
+        self._exchange.close()
 
     def _rows(
         self, manager: ProcessRegistered, what: str, params: Mapping[str, str]
@@ -112,13 +101,13 @@ class ManagerClient:
         answer = self._ask(manager, "GET", what, params)
         try:
             found: object = httpx.Response(answer.status, content=answer.body).json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # The latter of deep nesting.
             raise _malformed(manager) from error
         return found
 
     def _ask(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
-    ) -> _Answer:
+    ) -> Answer:
         if not manager.http_address:
             raise RetriableError(
                 "the manager has no address that other hosts reach",
@@ -138,7 +127,7 @@ class ManagerClient:
 
     def _proven(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
-    ) -> _Answer:
+    ) -> Answer:
         """The answer of this very manager, whatever it says."""
         if manager.incarnation is None:
             return self._send(manager, method, what, params, {})
@@ -172,7 +161,7 @@ class ManagerClient:
         what: str,
         params: Mapping[str, str],
         secret: SigningSecret,
-    ) -> tuple[_Answer, str]:
+    ) -> tuple[Answer, str]:
         """The answer to a request that is signed with that secret, and its signature."""
         assert manager.incarnation is not None
         url = _url(manager, what, params)
@@ -201,41 +190,39 @@ class ManagerClient:
         what: str,
         params: Mapping[str, str],
         headers: Mapping[str, str],
-    ) -> _Answer:
+    ) -> Answer:
+        url = _url(manager, what, params)
         try:
-            url = _url(manager, what, params)
-            with self._client.stream(method, url, headers=headers) as response:
-                return _Answer(
-                    status=response.status_code,
-                    headers=response.headers,
-                    body=_bounded(manager, response),
-                )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return self._exchange.send(method, url, headers)
+        except RetriableError as error:
             raise RetriableError(
                 "the manager cannot be reached",
                 broker_id=manager.broker_id,
                 address=manager.http_address,
-                reason=error,
+                reason=error.message,
                 check=_SETTINGS,
             ) from error
+        except CorruptError as error:
+            raise _malformed(manager) from error
 
 
 def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> httpx.URL:
+    """RetriableError if what is registered is no address."""
     scheme = "https" if manager.serves_https else "http"
-    return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))
-
-
-def _bounded(manager: ProcessRegistered, response: httpx.Response) -> bytes:
-    body = bytearray()
-    for part in response.iter_bytes():
-        body += part
-        if len(body) > _ANSWER_MAX_BYTES:
-            raise _malformed(manager)
-    return bytes(body)
+    try:
+        return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))
+    except (httpx.InvalidURL, ValueError) as error:
+        raise RetriableError(
+            "the manager has registered no address that can be reached",
+            broker_id=manager.broker_id,
+            address=manager.http_address,
+            reason=error,
+            check=_SETTINGS,
+        ) from error
 
 
 def _require_identity(
-    manager: ProcessRegistered, answer: _Answer, expected: ManagerIdentity
+    manager: ProcessRegistered, answer: Answer, expected: ManagerIdentity
 ) -> None:
     found = tuple(
         answer.headers.get(name, "")
@@ -254,6 +241,15 @@ def _require_identity(
             broker_id=manager.broker_id,
             address=manager.http_address,
         )
+    if not any(found):
+        raise RetriableError(
+            "the manager did not answer: it has too many connections, or another program answers "
+            "at its address",
+            broker_id=manager.broker_id,
+            address=manager.http_address,
+            http_status=answer.status,
+            check=_SETTINGS,
+        )
     raise RetriableError(
         "another process answers at the manager's address",
         broker_id=manager.broker_id,
@@ -265,7 +261,7 @@ def _require_identity(
 
 def _require_signature(
     manager: ProcessRegistered,
-    answer: _Answer,
+    answer: Answer,
     secret: SigningSecret,
     request_signature: str,
     expected: ManagerIdentity,

@@ -7,13 +7,14 @@ from http import HTTPStatus
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from rlm.config.values import HostPort
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import CorruptError, RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster
+from tests.unit.rlm.rest.signed_manager import SignedManager, client_of, registered, serving
 
 
 @pytest.fixture
@@ -40,3 +41,55 @@ def test_partitions_when_the_manager_refuses_then_the_error_names_the_status_and
     assert raised.value.context["http_status"] == HTTPStatus.SERVICE_UNAVAILABLE
     assert raised.value.context["request"] == "GET /v1/partitions"
     assert "http" not in str(raised.value).replace("http_status", "")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "a..b:1",
+        f"{'a' * 64}:1",
+        "xn--\u0080:1",
+        "127.0.0.1:99999",
+        "127.0.0.1:-1",
+        "[::1",
+        "\x00:1",
+        "a b:1",
+        "@:1",
+        "/",
+        ":",
+    ],
+)
+def test_partitions_when_the_registered_address_is_garbage_then_retriable_and_named(
+    address: str,
+) -> None:
+    """Anyone who may write the topic can register anything."""
+    with closing(Cluster().client()) as client, pytest.raises(RetriableError) as raised:
+        client.partitions(Cluster().manager(1, address))
+
+    assert raised.value.context["address"] == address
+
+
+@pytest.mark.parametrize("body", ["", "{", "[1]", "[" * 100_000, "{}"])
+def test_partitions_when_the_answer_is_malformed_then_corrupt(body: str) -> None:
+    app = Starlette(routes=[Route("/v1/partitions", lambda _: PlainTextResponse(body))])
+
+    with (
+        serving(app) as address,
+        closing(Cluster().client()) as client,
+        pytest.raises(CorruptError, match="malformed answer"),
+    ):
+        client.partitions(Cluster().manager(1, address))
+
+
+def test_partitions_when_the_answer_names_no_manager_then_says_what_that_may_be(
+    refusing_address: str,
+) -> None:
+    """A manager with too many connections answers so, and is no other process."""
+    manager = SignedManager()
+    manager.set_secret(1)
+
+    with closing(client_of(manager.cluster)) as client, pytest.raises(RetriableError) as raised:
+        client.partitions(registered(refusing_address))
+
+    assert "too many connections" in raised.value.message
+    assert raised.value.context["http_status"] == HTTPStatus.SERVICE_UNAVAILABLE

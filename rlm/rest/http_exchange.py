@@ -1,0 +1,86 @@
+"""HTTP requests whose whole answer comes within a time and a size, or not at all.
+
+The libraries' time limits are for each read: a server that sends a byte now and then would keep a
+caller for hours. So requests run in an event loop, where one time limit cuts them off anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx
+
+from rsm.segment.errors import CorruptError, RetriableError
+
+_PORT_MAX = 65_535
+_READ_S = 2.0
+_ANSWER_S = 15.0
+_ANSWER_MAX_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A whole answer, of any status."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+class HttpExchange:
+    """Thread-safe. Sends from a thread of its own until `close`."""
+
+    def __init__(self, tls: ssl.SSLContext, *, answer_s: float = _ANSWER_S) -> None:
+        """`answer_s`: for the whole of a request and its answer."""
+        self._answer_s = answer_s
+        # Managers are on the brokers' hosts, and a proxy of the environment is not for those.
+        self._client = httpx.AsyncClient(timeout=_READ_S, trust_env=False, verify=tls)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="http-exchange", daemon=True
+        )
+        self._thread.start()
+
+    def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+        """RetriableError without a whole answer; CorruptError if it is too large."""
+        request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
+        try:
+            return request.result()
+        except TimeoutError as error:
+            raise RetriableError(f"no whole answer within {self._answer_s:g} s") from error
+        # Of an address that is none: InvalidURL, UnicodeError of a host, a group of connecting.
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
+            raise RetriableError(str(error) or type(error).__name__) from error
+
+    def close(self) -> None:
+        """Release connections and the thread."""
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
+        if url.port is not None and not 0 < url.port <= _PORT_MAX:
+            raise RetriableError(f"no port: {url.port}")
+        async with (
+            asyncio.timeout(self._answer_s),
+            self._client.stream(method, url, headers=headers) as response,
+        ):
+            return Answer(
+                status=response.status_code,
+                headers=response.headers,
+                body=await _bounded(response),
+            )
+
+
+async def _bounded(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > _ANSWER_MAX_BYTES:
+            raise CorruptError("an answer is too large", max_bytes=_ANSWER_MAX_BYTES)
+    return bytes(body)

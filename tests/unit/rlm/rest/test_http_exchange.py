@@ -1,0 +1,63 @@
+"""A server that is slow on purpose does not keep a command."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from threading import Event, Thread
+
+import httpx
+import pytest
+
+from rlm.rest.http_exchange import HttpExchange
+from rsm.segment.errors import RetriableError
+
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n"
+_BODY = b"[" + 18 * b" " + b"]"
+
+
+@contextmanager
+def _trickling(at_once: bytes, then: bytes) -> Iterator[httpx.URL]:
+    """A server that answers one request; `then` byte by byte, each within any time for a read."""
+    left = Event()
+
+    def serve(listener: socket.socket) -> None:
+        with suppress(OSError), listener.accept()[0] as connection:
+            connection.recv(4096)
+            connection.sendall(at_once)
+            for byte in then:
+                if left.wait(0.05):
+                    return
+                connection.sendall(bytes([byte]))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=serve, args=(listener,))
+        thread.start()
+        yield httpx.URL(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        left.set()
+        thread.join()
+
+
+def _exchange(answer_s: float) -> closing[HttpExchange]:
+    return closing(HttpExchange(ssl.create_default_context(), answer_s=answer_s))
+
+
+@pytest.mark.parametrize(
+    ("at_once", "then"), [(b"", _HEAD + _BODY), (_HEAD, _BODY)], ids=["head", "body"]
+)
+def test_answer_when_it_comes_byte_by_byte_then_given_up(at_once: bytes, then: bytes) -> None:
+    with (
+        _trickling(at_once, then) as url,
+        _exchange(0.2) as exchange,
+        pytest.raises(RetriableError, match=r"no whole answer within 0\.2 s"),
+    ):
+        exchange.send("GET", url, {})
+
+
+def test_answer_when_it_is_whole_in_time_then_returned() -> None:
+    with _trickling(_HEAD, _BODY) as url, _exchange(60) as exchange:
+        answer = exchange.send("GET", url, {})
+
+    assert (answer.status, answer.body) == (200, _BODY)
