@@ -8,10 +8,17 @@ from rlmm.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
 
 
+class NoAnomalyRoomError(RetriableError):
+    """The partition has as many anomalies on record as it may; those of others can be recorded."""
+
+
 def require_room(
     event: ReadLeaseTaken | AnomalyReported, state: PartitionState, broker_time_ms: int
 ) -> None:
-    """RetriableError if the partition has as many as it may; a renewal always has room."""
+    """Raise if the partition has as many as it may; a renewal always has room.
+
+    NoAnomalyRoomError for an anomaly, RetriableError for a read lease.
+    """
     if isinstance(event, AnomalyReported):
         is_accepted = event.anomaly.kind is AnomalyKind.LOSS_ACCEPTED
         others = [
@@ -22,7 +29,11 @@ def require_room(
         ]
         if len(others) >= ANOMALIES_MAX_COUNT:
             partition = event.topic_id_partition
-            raise RetriableError("cannot record another anomaly", partition=partition)
+            raise NoAnomalyRoomError(
+                "cannot record another anomaly: the partition has as many as it may",
+                partition=partition,
+                limit=ANOMALIES_MAX_COUNT,
+            )
         return
     held = state.leases_held(broker_time_ms)
     others_held = [lease for lease in held if lease.lease_id != event.lease_id]

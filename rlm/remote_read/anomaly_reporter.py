@@ -13,15 +13,19 @@ from uuid import UUID
 
 from rlm.remote_read.anomalies import OpenAnomaly, ReadAnomalies
 from rlmm.anomaly import Anomaly, AnomalyReported
+from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
 _log = logging.getLogger(__name__)
 
 UPDATE_INTERVAL_MS = 60_000
 """An anomaly is put on record at once, and again no earlier than this."""
+
+_ATTEMPTS_MAX_COUNT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class _Reported:
 
 
 class AnomalyReporter:
-    """One thread's. Memory: one entry per open anomaly."""
+    """One thread's. Memory: one entry per open anomaly, and one per partition without room."""
 
     def __init__(
         self,
@@ -47,15 +51,20 @@ class AnomalyReporter:
         self._clock = clock
         self._new_id = new_id
         self._reported: dict[UUID, _Reported] = {}
+        self._full: set[TopicIdPartition] = set()
 
     def step(self) -> None:
-        """Report what is due. RetriableError if the metadata topic cannot be written."""
+        """Report what is due. RetriableError if the metadata topic cannot be written.
+
+        A partition without room for another anomaly delays no other partition.
+        """
         for closed in self._anomalies.take_closed():
             self._reported.pop(closed.anomaly_id, None)
             self._metadata.clear_anomaly(closed.topic_id_partition, closed.anomaly_id)
         open_now = {found.anomaly.id: found for found in self._anomalies.open_now()}
         for anomaly_id in self._reported.keys() - open_now.keys():
             del self._reported[anomaly_id]
+        self._full &= {found.segment_id.topic_id_partition for found in open_now.values()}
         for anomaly_id, found in open_now.items():
             self._report(anomaly_id, found)
 
@@ -82,14 +91,22 @@ class AnomalyReporter:
                 anomaly,
                 first_ms=min(anomaly.first_ms, on_record.first_ms),
                 last_ms=max(anomaly.last_ms, on_record.last_ms),
-                attempts=on_record.attempts + anomaly.attempts - known_attempts,
+                attempts=min(
+                    on_record.attempts + anomaly.attempts - known_attempts, _ATTEMPTS_MAX_COUNT
+                ),
             )
         event = AnomalyReported(event_id=self._new_id(), topic_id_partition=tip, anomaly=anomaly)
         try:
             result = self._metadata.publish(event)
+        except NoAnomalyRoomError as error:
+            if tip not in self._full:
+                self._full.add(tip)
+                _log.warning("anomaly not recorded", extra={"topic_partition": tip, "error": error})
+            return
         except RetriableError as error:
             _log.info("anomaly not recorded", extra={"topic_partition": tip, "error": error})
             raise
+        self._full.discard(tip)
         if result.accepted:
             self._reported[anomaly_id] = _Reported(at_ms=now_ms, attempts=found.attempts)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind
-from rlmm.partition_room import require_room
+from rlmm.partition_room import NoAnomalyRoomError, require_room
 from rlmm.partition_state import PartitionState
-from rsm.segment.errors import RetriableError
 from tests import metadata_builder as build
 
 FULL = PartitionState(
@@ -18,7 +17,7 @@ FULL = PartitionState(
 def test_anomaly_when_the_partition_has_as_many_as_it_may_then_refused() -> None:
     event = build.anomaly_reported(build.anomaly(ANOMALIES_MAX_COUNT + 1))
 
-    with pytest.raises(RetriableError, match="cannot record another anomaly"):
+    with pytest.raises(NoAnomalyRoomError, match="cannot record another anomaly"):
         require_room(event, FULL, 0)
 
 

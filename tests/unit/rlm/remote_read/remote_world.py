@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlmm.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events import (
@@ -105,9 +106,9 @@ class RemoteWorld:
         settings = ReadSettings(fetch_bytes=fetch_bytes, ahead_count=ahead_count)
         return RemoteLogReader(self.metadata, self.storage, self.executor, settings)
 
-    def claim(self, lineage: Lineage = EPOCH_ZERO) -> None:
+    def claim(self, lineage: Lineage = EPOCH_ZERO, partition: TopicIdPartition = TIP) -> None:
         event = LeadershipClaimed(
-            event_id=self._id(), topic_id_partition=TIP, writer=WRITER, lineage=lineage
+            event_id=self._id(), topic_id_partition=partition, writer=WRITER, lineage=lineage
         )
         assert self.metadata.publish(event).accepted
 
@@ -149,6 +150,23 @@ class RemoteWorld:
         event = GapsRecorded(event_id=self._id(), topic_id_partition=TIP, writer=WRITER, gaps=gaps)
         assert self.metadata.publish(event).accepted
 
+    def record_anomaly(self, anomaly: Anomaly, partition: TopicIdPartition = TIP) -> None:
+        event = AnomalyReported(event_id=self._id(), topic_id_partition=partition, anomaly=anomaly)
+        assert self.metadata.publish(event).accepted
+
+    def fill_anomalies(self, segment: UUID, partition: TopicIdPartition = TIP) -> None:
+        """As many anomalies of one segment on record as a partition may have."""
+        for number in range(ANOMALIES_MAX_COUNT):
+            anomaly = Anomaly(
+                segment=segment,
+                object_key=f"old-{number}",
+                kind=AnomalyKind.MISSING,
+                first_ms=1,
+                last_ms=1,
+                attempts=1,
+            )
+            self.record_anomaly(anomaly, partition)
+
     def store(
         self,
         segment: BuiltSegment,
@@ -156,11 +174,12 @@ class RemoteWorld:
         lineage: Lineage = EPOCH_ZERO,
         end_offset: int | None = None,
         aborted: Sequence[AbortedTransaction] = (),
+        partition: TopicIdPartition = TIP,
     ) -> RemoteLogSegmentMetadata:
         """Copy a segment; `end_offset` is the next one's base, where compaction left a gap."""
         end = segment.offsets.end_offset if end_offset is None else end_offset
         offsets = replace(segment.offsets, end_offset=end)
-        planned = self._planned(segment, offsets.end_offset, lineage)
+        planned = self._planned(segment, offsets.end_offset, lineage, partition)
         companions = SegmentCompanions(
             offset_index=segment.offset_index,
             time_index=segment.time_index,
@@ -184,9 +203,13 @@ class RemoteWorld:
         self.objects.create_with_content(key, BytesSource(content=content))
 
     def _planned(
-        self, segment: BuiltSegment, end_offset: int, lineage: Lineage
+        self,
+        segment: BuiltSegment,
+        end_offset: int,
+        lineage: Lineage,
+        partition: TopicIdPartition,
     ) -> RemoteLogSegmentMetadata:
-        segment_id = RemoteLogSegmentId(topic_id_partition=TIP, id=self._id())
+        segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=self._id())
         offsets = replace(segment.offsets, end_offset=end_offset)
         headers = [header for _, header in scan_batches(memoryview(segment.log))]
         stored_as = self.storage.plan_objects(

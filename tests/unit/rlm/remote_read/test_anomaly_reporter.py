@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -102,3 +103,46 @@ def test_report_when_other_offsets_were_read_then_the_record_stays(world: Report
 
     assert world.metadata.caught_up(TIP)
     assert len(world.on_record()) == 1
+
+
+def test_report_when_a_partition_has_no_room_then_others_are_recorded_and_it_is_logged_once(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = replace(TIP, partition=TIP.partition + 1)
+    world.claim(partition=other)
+    elsewhere = world.store(segment_of(0), partition=other)
+    world.fill_anomalies(UUID(int=0xF0))
+    anomalies, reporter = world.process()
+    world.fail(anomalies)
+    anomalies.record(elsewhere, NotFoundError("no such chunk"), offset=5)
+    caplog.clear()
+
+    reporter.step()
+    reporter.step()
+
+    recorded = world.metadata.partition_state(other).anomalies
+    assert [each.segment for each in recorded] == [elsewhere.segment_id.id]
+    assert [each.getMessage() for each in caplog.records] == ["anomaly not recorded"]
+
+
+def test_report_when_the_attempts_on_record_are_as_many_as_fit_then_stays_at_that(
+    world: ReportingWorld,
+) -> None:
+    """Anyone may write the record, with any count that its format can hold."""
+    most = (1 << 63) - 1
+    world.record_anomaly(
+        Anomaly(
+            segment=world.segment.segment_id.id,
+            object_key=world.segment.objects[0].key,
+            kind=AnomalyKind.MISSING,
+            first_ms=1,
+            last_ms=1,
+            attempts=most,
+        )
+    )
+    anomalies, reporter = world.process()
+    world.fail(anomalies)
+
+    reporter.step()
+
+    assert [each.attempts for each in world.on_record()] == [most]
