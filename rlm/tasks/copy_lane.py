@@ -155,20 +155,22 @@ class CopyLanes:
         segments: Sequence[LocalSegment],
         lineage: Lineage,
         replaces: frozenset[UUID] = frozenset(),
-    ) -> None:
+    ) -> bool:
         """Copy `segments` in order, unless this partition is being copied or has just failed.
 
-        One that can't be stored stops its partition as long as it is the oldest and we lead.
+        Returns whether the lane took them. One that can't be stored stops its partition as long as
+        it is the oldest and we lead.
         `replaces` as in `CopyOrder`.
         """
         tip = lead.topic_id_partition
         if not segments or self._pauses.pausing(tip) or self._corrupt_pauses.pausing(tip):
-            return
+            return False
         with self._lock:
             stopped = self._stopped_at.get(tip) == segments[0].offsets.start_offset
-        if not stopped:
-            work = _CopyWork(lead=lead, lineage=lineage, replaces=replaces)
-            self._lanes.offer(tip, partial(self._copy_next, work, tuple(segments)))
+        if stopped:
+            return False
+        work = _CopyWork(lead=lead, lineage=lineage, replaces=replaces)
+        return self._lanes.offer(tip, partial(self._copy_next, work, tuple(segments)))
 
     def keep_only(self, led: Collection[TopicIdPartition]) -> None:
         """Forget what failed of partitions that are not led any more."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rlm.tasks.report import PartitionReport
 from rsm.segment.ids import id_to_text
 
+_MAX_CAUSES = 10
+
 
 def damaged_objects_warnings(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """How many there are, and the one on record for the longest; empty if there is none."""
+    """How many there are, the one on record for the longest, and repairs that fail; or nothing."""
+    reports = tuple(reports)
+    return (*_on_record(reports), *_failing_repairs(reports))
+
+
+def _on_record(reports: Iterable[PartitionReport]) -> Sequence[str]:
     found = [(each, report) for report in reports for each in report.anomalies]
     if not found:
         return ()
@@ -22,3 +30,12 @@ def damaged_objects_warnings(reports: Iterable[PartitionReport]) -> Sequence[str
         f" {tip.topic}:{tip.partition} segment {id_to_text(first.segment)}; see `rlm status`"
     )
     return (warning,)
+
+
+def _failing_repairs(reports: Iterable[PartitionReport]) -> Sequence[str]:
+    causes = Counter(each.repair_failure.cause for each in reports if each.repair_failure)
+    return tuple(
+        f"repairs of damaged segments fail: {cause}"
+        f" ({count} {'partition' if count == 1 else 'partitions'})"
+        for cause, count in causes.most_common(_MAX_CAUSES)
+    )

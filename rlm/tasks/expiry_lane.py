@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from rlm.policy.leftovers import never_finished
-from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.policy.plan import AdvanceLogStart, DeleteSegment, Plan
 from rlm.policy.view import PartitionView
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.damage_proof import DamageProof
@@ -21,12 +21,17 @@ from rlm.tasks.lanes import Lanes
 from rlm.tasks.leadership import Leadership
 from rlm.tasks.partition_lead import PartitionLead
 from rlm.tasks.ports import Ports
+from rlm.tasks.retry_pauses import RetryPauses
 from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
+
+# The last check before a damaged segment is deleted may read the whole segment.
+_FIRST_PROOF_PAUSE_MS = 60_000
+_LONGEST_PROOF_PAUSE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,11 @@ class ExpiryLanes:
         self._new_id = ports.new_id
         self._stopping = stopping
         self._words = ChangedWords()
+        self._proof_pauses = RetryPauses(
+            ports.clock,
+            first_pause_ms=_FIRST_PROOF_PAUSE_MS,
+            longest_pause_ms=_LONGEST_PROOF_PAUSE_MS,
+        )
         self._policies: dict[TopicIdPartition, TopicPolicy] = {}
 
     def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
@@ -82,14 +92,15 @@ class ExpiryLanes:
 
     def _carry_out(self, basis: _Basis, plan: Plan) -> None:
         tip = basis.lead.topic_id_partition
+        self._proof_pauses.forget_left()
         try:
             if plan.log_start is not None:
                 self._require_unchanged(basis)
                 self._advance(basis.lead, plan.log_start)
             for action in plan.deletions:
                 self._require_unchanged(basis)
-                self._proof.require(action)
-                self._expirer.delete(action, basis.lead.writer)
+                if self._is_proven(action):
+                    self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
                 self._require_unchanged(basis)
                 self._forget(record)
@@ -102,6 +113,22 @@ class ExpiryLanes:
             self._words.ended(tip)
         finally:
             del self._policies[tip]
+
+    def _is_proven(self, action: DeleteSegment) -> bool:
+        """Whether a segment may be deleted now; one that may not delays no other segment."""
+        segment_id = action.record.metadata.segment_id
+        if self._proof_pauses.pausing(segment_id):
+            return False
+        try:
+            self._proof.require(action)
+        except (FencedError, RetriableError) as error:
+            attempts = self._proof_pauses.failed(segment_id).count
+            if attempts == 1:
+                extra = {"segment_id": segment_id, "error": error}
+                _log.info("damaged segment not deleted yet", extra=extra)
+            return False
+        self._proof_pauses.ended(segment_id)
+        return True
 
     def _forget(self, record: SegmentRecord) -> None:
         """Remove a segment's records; not yet if the store does not let its objects go."""

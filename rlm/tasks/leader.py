@@ -191,7 +191,8 @@ class LeaderCycle:
             trim = self._within_share_groups(view, decided.trim)
             if trim.offset is not None:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
-            reports.append(leader_report(view, trim, decided.expiry_held))
+            failure = self._repairs.failure(tip, decided.repair)
+            reports.append(leader_report(view, trim, decided.expiry_held, failure))
             if self._trimmer.is_due(trims):  # of many partitions the first would wait too long
                 self._trim(trims)
                 trims.clear()

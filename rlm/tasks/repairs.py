@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from uuid import UUID
 
 from rlm.policy.repair import Repair
-from rlm.policy.view import Damage
+from rlm.policy.view import CopyFailure, Damage
 from rlm.tasks.copy_lane import CopyLanes
 from rlm.tasks.partition_lead import PartitionLead
 from rsm.segment.epochs import Lineage
@@ -45,16 +45,20 @@ class Repairs:
         """Begin a repair, unless one runs or has just failed."""
         if not repair.segments or self.is_busy(lead.topic_id_partition):
             return
-        _log.info(
-            "copying damaged segments again",
-            extra={
-                "topic_partition": lead.topic_id_partition,
-                "start_offset": repair.segments[0].offsets.start_offset,
-                "end_offset": repair.segments[-1].offsets.end_offset,
-                "local_segments": len(repair.segments),
-            },
-        )
-        self._lanes.offer(lead, repair.segments, lineage, repair.replaces)
+        if self._lanes.offer(lead, repair.segments, lineage, repair.replaces):
+            _log.info(
+                "copying damaged segments again",
+                extra={
+                    "topic_partition": lead.topic_id_partition,
+                    "start_offset": repair.segments[0].offsets.start_offset,
+                    "end_offset": repair.segments[-1].offsets.end_offset,
+                    "local_segments": len(repair.segments),
+                },
+            )
+
+    def failure(self, tip: TopicIdPartition, repair: Repair) -> CopyFailure | None:
+        """What the last attempts at a repair failed of; None if it is not needed, or none did."""
+        return self._lanes.failure(tip) if repair.segments else None
 
     def keep_up(self, led: Collection[TopicIdPartition]) -> None:
         """Give up attempts that hang, and forget failures of partitions that are led no more."""

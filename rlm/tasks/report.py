@@ -10,7 +10,7 @@ from rlm.policy.candidates import copy_held, lag
 from rlm.policy.future_timestamps import FutureTimestamps, future_timestamps
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import TrimDecision
-from rlm.policy.view import PartitionView
+from rlm.policy.view import CopyFailure, PartitionView
 from rlmm.anomaly import Anomaly
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
@@ -28,6 +28,7 @@ class PartitionReport:
     not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
     is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
     was seen. `anomalies` are the damaged objects on record.
+    `repair_failure` is what the last attempts to copy damaged segments again failed of.
     """
 
     topic_id_partition: TopicIdPartition
@@ -50,11 +51,15 @@ class PartitionReport:
     external_start: bool = False
     future_timestamps: FutureTimestamps | None = None
     anomalies: tuple[Anomaly, ...] = ()
+    repair_failure: CopyFailure | None = None
     problem: str = ""
 
 
 def leader_report(
-    view: PartitionView, decision: TrimDecision, expiry_held: Held | None = None
+    view: PartitionView,
+    decision: TrimDecision,
+    expiry_held: Held | None = None,
+    repair_failure: CopyFailure | None = None,
 ) -> PartitionReport:
     """Report a led partition from the view that was just decided on."""
     behind = lag(view)
@@ -86,6 +91,7 @@ def leader_report(
         external_start=view.external_start,
         future_timestamps=future_timestamps(view),
         anomalies=open_anomalies(view.state, finished),
+        repair_failure=repair_failure,
         problem=_problem(view),
     )
 
@@ -146,5 +152,6 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "diverged": report.diverged,
         "external_start": report.external_start,
         "future_timestamps": None if future is None else asdict(future),
+        "repair_failure": None if report.repair_failure is None else asdict(report.repair_failure),
         "problem": report.problem,
     }

@@ -9,6 +9,7 @@ from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange
 from tests.twins.invariants import first_unreadable
+from tests.twins.process import Process
 from tests.twins.world import KEEP_REMOTE, TIP, World
 
 MINUTE_MS = 60_000
@@ -19,8 +20,9 @@ KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
 class DamagedWorld(World):
     """Three stored segments, of which the broker has all or none."""
 
-    def __init__(self, *, is_local: bool) -> None:
-        super().__init__(policy=KEEP_LOCAL if is_local else KEEP_REMOTE)
+    def __init__(self, *, is_local: bool, process_type: type[Process] = Process) -> None:
+        policy = KEEP_LOCAL if is_local else KEEP_REMOTE
+        super().__init__(policy=policy, process_type=process_type)
         self.segments(3)
         self.produce(3)
         self.process = self.start()

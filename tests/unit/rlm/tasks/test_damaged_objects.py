@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlm.policy.trim_gate import TrimDecision
+from rlm.policy.view import CopyFailure
 from rlm.tasks.damaged_objects import damaged_objects_warnings
 from rlm.tasks.report import PartitionReport, leader_report
 from rlmm.anomaly import Anomaly, AnomalyKind
@@ -34,3 +35,11 @@ def test_warnings_when_objects_are_damaged_then_count_them_and_name_the_first() 
 
 def test_warnings_when_nothing_is_damaged_then_none() -> None:
     assert damaged_objects_warnings([report()]) == ()
+
+
+def test_warnings_when_a_repair_fails_then_say_why() -> None:
+    full = CopyFailure(error="full (x=1)", cause="full", corrupt=False, attempts=2)
+
+    (warning,) = damaged_objects_warnings([report(), replace(report(), repair_failure=full)])
+
+    assert warning == "repairs of damaged segments fail: full (1 partition)"

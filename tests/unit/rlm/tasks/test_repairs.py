@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from uuid import UUID
 
 import pytest
 
+from rlm.policy.plan import DeleteSegment
 from rlm.policy.repair import MAX_DAMAGED_COPIES
+from rlm.tasks.damage_proof import DamageProof
+from rlm.tasks.report import report_as_json
 from rlmm.anomaly import AnomalyKind
+from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.twins.invariants import leftovers, violations
+from tests.twins.process import Process
 from tests.unit.rlm.tasks.damaged_world import FINISHED, DamagedWorld
 
 COPIED_AGAIN = [
@@ -100,6 +107,79 @@ def test_damage_when_every_copy_is_damaged_too_then_copying_again_ends() -> None
         world.pass_cycles(2)
 
     assert world.stored().count((10, 20)) <= MAX_DAMAGED_COPIES + 1
+
+
+def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """While the pause after a failure lasts, nothing is copied, and the log says nothing."""
+    world = DamagedWorld(is_local=True)
+    world.process.effects.fail("write .log", RetriableError("store refuses"), times=99)
+    begun = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED")
+    world.lose(1)
+    with caplog.at_level(logging.INFO, "rlm.tasks.repairs"):
+        for _ in range(6):
+            world.process.step()
+    attempts = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED") - begun
+
+    logged = [each for each in caplog.records if each.name == "rlm.tasks.repairs"]
+    (row,) = map(report_as_json, world.process.reports)
+    assert (attempts, len(logged)) == (1, 1)
+    assert row["repair_failure"] == {
+        "error": "store refuses",
+        "cause": "store refuses",
+        "corrupt": False,
+        "attempts": 1,
+        "final": False,
+    }
+    assert row["copy_held"] is None
+
+
+class FirstRefused(DamageProof):
+    """Lets the first segment that is asked for never go."""
+
+    refused: UUID | None = None
+    asked_count = 0
+
+    def require(self, action: DeleteSegment) -> None:
+        if not action.is_damaged:
+            return
+        segment = action.record.metadata.segment_id.id
+        self.refused = self.refused or segment
+        if segment == self.refused:
+            self.asked_count += 1
+            raise FencedError("the objects are whole again")
+        super().require(action)
+
+
+class DoubtingProcess(Process):
+    """One whose last check refuses one segment."""
+
+    proof: FirstRefused
+
+    def make_proof(self) -> DamageProof:
+        self.proof = FirstRefused(self.ports, self.stopping)
+        return self.proof
+
+
+def test_damage_when_the_last_check_refuses_one_segment_then_the_others_go() -> None:
+    """The check may read the whole segment: it is made again after a pause only."""
+    world = DamagedWorld(is_local=True, process_type=DoubtingProcess)
+    world.lose(0)
+    world.lose(1)
+
+    world.pass_cycles()
+    for _ in range(8):
+        world.cycle()
+
+    process = world.process
+    assert isinstance(process, DoubtingProcess)
+    states = {number: world.stored_as(number) for number in (0, 1)}
+    assert sorted(states.values(), key=lambda each: each.value) == [
+        FINISHED,
+        SegmentState.DELETE_SEGMENT_FINISHED,
+    ]
+    assert 1 <= process.proof.asked_count <= 4
 
 
 def _is_segment_event(name: str) -> bool:
