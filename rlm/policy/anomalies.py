@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from rlm.policy.held import Held
 from rlm.policy.view import PartitionView
-from rlmm.anomaly import Anomaly, AnomalyKind
+from rlmm.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
-from rsm.segment.coverage import covered_end
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange, missing
 
 
 def open_anomalies(
@@ -32,30 +33,64 @@ def open_anomalies(
     return tuple(each for each in state.anomalies if each.segment in finished)
 
 
-def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | str] | None:
-    """The first anomaly that leaves offsets below `end_offset` in no sound segment; None if none.
+def undamaged(
+    state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
+) -> tuple[RemoteLogSegmentMetadata, ...]:
+    """The segments without an anomaly on record."""
+    damaged = {each.segment for each in state.anomalies}
+    return tuple(each for each in segments if each.segment_id.id not in damaged)
 
-    Offsets from the local start on.
+
+def held_by_anomalies(view: PartitionView, end_offset: int) -> Held | None:
+    """What keeps the broker's copy below `end_offset`; None if no damage does.
+
+    With as many anomalies on record as there may be, nobody can report another one. Then any
+    segment may be damaged.
     """
-    damaged = {each.segment for each in view.state.anomalies}
+    reported = sum(each.kind is not AnomalyKind.LOSS_ACCEPTED for each in view.state.anomalies)
+    if reported >= ANOMALIES_MAX_COUNT:
+        values = {"anomalies": reported, "max_anomalies": ANOMALIES_MAX_COUNT}
+        return Held(reason="anomalies_at_limit", values=values)
+    damaged = damaged_below(view, end_offset)
+    return None if damaged is None else Held(reason="anomaly", values=damaged)
+
+
+def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | str] | None:
+    """The first damaged segment with offsets below `end_offset` that no sound one has; or None.
+
+    Offsets from the local start on. A segment is damaged if an anomaly of it is on record, or if
+    this manager's own last look found it damaged: any reader may clear the record.
+    """
+    reported = {each.segment: each for each in view.state.anomalies}
+    damaged = view.damage.damaged | reported.keys()
     if not damaged:
         return None
-    sound = [part for part in view.stored if part.metadata.segment_id.id not in damaged]
-    sound_end_offset = covered_end(sound, view.local_start_offset)
-    if sound_end_offset >= end_offset:
-        return None
-    anomalies = open_anomalies(view.state, (record.metadata for record in view.segments))
-    of_segments = {each.segment: each for each in anomalies}
+    local = OffsetRange(
+        start_offset=view.local_start_offset, end_offset=max(view.local_start_offset, end_offset)
+    )
+    sound = tuple(p.offsets for p in view.stored if p.metadata.segment_id.id not in damaged)
     for part in view.stored:
-        found = of_segments.get(part.metadata.segment_id.id)
-        if found is not None and sound_end_offset in part.offsets:
+        segment = part.metadata.segment_id.id
+        if segment not in damaged or not part.offsets.overlaps(local):
+            continue
+        lost = missing(sound, _within(part.offsets, local))
+        if lost:
+            found = reported.get(segment)
             return {
-                "sound_end_offset": sound_end_offset,
-                "segment_id": id_to_text(found.segment),
-                "object": found.object_key,
-                "kind": found.kind.label,
+                "sound_end_offset": lost[0].start_offset,
+                "segment_id": id_to_text(segment),
+                "object": part.metadata.objects[0].key if found is None else found.object_key,
+                "kind": "found_by_manager" if found is None else found.kind.label,
             }
     return None
+
+
+def _within(offsets: OffsetRange, other: OffsetRange) -> OffsetRange:
+    """What two overlapping ranges have in common."""
+    return OffsetRange(
+        start_offset=max(offsets.start_offset, other.start_offset),
+        end_offset=min(offsets.end_offset, other.end_offset),
+    )
 
 
 def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:

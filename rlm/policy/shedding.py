@@ -2,7 +2,8 @@
 
 Only while the store does not take it, and only as much as brings the disk below its threshold. What
 goes obeys the rest of the trim gate's rules: it ends at a segment's base, below the last stable
-offset, and is neither the newest rolled segment nor younger than the minimum age. Pure.
+offset, and is neither the newest rolled segment nor younger than the minimum age. What is
+stored in damaged segments only is not given up: the broker's copy repairs it. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rlm.policy.anomalies import held_by_anomalies
 from rlm.policy.gaps import with_gaps
 from rlm.policy.trim_gate import segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
@@ -98,4 +100,5 @@ def _may_go(view: PartitionView, segment: LocalSegment) -> bool:
         segment is not view.local.rolled[-1]
         and segment.offsets.end_offset <= view.copy_end_offset
         and not too_young
+        and held_by_anomalies(view, segment.offsets.end_offset) is None
     )

@@ -1,9 +1,9 @@
 """The one gate that local data must pass before it is trimmed.
 
 What leaves the local log is, all at once: wholly within a range that is stored without a hole from
-the local start on, in the log's own lineage, finished and verified, without an anomaly on record
-that only the broker's copy would survive; below the high watermark; not the newest rolled segment,
-nor younger than the minimum age (a retried batch is recognised only
+the local start on, in the log's own lineage, finished and verified, without damage on record, or
+found by this manager, that only the broker's copy would survive; below the high watermark; not the
+newest rolled segment, nor younger than the minimum age (a retried batch is recognised only
 while the producer's state is in the local log); over the local retention; further from the end of
 what is stored than the margin; stored for the deletion lag (PIP-17's); and known as stored to every
 live gateway. The trim ends at a segment's base offset. One exception: below the log start nothing
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlm.policy.anomalies import damaged_below
+from rlm.policy.anomalies import held_by_anomalies
 from rlm.policy.gaps import gaps_to_record
 from rlm.policy.gateways import gateway_behind
 from rlm.policy.held import Held, held_by_log
@@ -151,8 +151,8 @@ def _held(view: PartitionView, segment: LocalSegment) -> Held | None:
     if end_offset > covered:
         values = {"segment_end_offset": end_offset, "stored_end_offset": covered}
         return Held(reason="not_stored", values=values)
-    if (damaged := damaged_below(view, end_offset)) is not None:
-        return Held(reason="anomaly", values=damaged)
+    if (held := held_by_anomalies(view, end_offset)) is not None:
+        return held
     if end_offset > view.offsets.high_watermark:
         values = {"high_watermark": view.offsets.high_watermark}
         return Held(reason="above_high_watermark", values=values)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.trim_gate import decide_trim
-from rlm.policy.view import PolicyLimits
+from rlm.policy.view import Damage, PolicyLimits
+from rlmm.anomaly import ANOMALIES_MAX_COUNT
 from rlmm.events import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
@@ -205,3 +206,34 @@ def test_trim_when_another_segment_holds_what_the_damaged_one_does_then_passes()
     given = Given(segments=(*stored, remote(300, 400, number=7)))
 
     assert _offset(_reported(given, stored[3])) == _offset(ALL_STORED)
+
+
+def test_trim_when_the_manager_found_the_damage_then_a_reader_cannot_open_the_gate() -> None:
+    """A reader clears the record of a whole object after it read one place of it."""
+    stored = stored_up_to(1000)
+    damaged = frozenset({stored[3].metadata.segment_id.id})
+    view = replace(Given(segments=stored).view(), damage=Damage(damaged=damaged))
+
+    decided = decide_trim(view)
+
+    assert (decided.offset, decided.held and decided.held.reason) == (300, "anomaly")
+
+
+def test_trim_when_no_anomaly_can_be_added_then_nothing_goes() -> None:
+    """Of the segments that are damaged now any may be one that nobody could report."""
+    found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
+    given = Given(segments=stored_up_to(1000), anomalies=found)
+
+    held = decide_trim(given.view()).held
+
+    assert _offset(given) is None
+    assert held is not None
+    assert held.reason == "anomalies_at_limit"
+    assert _offset(replace(given, anomalies=found[1:])) == _offset(ALL_STORED)
+
+
+def test_trim_when_no_anomaly_can_be_added_then_expired_data_still_goes() -> None:
+    """Else their segments would never be deleted, and the limit never left."""
+    found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
+
+    assert _offset(Given(segments=stored_up_to(1000), anomalies=found, log_start=200)) == 200
