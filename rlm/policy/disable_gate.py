@@ -2,7 +2,7 @@
 
 While a topic is tiered, the broker deletes nothing by itself. When its own retention comes back it
 may delete at once what is older than that, stored or not. And what is rolled but not stored would
-never be, because copying ends.
+never be, because copying ends. A segment with an anomaly on record does not count as stored.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from rlm.policy.anomalies import undamaged
 from rlm.policy.candidates import Lag
 from rlmm.partition_state import PartitionState
 from rsm.segment.coverage import covered_end, stored_ranges
@@ -25,6 +26,7 @@ class RiskReason(Enum):
     NOT_STORED = "rolled segments are not stored yet"
     NOT_KNOWN = "no manager tells what is rolled"
     EXPIRED = "older than the retention to be restored, and not rolled"
+    DAMAGED = "stored objects are damaged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +72,12 @@ def records_at_risk(
     end; None if it said nothing. Then all that is not stored counts, except where no manager ever
     took the partition: there the broker's retention would remove what it always did.
     """
-    ranges = stored_ranges(state.lineage, segments)
-    stored_end_offset = covered_end(ranges, extent.local_start_offset)
+    found = tuple(segments)
+    start_offset = extent.local_start_offset
+    stored_end_offset = covered_end(stored_ranges(state.lineage, found), start_offset)
+    sound = stored_ranges(state.lineage, undamaged(state, found))
+    sound_end_offset = covered_end(sound, start_offset)
+    is_damaged = sound_end_offset < stored_end_offset
     end_offset = extent.end_offset
     size_bytes = None
     if lag is not None and lag.segments > 0:
@@ -80,11 +86,15 @@ def records_at_risk(
         reason = RiskReason.NOT_KNOWN
     else:
         reason, end_offset = RiskReason.EXPIRED, min(end_offset, extent.kept_from_offset)
-    if stored_end_offset >= end_offset:
+        if is_damaged and extent.size_limited:  # of what is rolled any part may go
+            end_offset = max(end_offset, stored_end_offset)
+    if sound_end_offset >= end_offset:
         return None
+    if is_damaged and reason is RiskReason.EXPIRED:
+        reason = RiskReason.DAMAGED
     return RecordsAtRisk(
         topic_id_partition=topic_id_partition,
-        offsets=OffsetRange(start_offset=stored_end_offset, end_offset=end_offset),
+        offsets=OffsetRange(start_offset=sound_end_offset, end_offset=end_offset),
         reason=reason,
         size_bytes=size_bytes,
     )

@@ -33,7 +33,7 @@ from rsm.segment.ids import TopicIdPartition
 logger = logging.getLogger(__name__)
 
 _POLL_INTERVAL_MS = 1000  # each poll asks every manager and every leader
-_BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN})
+_BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
 
 
 class RolledLags(Protocol):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlm.policy.candidates import Lag
 from rlm.policy.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
 from rlmm.partition_state import PartitionState
 from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import LINEAGE, TIP, US, stored_up_to
 
 NO_LAG = Lag(segments=0, bytes=0)
@@ -84,3 +87,39 @@ def test_partition_when_stored_end_lies_below_local_start_then_counts_from_there
 @pytest.mark.parametrize("lag", [None, NO_LAG])
 def test_partition_when_everything_is_stored_then_nothing_is_at_risk(lag: Lag | None) -> None:
     assert at_risk(stored_to=1100, lag=lag, kept_from=1050) is None
+
+
+@pytest.mark.parametrize(
+    ("size_limited", "kept_from", "end_offset"), [(True, 0, 900), (False, 500, 500)]
+)
+def test_partition_when_a_stored_copy_is_damaged_then_its_records_are_at_risk(
+    *, size_limited: bool, kept_from: int, end_offset: int
+) -> None:
+    """The broker's copy is the only one that is whole."""
+    damaged = stored_up_to(900)[3].metadata.segment_id.id
+    state = replace(TAKEN, anomalies=(anomaly(damaged.int),))
+
+    risk = at_risk(state=state, size_limited=size_limited, kept_from=kept_from)
+
+    assert risk is not None
+    assert risk.reason is RiskReason.DAMAGED
+    assert risk.offsets == OffsetRange(start_offset=300, end_offset=end_offset)
+
+
+def test_partition_when_a_damaged_copy_is_younger_than_the_retention_then_nothing_is_at_risk() -> (
+    None
+):
+    damaged = stored_up_to(900)[3].metadata.segment_id.id
+    state = replace(TAKEN, anomalies=(anomaly(damaged.int),))
+
+    assert at_risk(state=state, kept_from=300) is None
+
+
+def test_partition_when_damaged_and_no_manager_answers_then_not_known_comes_first() -> None:
+    damaged = stored_up_to(900)[3].metadata.segment_id.id
+    state = replace(TAKEN, anomalies=(anomaly(damaged.int),))
+
+    risk = at_risk(state=state, lag=None)
+
+    assert risk is not None
+    assert (risk.reason, risk.offsets.start_offset) == (RiskReason.NOT_KNOWN, 300)
