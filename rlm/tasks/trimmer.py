@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm.broker.delete_records import RecordDeletion
+from rlm.policy.anomalies import undamaged
 from rlm.tasks.changed_words import ChangedWords, log_level
 from rlm.tasks.ports import Ports
 from rlmm.events import LocalLogTrimmed
@@ -151,20 +152,25 @@ class Trimmer:
             elif self._metadata.partition_state(tip).owner != plan.writer:
                 self._warn(given_up, tip, "another claim is newer")
             elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
-                self._warn(given_up, tip, "not all of it is stored any more")
+                self._warn(given_up, tip, "not all of it is stored and undamaged any more")
             else:
                 confirmed[tip] = plan
         return confirmed
 
     def _still_stored(self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int) -> bool:
-        """By all that was in the metadata topic before the trim's own record."""
-        if not plan.is_stored:
+        """By all that was in the metadata topic before the trim's own record.
+
+        What is below the log start need not be stored. A damaged segment does not count.
+        """
+        state = self._metadata.partition_state(tip)
+        start_offset = max(local_start_offset, state.log_start_offset or 0)
+        if not plan.is_stored or start_offset >= plan.offset:
             return True
         records = self._metadata.list_remote_log_segments(
-            tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=local_start_offset
+            tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=start_offset
         )
-        stored = stored_ranges(plan.lineage, (record.metadata for record in records))
-        return covered_end(stored, local_start_offset) >= plan.offset
+        sound = undamaged(state, (record.metadata for record in records))
+        return covered_end(stored_ranges(plan.lineage, sound), start_offset) >= plan.offset
 
     def _log_failure(self, what: str, tip: TopicIdPartition, error: TieredStorageError) -> None:
         level = log_level(self._words, tip, what, error)

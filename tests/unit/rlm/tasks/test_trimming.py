@@ -6,11 +6,12 @@ import pytest
 
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
-from rlmm.events import LocalLogTrimmed, SegmentEvent
+from rlmm.events import LocalLogTrimmed, LogStartAdvanced, SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import anomaly, anomaly_reported
 from tests.twins.gateways import gateway_at
 from tests.twins.invariants import first_unreadable, leftovers, violations
 from tests.twins.process import Process, ProcessSettings
@@ -64,6 +65,43 @@ def test_trim_when_a_deletion_lands_before_its_record_then_given_up() -> None:
 
     assert process.effects.performed.count(TRIMMED) == 1
     assert world.leader().log_start_offset == 0
+
+
+def test_trim_when_an_anomaly_is_recorded_before_the_trim_then_given_up() -> None:
+    """The broker's copy may be the only one that is whole."""
+    world, process = stored_world()
+    damaged = world.records()[0].metadata
+
+    def report() -> None:
+        found = anomaly(damaged.segment_id.id.int, key=damaged.objects[0].key)
+        assert world.metadata.publish(anomaly_reported(found, partition=TIP)).accepted
+
+    process.effects.before(TRIMMED, report)
+
+    world.cycle()
+
+    assert process.effects.performed.count(TRIMMED) == 1
+    assert world.leader().log_start_offset == 0
+
+
+def test_trim_when_a_damaged_segment_has_expired_then_local_data_goes_up_to_the_log_start() -> None:
+    """What is below the log start need not be stored."""
+    world, process = stored_world()
+    process.effects.fail(DELETE_RECORDS, RetriableError("not now"), times=1)
+    world.cycle()
+    damaged = world.records()[0].metadata
+    found = anomaly(damaged.segment_id.id.int, key=damaged.objects[0].key)
+    world.objects.delete(damaged.objects[0].key)
+    assert world.metadata.publish(anomaly_reported(found, partition=TIP)).accepted
+    lead = process.leadership.leads()[0]
+    event = LogStartAdvanced(
+        event_id=world.new_id(), topic_id_partition=TIP, writer=lead.writer, offset=10, reason="old"
+    )
+    assert world.metadata.publish(event).accepted
+
+    world.cycle()
+
+    assert world.leader().log_start_offset >= 10
 
 
 def test_trim_when_log_start_is_not_on_record_then_waits_for_it() -> None:
