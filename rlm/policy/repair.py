@@ -23,7 +23,10 @@ from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import OffsetRange, missing
 
 MAX_DAMAGED_COPIES = 3
-"""Offsets with more damaged segments than this are not copied again: the store needs a look."""
+"""Offsets with more damaged segments than this are copied again only after a pause."""
+
+DAMAGED_AGAIN_PAUSE_MS = 3_600_000
+"""So long after the last of these copies the next one is made: the store needs a look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,10 @@ def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
 def _replaced(
     view: PartitionView, parts: Iterable[StoredRange], gaps: tuple[OffsetRange, ...]
 ) -> tuple[ReplacedSegment, ...]:
-    """Those of the parts whose readable offsets are in gaps and whole segments."""
+    """Those of the parts whose readable offsets are in gaps and whole segments.
+
+    A segment with no readable offset goes with the log start, not because it is damaged.
+    """
     whole = [part for part in view.stored if part.metadata.segment_id.id in view.damage.whole]
     records = {record.metadata.segment_id: record for record in view.segments}
     return tuple(
@@ -79,10 +85,8 @@ def _replaced(
             ),
         )
         for part in parts
-        if not missing(
-            sorted((*gaps, *(other.offsets for other in whole))),
-            _above_log_start(view, part.offsets),
-        )
+        if (readable := _above_log_start(view, part.offsets))
+        and not missing(sorted((*gaps, *(other.offsets for other in whole))), readable)
     )
 
 
@@ -118,14 +122,20 @@ def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, .
 
 
 def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Lost offsets, without those whose copies were damaged again and again."""
+    """Lost offsets, without those whose last copy was damaged again a short time ago."""
     parts = tuple(_damaged_parts(view))
-    return tuple(
-        lost
-        for part in parts
-        if sum(part.offsets.overlaps(other.offsets) for other in parts) <= MAX_DAMAGED_COPIES
-        for lost in lost_offsets(view, part)
-    )
+    copied_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
+    found = []
+    for part in parts:
+        copies = [
+            copied_ms[other.metadata.segment_id]
+            for other in parts
+            if part.offsets.overlaps(other.offsets)
+        ]
+        pause_ms = DAMAGED_AGAIN_PAUSE_MS if len(copies) > MAX_DAMAGED_COPIES else 0
+        if view.moment.broker_ms - max(copies) >= pause_ms:
+            found.extend(lost_offsets(view, part))
+    return tuple(found)
 
 
 def _damaged_parts(view: PartitionView) -> Iterator[StoredRange]:

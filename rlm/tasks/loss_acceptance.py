@@ -77,7 +77,7 @@ class LossAcceptance:
         if loss.on_broker:
             raise InvalidConfigError(
                 "cannot accept the loss: the broker still has the records, and the manager beside "
-                "the leader copies them again",
+                "the leader copies them again, at least once an hour: see its log",
                 segment_id=segment_id,
                 on_broker=_text(loss.on_broker),
             )

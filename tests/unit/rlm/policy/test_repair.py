@@ -9,14 +9,20 @@ import pytest
 
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.plan import plan
-from rlm.policy.repair import MAX_DAMAGED_COPIES, Repair, find_repair, replaced_segments
+from rlm.policy.repair import (
+    DAMAGED_AGAIN_PAUSE_MS,
+    MAX_DAMAGED_COPIES,
+    Repair,
+    find_repair,
+    replaced_segments,
+)
 from rlm.policy.view import Damage, PartitionView
 from rlmm.anomaly import AnomalyKind
 from rlmm.events import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from tests.metadata_builder import anomaly, gap
-from tests.unit.rlm.policy.views import Given, local, remote, stored_up_to
+from tests.unit.rlm.policy.views import NOW_MS, Given, local, remote, stored_up_to
 
 STORED = stored_up_to(500)
 LOST = STORED[2]
@@ -91,15 +97,21 @@ def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() 
     assert repair.segments[0].is_active
 
 
-def test_repair_when_every_copy_was_damaged_then_stops() -> None:
-    again = tuple(remote(200, 300, number=n) for n in range(1, MAX_DAMAGED_COPIES + 1))
+def test_repair_when_every_copy_was_damaged_then_the_next_one_is_made_after_an_hour() -> None:
+    """A store that loses what it takes is not filled, and no loss has to be accepted for that."""
+    again = tuple(
+        remote(200, 300, number=n, changed_ms=NOW_MS - 1) for n in range(1, MAX_DAMAGED_COPIES + 1)
+    )
     fewer = again[:-1]
+    given = Given(segments=(*STORED, *again))
+    later = replace(given, broker_ms=NOW_MS - 1 + DAMAGED_AGAIN_PAUSE_MS)
+    too_early = replace(given, broker_ms=NOW_MS - 2 + DAMAGED_AGAIN_PAUSE_MS)
 
     last = find_repair(view_of(LOST, *fewer, given=Given(segments=(*STORED, *fewer))))
-    none = find_repair(view_of(LOST, *again, given=Given(segments=(*STORED, *again))))
 
     assert pieces(last) == [(200, 300, None)]
-    assert none == Repair()
+    assert find_repair(view_of(LOST, *again, given=too_early)) == Repair()
+    assert pieces(find_repair(view_of(LOST, *again, given=later))) == [(200, 300, None)]
 
 
 def test_repair_when_copies_are_paused_then_waits() -> None:
@@ -161,6 +173,16 @@ def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_goe
     view = view_of(LOST, given=Given(segments=(*STORED, elsewhere)), whole=(elsewhere,))
 
     assert replaced_segments(view) == ()
+
+
+def test_deletion_when_wholly_below_the_log_start_then_planned_once() -> None:
+    """It goes with the log start, whatever its objects are."""
+    given = Given(segments=STORED, log_start=300, local_start=300)
+
+    planned = plan(view_of(LOST, given=given))
+
+    assert [each.record for each in planned.deletions] == list(STORED[:3])
+    assert not any(each.is_damaged for each in planned.deletions)
 
 
 def test_deletion_when_the_partition_has_diverged_then_nothing_goes() -> None:
