@@ -20,7 +20,13 @@ from rlm.command_access import CommandAccess, open_command_access
 from rlm.config.load import Config
 from rlm.fresh_id import fresh_id
 from rlm.manager_gauges import ManagerGauges
-from rlm.manager_lanes import ManagerLanes, open_copies, open_repairs, open_scrub
+from rlm.manager_lanes import (
+    ManagerLanes,
+    open_check_throttle,
+    open_copies,
+    open_repairs,
+    open_scrub,
+)
 from rlm.metadata_metrics import MetadataCollector
 from rlm.metrics import Metrics
 from rlm.observed_store import observed_store
@@ -150,6 +156,7 @@ def _work(
     card = _card(config, outside.identity, incarnation)
     leadership = _leadership(ports, card, incarnation, lanes)
     copies = open_copies(config, ports, lanes, leadership, metrics)
+    throttle = open_check_throttle(config, ports)
     check = AnomalyCheck(ports, led=leadership.led_partitions, stopping=lanes.stopping)
     repairs = open_repairs(config, ports, lanes, leadership, metrics, check)
     expirer = _expirer(config, ports, metrics)
@@ -182,7 +189,7 @@ def _work(
         views=cycle.views_of,
         remove_topics=removal.step,
         check_anomalies=check.step,
-        scrub=open_scrub(config, ports, lanes, leadership, metrics).step,
+        scrub=open_scrub(config, ports, lanes, leadership, metrics, throttle).step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
         heartbeat=Heartbeat(metadata, card, ports.new_id).step,
         access=access,

@@ -52,6 +52,9 @@ from rsm.segment.ids import TopicIdPartition
 
 _READY_WAIT_MS = 2000
 
+# Short, because a step checks no more than the rate allows since the last one.
+_SCRUB_STEP_MS = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerWork:
@@ -116,7 +119,7 @@ class BrokerManager:
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
         self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
         self._anomalies = self._periodic("anomalies", self._check_anomalies, pace.cycle_interval_ms)
-        self._scrub = self._periodic("scrub", self._step_scrub, pace.cycle_interval_ms)
+        self._scrub = self._periodic("scrub", self._step_scrub, _SCRUB_STEP_MS)
         self._all = (
             self._store,
             self._cycle,

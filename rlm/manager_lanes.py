@@ -25,6 +25,9 @@ _CLAIM_THREADS = 32
 # One repair at once: new segments go first.
 _REPAIRS_AT_ONCE = 1
 
+# The scrub, and the check of damaged objects.
+_CHECKS_AT_ONCE = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLanes:
@@ -92,8 +95,23 @@ def open_repairs(
     return Repairs(copies, damage_of=check.damage_of)
 
 
+def open_check_throttle(config: Config, ports: Ports) -> CopyThrottle:
+    """The rate at which the scrub and the check of damaged objects read, together."""
+    return CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.scrubbing.read_bytes_per_second,
+        sharers=_CHECKS_AT_ONCE,
+        waited=lambda _: None,
+    )
+
+
 def open_scrub(
-    config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
+    config: Config,
+    ports: Ports,
+    lanes: ManagerLanes,
+    leadership: Leadership,
+    metrics: Metrics,
+    throttle: CopyThrottle,
 ) -> Scrub:
     """The check of all stored objects of led partitions."""
     settings = config.scrubbing
@@ -104,10 +122,10 @@ def open_scrub(
             interval_ms=settings.interval_ms,
             segments_per_second=settings.segments_per_second,
             read_percent_per_day=settings.read_percent_per_day,
-            read_bytes_per_second=settings.read_bytes_per_second,
         ),
         metrics=metrics,
         stopping=lanes.stopping,
+        throttle=throttle,
     )
 
 

@@ -275,6 +275,12 @@ class Metrics:
             "Times the scrub found a stored object missing or corrupt.",
             (),
         )
+        self.scrub_skipped_segments = self._counter(
+            "rlm_scrub_skipped_segments",
+            "Times the scrub could not check a stored segment in a pass: the store refused it "
+            "three times.",
+            (),
+        )
         self.scrub_pass_ended = self._gauge(
             "rlm_scrub_pass_ended_timestamp_seconds",
             "When the scrub last ended a pass over all led partitions, in Unix time.",

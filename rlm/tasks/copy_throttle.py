@@ -20,6 +20,7 @@ UNLIMITED_BYTES_PER_SECOND = (1 << 63) - 1
 _LONGEST_NAP_MS = 200
 _LEAST_PIECE_BYTES = 16 << 10
 _PIECES_PER_SECOND = 8
+_READ_PIECE_BYTES = 1 << 20
 
 
 class CopyThrottle:
@@ -60,6 +61,18 @@ class CopyThrottle:
         while (left_ms := begin_ms - self._clock.monotonic_ms()) > 0:
             attempt.check()
             self._clock.sleep_ms(min(max(1, int(left_ms)), _LONGEST_NAP_MS))
+
+
+class ThrottledAttempt(CopyAttempt):
+    """Waits before each piece of at most 1 MiB that is read. Thread-safe if `attempt` is."""
+
+    def __init__(self, attempt: CopyAttempt, throttle: CopyThrottle) -> None:
+        self._attempt = attempt
+        self._throttle = throttle
+
+    def check(self) -> None:
+        self._attempt.check()
+        self._throttle.wait_turn(_READ_PIECE_BYTES, self._attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

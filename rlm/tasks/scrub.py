@@ -15,11 +15,14 @@ from threading import Event
 
 from rlm.metrics import Metrics
 from rlm.tasks.anomaly_check import report_fault
+from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.copier import BoundedAttempt
-from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.copy_throttle import CopyThrottle, ThrottledAttempt
 from rlm.tasks.ports import Ports
+from rlm.tasks.retry_pauses import RetryPauses
+from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.spi import CopyAttempt, ObjectFault
@@ -30,7 +33,9 @@ _DAY_MS = 86_400_000
 _LONGEST_FIRST_WAIT_MS = 600_000
 _LONGEST_STEP_MS = 10_000
 _CHECK_TIMEOUT_MS = 3_600_000
-_PIECE_BYTES = 1 << 20
+_ATTEMPTS_PER_PASS = 3
+_FIRST_PAUSE_MS = 60_000
+_POSTPONED_MAX_COUNT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +45,14 @@ class ScrubLimits:
     interval_ms: int
     segments_per_second: int
     read_percent_per_day: int
-    read_bytes_per_second: int
 
 
 class Scrub:
-    """One thread's. Memory: the ids of one partition's segments."""
+    """One thread's. Memory: the ids of one partition's segments, and 1,000 that were not checked.
+
+    What cannot be checked is tried again at the end of the pass, after a pause that grows from a
+    minute, three times in all. The next pass begins with all segments.
+    """
 
     def __init__(
         self,
@@ -54,8 +62,9 @@ class Scrub:
         limits: ScrubLimits,
         metrics: Metrics,
         stopping: Event,
+        throttle: CopyThrottle,
     ) -> None:
-        """`led` are the partitions that this manager leads now."""
+        """`led` are the partitions that this manager leads now; `throttle` slows all reads."""
         self._metadata = ports.metadata
         self._storage = ports.storage
         self._clock = ports.clock
@@ -64,19 +73,19 @@ class Scrub:
         self._limits = limits
         self._metrics = metrics
         self._stopping = stopping
-        self._throttle = CopyThrottle(
-            ports.clock,
-            bytes_per_second=limits.read_bytes_per_second,
-            sharers=1,
-            waited=lambda _: None,
-        )
+        self._throttle = throttle
         self._stepped_ms = ports.clock.monotonic_ms()
         first_wait_ms = min(limits.interval_ms, _LONGEST_FIRST_WAIT_MS)
         self._pass_begins_ms = self._stepped_ms + first_wait_ms
         self._pass_number = 0
         self._is_passing = False
+        self._due_ms = 0
         self._partitions: deque[TopicIdPartition] = deque()
         self._segments: deque[RemoteLogSegmentId] = deque()
+        self._postponed: deque[RemoteLogSegmentId] = deque()
+        self._found: deque[tuple[RemoteLogSegmentId, ObjectFault]] = deque()
+        self._words = ChangedWords()
+        self._pauses = RetryPauses(ports.clock, first_pause_ms=_FIRST_PAUSE_MS)
 
     def step(self) -> None:
         """Check as many segments as the rate allows since the last step; never raises."""
@@ -87,35 +96,78 @@ class Scrub:
             return
         if not self._is_passing:
             self._begin_pass()
-        for _ in range(max(1, self._limits.segments_per_second * elapsed_ms // 1000)):
+        # In thousandths of a segment, so that nothing of the rate is lost between steps.
+        self._due_ms += elapsed_ms * self._limits.segments_per_second
+        while self._due_ms >= 1000 and self._report_found():
             if self._stopping.is_set() or not self._check_next():
-                return
+                break
+            self._due_ms -= 1000
+        self._due_ms %= 1000
+        self._report_found()
 
     def _begin_pass(self) -> None:
         self._is_passing = True
+        self._due_ms = 0
         self._pass_begins_ms = self._clock.monotonic_ms()
         self._pass_number = self._clock.wall_ms() // self._limits.interval_ms
         self._partitions.extend(self._led())
 
     def _check_next(self) -> bool:
         """Check one segment; False if the pass has ended or cannot go on now."""
-        while not self._segments:
-            if not self._partitions:
-                self._end_pass()
-                return False
-            self._segments.extend(self._stored_of(self._partitions.popleft()))
         try:
-            self._check(self._segments[0])
-        except (FencedError, RetriableError) as error:
-            extra = {"segment_id": self._segments[0], "error": error}
-            _log.info("scrub waits for the store", extra=extra)
+            segment_id = self._next_segment()
+        except TieredStorageError as error:
+            self._log_waiting(error)
             return False
-        self._segments.popleft()
+        if segment_id is None:
+            return False
+        try:
+            self._check(segment_id)
+        except FencedError:  # the process stops
+            self._segments.appendleft(segment_id)
+            return False
+        except TieredStorageError as error:
+            self._postpone(segment_id, error)
+            return False
+        self._pauses.ended(segment_id)
+        self._words.ended(Scrub)
         return True
+
+    def _next_segment(self) -> RemoteLogSegmentId | None:
+        """None if the pass has ended, or all that is left is to be tried again later."""
+        while not self._segments and self._partitions:
+            # To the end first: a partition that cannot be listed now keeps no other waiting.
+            tip = self._partitions.popleft()
+            self._partitions.append(tip)
+            self._segments.extend(self._stored_of(tip))
+            self._partitions.pop()
+        if self._segments:
+            return self._segments.popleft()
+        if not self._postponed:
+            self._end_pass()
+            return None
+        return None if self._pauses.pausing(self._postponed[0]) else self._postponed.popleft()
+
+    def _postpone(self, segment_id: RemoteLogSegmentId, error: TieredStorageError) -> None:
+        self._log_waiting(error)
+        attempts = self._pauses.failed(segment_id).count
+        if attempts < _ATTEMPTS_PER_PASS and len(self._postponed) < _POSTPONED_MAX_COUNT:
+            self._postponed.append(segment_id)
+            return
+        self._pauses.ended(segment_id)
+        self._metrics.scrub_skipped_segments.inc()
+        if self._words.are_new(self._postpone, error.message):
+            extra = {"segment_id": segment_id, "attempts": attempts, "error": error}
+            _log.warning("stored segment not checked in this pass", extra=extra)
+
+    def _log_waiting(self, error: TieredStorageError) -> None:
+        if self._words.are_new(Scrub, error.message):
+            _log.info("scrub waits for the store", extra={"error": error})
 
     def _end_pass(self) -> None:
         self._is_passing = False
         self._pass_begins_ms += self._limits.interval_ms
+        self._words.ended(self._postpone)
         self._metrics.scrub_pass_ended.set(self._clock.wall_ms() / 1000)
 
     def _stored_of(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentId]:
@@ -131,22 +183,41 @@ class Scrub:
         if record is None:
             return
         is_read = self._is_read_now(segment_id)
-        deadline_ms = self._clock.monotonic_ms() + _CHECK_TIMEOUT_MS
+        objects = record.metadata.objects
+        size_bytes = sum(each.length_bytes or 0 for each in objects) if is_read else 0
+        timeout_ms = _CHECK_TIMEOUT_MS + self._throttle.longest_ms(size_bytes)
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
         attempt: CopyAttempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
         if is_read:
-            attempt = _PacedAttempt(attempt, self._throttle)
+            attempt = ThrottledAttempt(attempt, self._throttle)
         faults = self._storage.check_objects(record.metadata, read=is_read, attempt=attempt)
         self._metrics.scrubbed_segments.labels("read" if is_read else "stat").inc()
         if is_read:
-            objects = record.metadata.objects
-            self._metrics.scrubbed_bytes.inc(sum(each.length_bytes or 0 for each in objects))
+            self._metrics.scrubbed_bytes.inc(size_bytes)
         if faults and self._finished(segment_id) is not None:
-            self._report(segment_id, faults)
+            self._metrics.scrub_damaged_objects.inc(len(faults))
+            self._found.extend((segment_id, fault) for fault in faults)
 
-    def _report(self, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]) -> None:
-        for fault in faults:
-            report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
-            self._metrics.scrub_damaged_objects.inc()
+    def _report_found(self) -> bool:
+        """Put on record what was found; False if the metadata topic cannot take it now."""
+        while self._found:
+            segment_id, fault = self._found[0]
+            tip = segment_id.topic_id_partition
+            try:
+                report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
+            except NoAnomalyRoomError as error:
+                if self._words.are_new(tip, error.message):
+                    extra = {"topic_partition": tip, "error": error}
+                    _log.warning("damaged object not recorded", extra=extra)
+            except RetriableError as error:
+                if self._words.are_new(self._report_found, error.message):
+                    _log.info("scrub waits for the metadata topic", extra={"error": error})
+                return False
+            else:
+                self._words.ended(tip)
+            self._found.popleft()
+        self._words.ended(self._report_found)
+        return True
 
     def _finished(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
         """Its record, unless it is being deleted: then its objects are missing rightly."""
@@ -163,15 +234,3 @@ class Scrub:
             return False
         passes = max(1, round(100 * _DAY_MS / (percent * self._limits.interval_ms)))
         return segment_id.id.int % passes == self._pass_number % passes
-
-
-class _PacedAttempt(CopyAttempt):
-    """Waits before each piece that is read."""
-
-    def __init__(self, attempt: CopyAttempt, throttle: CopyThrottle) -> None:
-        self._attempt = attempt
-        self._throttle = throttle
-
-    def check(self) -> None:
-        self._attempt.check()
-        self._throttle.wait_turn(_PIECE_BYTES, self._attempt)

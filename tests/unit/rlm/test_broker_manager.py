@@ -43,6 +43,7 @@ class Manager:
         self.clock = FakeClock()
         self.answers, self.beats, self.cycled = Event(), Event(), Event()
         self._reports = reports
+        self.scrub_count = 0
         metrics = Metrics(CollectorRegistry())
         access = SimpleNamespace(
             address=SimpleNamespace(problem=None, http_address=None, broker_address=""),
@@ -61,7 +62,7 @@ class Manager:
                 remove_topics=lambda: None,
                 mirror_originals=lambda: None,
                 check_anomalies=lambda: None,
-                scrub=lambda: None,
+                scrub=self._scrub,
                 heartbeat=self._beat,
                 access=cast("CommandAccess", access),
                 gauges=ManagerGauges(
@@ -79,6 +80,9 @@ class Manager:
     def _cycle(self) -> Sequence[PartitionReport]:
         self.cycled.set()
         return self._reports
+
+    def _scrub(self) -> None:
+        self.scrub_count += 1
 
     def _beat(self, _: ProcessState) -> None:
         self.beats.set()
@@ -113,3 +117,14 @@ def test_readiness_when_copies_fail_then_names_cause_and_number_of_partitions() 
 
     assert not ready
     assert reasons == ("copies fail: no space left on device (1 partition)",)
+
+
+def test_scrub_when_cycles_are_rare_then_goes_on_by_itself() -> None:
+    """A cycle an hour is no reason to check objects once an hour."""
+    host = Manager()
+    host.answers.set()
+    host.manager.start()
+
+    wait_until(lambda: host.scrub_count >= 3, describe="three steps of the scrub")
+
+    host.manager.stop(timeout_ms=30_000)

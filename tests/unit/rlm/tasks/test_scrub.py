@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from rlm.metrics import Metrics
+from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.ports import Ports
 from rlm.tasks.scrub import Scrub, ScrubLimits
 from rlmm.anomaly import AnomalyKind
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.storage.chunk_storage import ChunkInfo
+from rsm.storage.memory import MemoryChunkStorage
 from tests.unit.rlm.remote_read.remote_world import TIP, WHOLE, RemoteWorld, segment_of
 
 SECOND_MS = 1_000
@@ -24,15 +30,32 @@ LIMITS = ScrubLimits(
     interval_ms=DAY_MS,
     segments_per_second=2,
     read_percent_per_day=0,
-    read_bytes_per_second=1 << 40,
 )
+NO_LIMIT = 1 << 40
+PASS_MS = 300_000
+
+
+class RefusingStorage(MemoryChunkStorage):
+    """Answers no question about some objects."""
+
+    def __init__(self, wall_ms: Callable[[], int]) -> None:
+        super().__init__(wall_ms=wall_ms)
+        self.refused: set[str] = set()
+        self.refused_count = 0
+
+    def info(self, name: str) -> ChunkInfo:
+        if name in self.refused:
+            self.refused_count += 1
+            raise RetriableError("the store refuses", name=name)
+        return super().info(name)
 
 
 class ScrubbedWorld(RemoteWorld):
     """Five stored segments of one led partition."""
 
-    def __init__(self, limits: ScrubLimits = LIMITS) -> None:
-        super().__init__()
+    def __init__(self, limits: ScrubLimits = LIMITS, bytes_per_second: int = NO_LIMIT) -> None:
+        self.store_of_objects = RefusingStorage(lambda: 0)
+        super().__init__(self.store_of_objects)
         self.claim()
         self.segments = [self.store(segment_of(number)) for number in range(5)]
         self.led: tuple[TopicIdPartition, ...] = (TIP,)
@@ -47,6 +70,12 @@ class ScrubbedWorld(RemoteWorld):
             limits=limits,
             metrics=self.metrics,
             stopping=Event(),
+            throttle=CopyThrottle(
+                self.clock,
+                bytes_per_second=bytes_per_second,
+                sharers=1,
+                waited=lambda _: None,
+            ),
         )
 
     def lose(self, segment: RemoteLogSegmentMetadata) -> str:
@@ -173,10 +202,73 @@ def test_scrub_when_a_bit_was_flipped_then_found_by_reading() -> None:
 
 def test_scrub_when_segments_are_read_then_no_faster_than_its_rate() -> None:
     """A piece of 1 MiB a second: each of an object's pieces waits for its second."""
-    world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=100, read_bytes_per_second=1 << 20))
+    world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=100), 1 << 20)
     before_ms = world.clock.monotonic_ms() + FIRST_WAIT_MS
     world.pass_ms(FIRST_WAIT_MS)
 
     pieces = sum(len(each.objects) for each in world.segments)
     assert world.checked("read") == 5
     assert world.clock.monotonic_ms() - before_ms >= (pieces - 1) * SECOND_MS
+
+
+def test_scrub_when_a_partition_has_no_room_then_goes_on_and_logs_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = ScrubbedWorld()
+    other = replace(TIP, partition=TIP.partition + 1)
+    world.claim(partition=other)
+    elsewhere = world.store(segment_of(0), partition=other)
+    world.led = (TIP, other)
+    world.fill_anomalies(UUID(int=0xF0))
+    for segment in (*world.segments[:2], elsewhere):
+        world.lose(segment)
+    world.pass_ms(FIRST_WAIT_MS)
+    for _ in range(4):
+        world.pass_ms(SECOND_MS)
+
+    recorded = world.metadata.partition_state(other).anomalies
+    assert [each.segment for each in recorded] == [elsewhere.segment_id.id]
+    assert world.checked() == 6
+    assert len([each for each in caplog.records if each.levelno == logging.WARNING]) == 1
+
+
+def test_scrub_when_the_store_refuses_one_segment_then_checks_the_others_and_ends_the_pass() -> (
+    None
+):
+    world = ScrubbedWorld()
+    world.store_of_objects.refused = {world.segments[0].objects[0].key}
+    key = world.lose(world.segments[4])
+    world.pass_ms(FIRST_WAIT_MS)
+    for _ in range(PASS_MS // SECOND_MS):
+        world.pass_ms(SECOND_MS)
+    value_of = world.metrics.registry.get_sample_value
+
+    assert world.found() == [(key, AnomalyKind.MISSING)]
+    assert (world.checked(), world.store_of_objects.refused_count) == (4, 3)
+    assert value_of("rlm_scrub_skipped_segments_total") == 1
+    assert value_of("rlm_scrub_pass_ended_timestamp_seconds") != 0
+
+
+def test_scrub_when_the_store_answers_again_then_checks_what_it_had_refused() -> None:
+    world = ScrubbedWorld()
+    world.store_of_objects.refused = {world.segments[0].objects[0].key}
+    world.pass_ms(FIRST_WAIT_MS)
+    for _ in range(6):
+        world.pass_ms(SECOND_MS)
+    before = world.checked()
+    world.store_of_objects.refused = set()
+
+    for _ in range(60):
+        world.pass_ms(SECOND_MS)
+
+    assert (before, world.checked()) == (4, 5)
+
+
+def test_scrub_when_steps_are_shorter_than_a_segment_takes_then_loses_nothing_of_its_rate() -> None:
+    world = ScrubbedWorld(replace(LIMITS, segments_per_second=1))
+    world.pass_ms(FIRST_WAIT_MS - SECOND_MS)
+    world.pass_ms(SECOND_MS)
+    for _ in range(5):
+        world.pass_ms(800)
+
+    assert world.checked() == 5
