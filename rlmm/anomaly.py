@@ -14,6 +14,7 @@ from enum import Enum
 from uuid import UUID, uuid5
 
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
 
 ANOMALIES_MAX_COUNT = 256
 """Open anomalies of one partition; further ones are recorded when earlier ones are cleared.
@@ -22,6 +23,9 @@ Accepted losses are counted by themselves, with the same limit.
 """
 
 OBJECT_KEY_MAX_CHARS = 4_096
+
+LOST_RANGES_MAX_COUNT = 256
+"""Ranges of offsets in one acceptance; more of one segment are accepted in several steps."""
 
 
 class AnomalyKind(Enum):
@@ -45,7 +49,8 @@ class Anomaly:
     """An object of a finished segment that could not be read as it was stored.
 
     `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall clock at the
-    first and the last failed attempt, `attempts` how many failed in between. Raises ValueError.
+    first and the last failed attempt, `attempts` how many failed in between. `lost`, of an accepted
+    loss: the offsets that the operator gave up, ascending; no others are. Raises ValueError.
     """
 
     segment: UUID
@@ -54,12 +59,15 @@ class Anomaly:
     first_ms: int
     last_ms: int
     attempts: int
+    lost: tuple[OffsetRange, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
             raise ValueError(f"object key of {len(self.object_key)} characters")
         if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
             raise ValueError("times or attempts of an anomaly are not in order")
+        if len(self.lost) > LOST_RANGES_MAX_COUNT:
+            raise ValueError(f"{len(self.lost)} ranges of lost offsets")
 
     @property
     def id(self) -> UUID:

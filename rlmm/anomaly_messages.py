@@ -13,6 +13,7 @@ from rsm.segment.metadata_codec import (
     partition_from_message,
     partition_to_message,
 )
+from rsm.segment.ranges import OffsetRange
 
 
 def reported_to_message(event: AnomalyReported) -> pb.AnomalyReported:
@@ -41,6 +42,10 @@ def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
         first_ms=anomaly.first_ms,
         last_ms=anomaly.last_ms,
         attempts=anomaly.attempts,
+        lost=[
+            pb.LostOffsets(start_offset=each.start_offset, end_offset=each.end_offset)
+            for each in anomaly.lost
+        ],
     )
 
 
@@ -55,6 +60,10 @@ def anomaly_from_message(message: pb.Anomaly) -> Anomaly:
             first_ms=message.first_ms,
             last_ms=message.last_ms,
             attempts=message.attempts,
+            lost=tuple(
+                OffsetRange(start_offset=each.start_offset, end_offset=each.end_offset)
+                for each in message.lost
+            ),
         )
     except ValueError as error:
         raise CorruptError("cannot read an anomaly", reason=str(error)) from error

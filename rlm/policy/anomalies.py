@@ -73,7 +73,7 @@ def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | st
         segment = part.metadata.segment_id.id
         if segment not in damaged or not part.offsets.overlaps(local):
             continue
-        lost = missing(sound, _within(part.offsets, local))
+        lost = missing(sound, part.offsets.intersection(local))
         if lost:
             found = reported.get(segment)
             return {
@@ -83,14 +83,6 @@ def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | st
                 "kind": "found_by_manager" if found is None else found.kind.label,
             }
     return None
-
-
-def _within(offsets: OffsetRange, other: OffsetRange) -> OffsetRange:
-    """What two overlapping ranges have in common."""
-    return OffsetRange(
-        start_offset=max(offsets.start_offset, other.start_offset),
-        end_offset=min(offsets.end_offset, other.end_offset),
-    )
 
 
 def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:

@@ -93,13 +93,15 @@ def _replaced(
 def accepted_losses(view: PartitionView) -> tuple[OffsetRange, ...]:
     """Find offsets of given-up segments that no repair can bring back.
 
-    Empty while the broker has any of them: those are copied again first.
+    Only offsets that the acceptance names. Empty while the broker has any of them: those are copied
+    again first.
     """
     return tuple(
-        lost
+        accepted
         for part in _given_up(view)
         for lost in lost_offsets(view, part)
         if lost.end_offset <= view.local_start_offset
+        for accepted in _accepted_of(view, part, lost)
     )
 
 
@@ -125,7 +127,7 @@ def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
     """Lost offsets, without those whose last copy was damaged again a short time ago."""
     parts = tuple(_damaged_parts(view))
     copied_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
-    found = []
+    found: list[OffsetRange] = []
     for part in parts:
         copies = [
             copied_ms[other.metadata.segment_id]
@@ -149,6 +151,17 @@ def _given_up(view: PartitionView) -> Iterator[StoredRange]:
         each.segment for each in view.state.anomalies if each.kind is AnomalyKind.LOSS_ACCEPTED
     }
     return (part for part in _damaged_parts(view) if part.metadata.segment_id.id in accepted)
+
+
+def _accepted_of(
+    view: PartitionView, part: StoredRange, lost: OffsetRange
+) -> Iterator[OffsetRange]:
+    """What of lost offsets the acceptances of a segment name."""
+    for anomaly in view.state.anomalies:
+        if anomaly.segment == part.metadata.segment_id.id:
+            for accepted in anomaly.lost:
+                if accepted.overlaps(lost):
+                    yield accepted.intersection(lost)
 
 
 def _above_log_start(view: PartitionView, offsets: OffsetRange) -> OffsetRange:

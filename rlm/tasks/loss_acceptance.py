@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rlm.policy.lost_segment import segment_loss
 from rlm.tasks.anomaly_check import report_fault
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.anomaly import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
@@ -90,7 +90,10 @@ class LossAcceptance:
         return AcceptableLoss(segment_id=segment_id, lost=loss.lost, faults=faults)
 
     def accept(self, loss: AcceptableLoss) -> None:
-        """Put the loss of each damaged object on record. RetriableError."""
+        """Put the loss of each damaged object on record, with its offsets. RetriableError.
+
+        Nothing else is given up, even if more is lost before the leader's manager acts.
+        """
         tip = loss.segment_id.topic_id_partition
         now_ms = self._clock.wall_ms()
         for fault in loss.faults.values():
@@ -102,6 +105,7 @@ class LossAcceptance:
                 first_ms=now_ms,
                 last_ms=now_ms,
                 attempts=1,
+                lost=loss.lost[:LOST_RANGES_MAX_COUNT],
             )
             event = AnomalyReported(
                 event_id=self._new_id(), topic_id_partition=tip, anomaly=accepted

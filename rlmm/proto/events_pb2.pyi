@@ -259,20 +259,30 @@ class LossAccepted(_message.Message):
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., leader_epoch: _Optional[int] = ..., local_start_offset: _Optional[int] = ...) -> None: ...
 
 class Anomaly(_message.Message):
-    __slots__ = ("segment_id", "object_key", "kind", "first_ms", "last_ms", "attempts")
+    __slots__ = ("segment_id", "object_key", "kind", "first_ms", "last_ms", "attempts", "lost")
     SEGMENT_ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_KEY_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     FIRST_MS_FIELD_NUMBER: _ClassVar[int]
     LAST_MS_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
     segment_id: bytes
     object_key: str
     kind: AnomalyKind
     first_ms: int
     last_ms: int
     attempts: int
-    def __init__(self, segment_id: _Optional[bytes] = ..., object_key: _Optional[str] = ..., kind: _Optional[_Union[AnomalyKind, str]] = ..., first_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., attempts: _Optional[int] = ...) -> None: ...
+    lost: _containers.RepeatedCompositeFieldContainer[LostOffsets]
+    def __init__(self, segment_id: _Optional[bytes] = ..., object_key: _Optional[str] = ..., kind: _Optional[_Union[AnomalyKind, str]] = ..., first_ms: _Optional[int] = ..., last_ms: _Optional[int] = ..., attempts: _Optional[int] = ..., lost: _Optional[_Iterable[_Union[LostOffsets, _Mapping]]] = ...) -> None: ...
+
+class LostOffsets(_message.Message):
+    __slots__ = ("start_offset", "end_offset")
+    START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    start_offset: int
+    end_offset: int
+    def __init__(self, start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ...) -> None: ...
 
 class AnomalyReported(_message.Message):
     __slots__ = ("topic_id_partition", "anomaly")

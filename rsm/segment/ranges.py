@@ -36,6 +36,13 @@ class OffsetRange:
     def overlaps(self, other: OffsetRange) -> bool:
         return self.start_offset < other.end_offset and other.start_offset < self.end_offset
 
+    def intersection(self, other: OffsetRange) -> OffsetRange:
+        """What this range has in common with one that it overlaps."""
+        return OffsetRange(
+            start_offset=max(self.start_offset, other.start_offset),
+            end_offset=min(self.end_offset, other.end_offset),
+        )
+
     def __str__(self) -> str:
         return f"[{self.start_offset}, {self.end_offset})"
 

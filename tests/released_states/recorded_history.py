@@ -265,6 +265,7 @@ class RecordedHistory:
     def _anomalies(self) -> Iterator[AnomalyReported]:
         """A gateway reports one of each kind."""
         now_ms = self.cluster.clock.wall_ms()
+        lost = (OffsetRange(start_offset=3, end_offset=7),)
         for kind in AnomalyKind:
             found = Anomaly(
                 segment=self.cluster.new_id(),
@@ -273,6 +274,7 @@ class RecordedHistory:
                 first_ms=now_ms - 60_000,
                 last_ms=now_ms,
                 attempts=7,
+                lost=lost if kind is AnomalyKind.LOSS_ACCEPTED else (),
             )
             yield AnomalyReported(
                 event_id=self.cluster.new_id(), topic_id_partition=ORDERS, anomaly=found

@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
+from rlmm.anomaly import AnomalyKind
 from rlmm.codec import decode
 from rlmm.events import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
 from rlmm.processes import AppliedPosition, ProcessReadiness
@@ -23,6 +24,7 @@ from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.steps import SegmentStep, read_step
 from rsm.segment.metadata import StoredObject
 from rsm.segment.proto import segment_pb2
+from rsm.segment.ranges import OffsetRange
 from tests import metadata_builder as build
 
 _SCHEMA = Path(__file__).with_name("published_schema.txt")
@@ -66,6 +68,12 @@ _EVENTS: dict[str, Event] = {
     "gap_of_accepted_loss": build.gaps(build.gap(0, 10, reason=GapReason.ACCEPTED_LOSS)),
     "loss_accepted": build.loss_accepted(4, 120),
     "anomaly_reported": build.anomaly_reported(),
+    "loss_of_segment_accepted": build.anomaly_reported(
+        replace(
+            build.anomaly(kind=AnomalyKind.LOSS_ACCEPTED),
+            lost=(OffsetRange(start_offset=3, end_offset=7),),
+        )
+    ),
     "offload_request": build.offload_request(170),
     "paused": build.paused(PausableTask.COPY),
     "policy": replace(build.policy(), policy=_POLICY),

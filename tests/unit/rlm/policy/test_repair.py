@@ -21,6 +21,7 @@ from rlmm.anomaly import AnomalyKind
 from rlmm.events import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
+from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly, gap
 from tests.unit.rlm.policy.views import NOW_MS, Given, local, remote, stored_up_to
 
@@ -204,10 +205,11 @@ def given_up(
     local_start: int = 400,
     gaps: tuple[RecordedGap, ...] = (),
     damaged: tuple[SegmentRecord, ...] = (LOST,),
+    lost: tuple[OffsetRange, ...] = (LOST.metadata.offsets,),
 ) -> PartitionView:
     """The operator has accepted the loss of LOST, which the broker does not have."""
     accepted = anomaly(kind=AnomalyKind.LOSS_ACCEPTED)
-    accepted = replace(accepted, segment=LOST.metadata.segment_id.id)
+    accepted = replace(accepted, segment=LOST.metadata.segment_id.id, lost=lost)
     given = Given(
         segments=STORED, local_start=local_start, trimmed=local_start, anomalies=(accepted,)
     )
@@ -222,6 +224,26 @@ def test_plan_when_the_loss_was_accepted_then_records_the_gap_first() -> None:
     assert [(g.offsets.start_offset, g.offsets.end_offset, g.reason) for g in planned.gaps] == [
         (200, 300, GapReason.ACCEPTED_LOSS)
     ]
+    assert planned.deletions == ()
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        pytest.param([(200, 250)], [(200, 250)], id="other segments held the rest then"),
+        pytest.param([(150, 210), (290, 350)], [(200, 210), (290, 300)], id="of no other segment"),
+        pytest.param([], [], id="a record without offsets"),
+    ],
+)
+def test_plan_when_more_is_lost_than_was_accepted_then_only_what_was_is_given_up(
+    accepted: list[tuple[int, int]], expected: list[tuple[int, int]]
+) -> None:
+    lost = tuple(OffsetRange(start_offset=start, end_offset=end) for start, end in accepted)
+
+    planned = plan(given_up(lost=lost))
+
+    found = planned.gaps or ()
+    assert [(each.offsets.start_offset, each.offsets.end_offset) for each in found] == expected
     assert planned.deletions == ()
 
 

@@ -67,6 +67,7 @@ class DamagedWorld(World):
             first_ms=now_ms,
             last_ms=now_ms,
             attempts=1,
+            lost=(self.copied[number].offsets,) if kind is AnomalyKind.LOSS_ACCEPTED else (),
         )
         event = AnomalyReported(event_id=self.new_id(), topic_id_partition=TIP, anomaly=found)
         assert self.metadata.publish(event).accepted

@@ -14,6 +14,7 @@ from rlmm.anomaly import AnomalyKind
 from rlmm.events import GapReason, PausableTask
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 from tests.twins.invariants import leftovers, violations
 from tests.twins.world import KEEP_REMOTE, TIP
 from tests.unit.rlm.tasks.damaged_world import FINISHED, KEEP_LOCAL, DamagedWorld
@@ -62,6 +63,18 @@ def test_loss_when_accepted_then_a_gap_is_recorded_before_the_segment_goes(
     assert world.stored() == [(0, 10), (20, 30)]
     assert world.state().anomalies == ()
     assert (world.unreadable(), violations(world), leftovers(world)) == (None, [], [])
+
+
+def test_acceptance_when_on_record_then_names_the_offsets_that_the_operator_saw() -> None:
+    world = DamagedWorld(is_local=False)
+    world.lose(1)
+
+    accept(world)
+
+    (accepted,) = (
+        each for each in world.state().anomalies if each.kind is AnomalyKind.LOSS_ACCEPTED
+    )
+    assert accepted.lost == (OffsetRange(start_offset=10, end_offset=20),)
 
 
 def test_reader_when_the_loss_was_accepted_then_continues_after_the_gap() -> None:
