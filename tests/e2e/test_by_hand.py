@@ -84,7 +84,7 @@ def test_offload_when_interrupted_then_ends_at_once_and_the_copying_goes_on(
         )
         named = {stored.key for each in log.finished(metadata) for stored in each.objects}
     assert (code, output) == (128 + signal.SIGINT, "")
-    assert errors[0].startswith(f"{log.topic}: asking the managers")
+    assert errors[0].startswith(f"{log.topic}: asking the leaders' managers")
     assert all(line.startswith(f"{log.topic}:0 stored to ") for line in errors[1:])
     assert asked_offset == log.base_offsets()[-1]
     assert [each["segments"] for each in again] == [[]]

@@ -69,9 +69,16 @@ def hanging(pid: int) -> Iterator[None]:
     """Its sockets stay open, and take what fits into them."""
     os.kill(pid, signal.SIGSTOP)
     try:
+        wait_until(lambda: is_stopped(pid), describe="every thread has stopped")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def is_stopped(pid: int) -> bool:
+    """A signal stops the threads one by one, and one that runs may answer meanwhile."""
+    states = (thread.joinpath("stat").read_text() for thread in Path(f"/proc/{pid}/task").iterdir())
+    return all(state.rpartition(")")[2].split()[0] == "T" for state in states)
 
 
 def client_of(cluster: KafkaCluster) -> dict[str, str]:
