@@ -157,7 +157,9 @@ def _work(
     leadership = _leadership(ports, card, incarnation, lanes)
     copies = open_copies(config, ports, lanes, leadership, metrics)
     throttle = open_check_throttle(config, ports)
-    check = AnomalyCheck(ports, led=leadership.led_partitions, stopping=lanes.stopping)
+    check = AnomalyCheck(
+        ports, led=leadership.led_partitions, stopping=lanes.stopping, throttle=throttle
+    )
     repairs = open_repairs(config, ports, lanes, leadership, metrics, check)
     expirer = _expirer(config, ports, metrics)
     cycle = _cycle(

@@ -40,5 +40,6 @@ class ScrubbingConfig(Section):
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,
         validation_alias="remote.scrub.read.max.bytes.per.second",
-        description="The greatest rate of these reads, in bytes per second. Needs a restart.",
+        description="The greatest rate of these reads, and of those that check reported objects, "
+        "in bytes per second together. Needs a restart.",
     )

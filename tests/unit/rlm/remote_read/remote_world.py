@@ -154,9 +154,9 @@ class RemoteWorld:
         event = AnomalyReported(event_id=self._id(), topic_id_partition=partition, anomaly=anomaly)
         assert self.metadata.publish(event).accepted
 
-    def fill_anomalies(self, segment: UUID, partition: TopicIdPartition = TIP) -> None:
-        """As many anomalies of one segment on record as a partition may have."""
-        for number in range(ANOMALIES_MAX_COUNT):
+    def fill_anomalies(self, segment: UUID, count: int = ANOMALIES_MAX_COUNT) -> None:
+        """So many anomalies of one segment on record; by default as many as may be."""
+        for number in range(count):
             anomaly = Anomaly(
                 segment=segment,
                 object_key=f"old-{number}",
@@ -165,7 +165,7 @@ class RemoteWorld:
                 last_ms=1,
                 attempts=1,
             )
-            self.record_anomaly(anomaly, partition)
+            self.record_anomaly(anomaly)
 
     def store(
         self,
