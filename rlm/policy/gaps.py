@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rlm.policy.repair import accepted_losses
+from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.ranges import OffsetRange, missing
@@ -20,15 +20,17 @@ def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     """All gaps of the partition, if the metadata lacks any of them; else None."""
     if view.diverged or view.conflict_offset is not None:
         return None
-    known, now_ms = view.state.gaps, view.moment.wall_ms
-    moved = with_gaps(known, _taken(view), reason=GapReason.EXTERNAL_START, now_ms=now_ms)
-    accepted = with_gaps(
-        known if moved is None else moved,
-        accepted_losses(view),
-        reason=GapReason.ACCEPTED_LOSS,
-        now_ms=now_ms,
-    )
-    return moved if accepted is None else accepted
+    now_ms = view.moment.wall_ms
+    return with_gaps(view.state.gaps, _taken(view), reason=GapReason.EXTERNAL_START, now_ms=now_ms)
+
+
+def gaps_of_losses(
+    view: PartitionView, losses: Iterable[AcceptedLoss]
+) -> tuple[RecordedGap, ...] | None:
+    """All gaps of the partition with those of accepted losses; None if that adds none."""
+    lost = sorted(offsets for each in losses for offsets in each.offsets)
+    now_ms = view.moment.wall_ms
+    return with_gaps(view.state.gaps, lost, reason=GapReason.ACCEPTED_LOSS, now_ms=now_ms)
 
 
 def _taken(view: PartitionView) -> tuple[OffsetRange, ...]:

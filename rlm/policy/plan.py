@@ -21,7 +21,15 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
-from rlm.policy.repair import Repair, ReplacedSegment, find_repair, lost_segments, replaced_segments
+from rlm.policy.repair import (
+    AcceptedLoss,
+    Repair,
+    ReplacedSegment,
+    accepted_losses,
+    find_repair,
+    lost_segments,
+    replaced_segments,
+)
 from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
@@ -62,6 +70,7 @@ class Plan:
     """All that is to be done with a partition now; any part may be empty.
 
     `gaps` are all of the partition's, to be recorded; None: nothing is new of them.
+    `losses` become gaps, too, once their objects were found damaged again.
     """
 
     copies: tuple[LocalSegment, ...] = ()
@@ -70,6 +79,7 @@ class Plan:
     deletions: tuple[DeleteSegment, ...] = ()
     forgets: tuple[SegmentRecord, ...] = ()
     gaps: tuple[RecordedGap, ...] | None = None
+    losses: tuple[AcceptedLoss, ...] = ()
     trim: TrimDecision = field(default_factory=TrimDecision)
     expiry_held: Held | None = None
 
@@ -90,6 +100,7 @@ def plan(view: PartitionView) -> Plan:
         expiry_held=held_behind or held_ahead,
         forgets=forgettable(view),
         gaps=gaps_to_record(view),
+        losses=accepted_losses(view),
         trim=decide_trim(view),
     )
 
@@ -103,6 +114,7 @@ def _without_deletions(view: PartitionView) -> Plan:
         log_start=began,
         expiry_held=Held(reason="paused"),
         gaps=gaps_to_record(view),
+        losses=accepted_losses(view),
         trim=decide_trim(view),
     )
 

@@ -90,19 +90,36 @@ def _replaced(
     )
 
 
-def accepted_losses(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Find offsets of given-up segments that no repair can bring back.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedLoss:
+    """A given-up segment, and those of its lost offsets that are to be recorded as a gap."""
+
+    record: SegmentRecord
+    offsets: tuple[OffsetRange, ...]
+
+
+def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
+    """Find offsets of given-up segments that no repair can bring back, and no gap names yet.
 
     Only offsets that the acceptance names. Empty while the broker has any of them: those are copied
     again first.
     """
-    return tuple(
-        accepted
-        for part in _given_up(view)
-        for lost in lost_offsets(view, part)
-        if lost.end_offset <= view.local_start_offset
-        for accepted in _accepted_of(view, part, lost)
-    )
+    if view.diverged or view.conflict_offset is not None:
+        return ()
+    records = {record.metadata.segment_id: record for record in view.segments}
+    gaps = tuple(gap.offsets for gap in view.state.gaps)
+    found = []
+    for part in _given_up(view):
+        offsets = tuple(
+            new
+            for lost in lost_offsets(view, part)
+            if lost.end_offset <= view.local_start_offset
+            for accepted in _accepted_of(view, part, lost)
+            for new in missing(gaps, accepted)
+        )
+        if offsets:
+            found.append(AcceptedLoss(record=records[part.metadata.segment_id], offsets=offsets))
+    return tuple(found)
 
 
 def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:

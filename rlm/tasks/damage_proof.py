@@ -1,4 +1,4 @@
-"""The last check before a damaged segment is deleted: what was found may be true no more.
+"""The last check before a damaged segment is deleted or its loss recorded: it may be whole again.
 
 Between a look at objects and a deletion the damaged object may have been restored, and one of the
 segments that hold its records may have been damaged. Then nothing is deleted.
@@ -36,7 +36,12 @@ class DamageProof:
         """
         if not action.is_damaged:
             return
-        metadata = action.record.metadata
+        self.require_damaged(action.record.metadata)
+        for segment_id in action.replaced_by:
+            self._require_whole(segment_id)
+
+    def require_damaged(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """FencedError if all objects of a segment are whole. RetriableError as `require`."""
         state = self._metadata.partition_state(metadata.topic_id_partition)
         is_corrupt = any(
             each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT
@@ -44,8 +49,6 @@ class DamageProof:
         )
         if not self._faults(metadata, read=is_corrupt):
             raise FencedError("the objects are whole again", segment_id=metadata.segment_id)
-        for segment_id in action.replaced_by:
-            self._require_whole(segment_id)
 
     def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
         record = self._metadata.segment(segment_id)

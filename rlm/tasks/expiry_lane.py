@@ -8,11 +8,14 @@ dropped if not, and the next cycle plans anew.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 
 from rlm.policy.leftovers import never_finished
-from rlm.policy.plan import AdvanceLogStart, DeleteSegment, Plan
+from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
 from rlm.tasks.changed_words import ChangedWords
 from rlm.tasks.damage_proof import DamageProof
@@ -25,7 +28,8 @@ from rlm.tasks.retry_pauses import RetryPauses
 from rlmm.events import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
-from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +76,7 @@ class ExpiryLanes:
             longest_pause_ms=_LONGEST_PROOF_PAUSE_MS,
         )
         self._policies: dict[TopicIdPartition, TopicPolicy] = {}
+        self._proven: dict[TopicIdPartition, frozenset[RemoteLogSegmentId]] = {}
 
     def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
         """Carry out a plan's log start, deletions and forgets unless this partition is busy.
@@ -79,12 +84,19 @@ class ExpiryLanes:
         `view` is what it was made by. By one thread only.
         """
         tip = lead.topic_id_partition
-        is_something = plan.log_start is not None or plan.deletions or plan.forgets
+        is_something = plan.log_start or plan.losses or plan.deletions or plan.forgets
         if not is_something or self._lanes.is_busy(tip):
             return
         basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
         self._policies[tip] = view.policy
         self._lanes.offer(tip, lambda: self._carry_out(basis, plan))
+
+    def take_proven(
+        self, tip: TopicIdPartition, losses: Iterable[AcceptedLoss]
+    ) -> tuple[AcceptedLoss, ...]:
+        """Those of the losses whose objects were found damaged once more; each look counts once."""
+        proven = self._proven.pop(tip, frozenset())
+        return tuple(each for each in losses if each.record.metadata.segment_id in proven)
 
     def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
         """By which policy a plan is being carried out, or waits for it; None if there is none."""
@@ -97,9 +109,10 @@ class ExpiryLanes:
             if plan.log_start is not None:
                 self._require_unchanged(basis)
                 self._advance(basis.lead, plan.log_start)
+            self._prove_losses(basis, plan.losses)
             for action in plan.deletions:
                 self._require_unchanged(basis)
-                if self._is_proven(action):
+                if self._is_proven(action.record.metadata, partial(self._proof.require, action)):
                     self._expirer.delete(action, basis.lead.writer)
             for record in plan.forgets:
                 self._require_unchanged(basis)
@@ -114,13 +127,24 @@ class ExpiryLanes:
         finally:
             del self._policies[tip]
 
-    def _is_proven(self, action: DeleteSegment) -> bool:
-        """Whether a segment may be deleted now; one that may not delays no other segment."""
-        segment_id = action.record.metadata.segment_id
+    def _prove_losses(self, basis: _Basis, losses: Iterable[AcceptedLoss]) -> None:
+        """Look at given-up segments once more; the next cycle records the gaps."""
+        proven = set()
+        for loss in losses:
+            self._require_unchanged(basis)
+            metadata = loss.record.metadata
+            if self._is_proven(metadata, partial(self._proof.require_damaged, metadata)):
+                proven.add(metadata.segment_id)
+        if proven:
+            self._proven[basis.lead.topic_id_partition] = frozenset(proven)
+
+    def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
+        """Whether a segment may be deleted or given up now; if not, others are not delayed."""
+        segment_id = metadata.segment_id
         if self._proof_pauses.pausing(segment_id):
             return False
         try:
-            self._proof.require(action)
+            require()
         except (FencedError, RetriableError) as error:
             attempts = self._proof_pauses.failed(segment_id).count
             if attempts == 1:

@@ -17,6 +17,7 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.metrics import Metrics
+from rlm.policy.gaps import gaps_of_losses
 from rlm.policy.gateways import live_gateways
 from rlm.policy.plan import Plan, plan
 from rlm.policy.share_groups import hold_for_share_groups
@@ -185,6 +186,7 @@ class LeaderCycle:
             view = self._idle.look(view)
             decided = plan(view)
             self._gaps.look(lead, view, decided.gaps)
+            self._record_losses(lead, view, decided)
             if outlook.store_reachable:
                 self._expiries.offer(lead, view, decided)
                 self._offer_copies(lead, view, decided, busy)
@@ -199,6 +201,14 @@ class LeaderCycle:
         self._shed(leads, policies, trims)
         self._trim(trims)
         return reports
+
+    def _record_losses(self, lead: PartitionLead, view: PartitionView, decided: Plan) -> None:
+        """Record the gaps of accepted losses, in a cycle that records no other gap."""
+        if decided.gaps is None and decided.losses:
+            proven = self._expiries.take_proven(lead.topic_id_partition, decided.losses)
+            gaps = gaps_of_losses(view, proven)
+            if gaps is not None:
+                self._gaps.record(lead, view, gaps)
 
     def _offer_copies(
         self, lead: PartitionLead, view: PartitionView, decided: Plan, busy: _Busy

@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.candidates import copy_candidates
-from rlm.policy.plan import plan
+from rlm.policy.gaps import gaps_of_losses
+from rlm.policy.plan import Plan, plan
 from rlm.policy.repair import (
     DAMAGED_AGAIN_PAUSE_MS,
     MAX_DAMAGED_COPIES,
@@ -217,14 +218,25 @@ def given_up(
     return replace(view, state=replace(view.state, recorded_gaps=gaps, gaps_epoch=9))
 
 
-def test_plan_when_the_loss_was_accepted_then_records_the_gap_first() -> None:
-    planned = plan(given_up())
+def lost_by(planned: Plan) -> list[tuple[int, int]]:
+    return [
+        (offsets.start_offset, offsets.end_offset)
+        for each in planned.losses
+        for offsets in each.offsets
+    ]
 
-    assert planned.gaps is not None
-    assert [(g.offsets.start_offset, g.offsets.end_offset, g.reason) for g in planned.gaps] == [
+
+def test_plan_when_the_loss_was_accepted_then_records_the_gap_first() -> None:
+    view = given_up()
+    planned = plan(view)
+
+    gaps = gaps_of_losses(view, planned.losses)
+
+    assert gaps is not None
+    assert [(g.offsets.start_offset, g.offsets.end_offset, g.reason) for g in gaps] == [
         (200, 300, GapReason.ACCEPTED_LOSS)
     ]
-    assert planned.deletions == ()
+    assert (planned.gaps, planned.deletions) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -242,22 +254,21 @@ def test_plan_when_more_is_lost_than_was_accepted_then_only_what_was_is_given_up
 
     planned = plan(given_up(lost=lost))
 
-    found = planned.gaps or ()
-    assert [(each.offsets.start_offset, each.offsets.end_offset) for each in found] == expected
+    assert lost_by(planned) == expected
     assert planned.deletions == ()
 
 
 def test_plan_when_the_gap_is_on_record_then_the_segment_goes() -> None:
     planned = plan(given_up(gaps=(gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)))
 
-    assert planned.gaps is None
+    assert planned.losses == ()
     assert [(each.record, each.is_damaged) for each in planned.deletions] == [(LOST, True)]
 
 
 def test_plan_when_the_gap_holds_only_a_part_then_the_segment_stays() -> None:
     planned = plan(given_up(gaps=(gap(200, 250, reason=GapReason.ACCEPTED_LOSS),)))
 
-    assert planned.gaps is not None
+    assert lost_by(planned) == [(250, 300)]
     assert planned.deletions == ()
 
 
@@ -265,14 +276,14 @@ def test_plan_when_the_gap_holds_only_a_part_then_the_segment_stays() -> None:
 def test_plan_when_the_broker_has_some_of_it_then_nothing_is_given_up(local_start: int) -> None:
     planned = plan(given_up(local_start=local_start))
 
-    assert (planned.gaps, planned.deletions) == (None, ())
+    assert (planned.losses, planned.deletions) == ((), ())
 
 
 def test_plan_when_the_manager_found_the_objects_whole_then_nothing_is_given_up() -> None:
     gaps = (gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)
     planned = plan(given_up(gaps=gaps, damaged=()))
 
-    assert (planned.gaps, planned.deletions) == (None, ())
+    assert (planned.losses, planned.deletions) == ((), ())
 
 
 def test_plan_when_the_gap_is_of_something_else_then_a_damaged_segment_stays() -> None:

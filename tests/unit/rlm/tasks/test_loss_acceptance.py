@@ -112,6 +112,22 @@ def test_loss_when_the_object_is_back_before_the_manager_looks_then_nothing_is_g
     assert world.state().anomalies == ()
 
 
+def test_loss_when_the_object_is_back_after_the_managers_look_then_no_gap_is_recorded() -> None:
+    """The look is at most once a minute, and of corrupt bytes up to an hour old."""
+    world = DamagedWorld(is_local=False)
+    content = world.lose(1)
+    world.pass_cycles()
+    world.give_back(1, content)
+    acceptance_of(world, asks_store=False).accept(examine(world, asks_store=False))
+
+    for _ in range(4):
+        world.process.step()
+
+    damaged = world.process.anomalies.damage_of(TIP).damaged
+    assert damaged == {world.copied[1].segment_id.id}
+    assert (world.stored_as(1), world.state().gaps) == (FINISHED, ())
+
+
 def test_acceptance_when_the_object_was_back_and_is_lost_again_then_counts_no_more() -> None:
     world = DamagedWorld(is_local=False)
     content = world.lose(1)
