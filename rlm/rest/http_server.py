@@ -1,6 +1,7 @@
 """Serves an ASGI application on a bound socket, in a thread of its own.
 
-Bounds: connections at once, idle connections' lifetime, and the time a stop may take. Addresses
+Bounds: connections at once, how long each may take for a request, an answer and between them, and
+the time a stop may take. Addresses
 are bound first and served later, so that the supervisor can bind for a child that restarts.
 """
 
@@ -14,12 +15,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rlm.config.values import HostPort
+from rlm.rest.timed_protocol import ConnectionLimits, TimedConfig, TimedProtocol
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _CONNECTION_COUNT_MAX = 64
 _BACKLOG_COUNT = 64
 _KEEP_ALIVE_S = 5
 _STOP_S = 2
+_LIMITS = ConnectionLimits()
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
 
 
@@ -63,7 +66,7 @@ def local_address(bound: socket.socket) -> HostPort:
     return HostPort(host=loopback if host in _WILDCARDS else host, port=port)
 
 
-class _TlsConfig(uvicorn.Config):
+class _TlsConfig(TimedConfig):
     """One whose TLS context is given, so that its certificate can follow a file."""
 
     tls: ssl.SSLContext | None = None
@@ -83,11 +86,13 @@ class HttpServer:
         *,
         name: str,
         tls: ssl.SSLContext | None = None,
+        limits: ConnectionLimits = _LIMITS,
     ) -> None:
         """Serve `app` on `bound`, which the server owns from here on; by HTTPS with `tls`."""
         self._bound = bound
         config = _TlsConfig(
             app,
+            http=TimedProtocol,
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -99,6 +104,7 @@ class HttpServer:
             timeout_graceful_shutdown=_STOP_S,
         )
         config.tls = tls
+        config.limits = limits
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [bound]}, name=name, daemon=True

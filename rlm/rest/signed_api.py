@@ -125,13 +125,13 @@ class SignedApi:
     async def _serve_signed(
         self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str]
     ) -> None:
-        body = await _body_of(receive)
-        if body is None:
-            await self._refuse(Refusal.BODY_TOO_LARGE)(scope, receive, send)
-            return
         credential = _credential_of(headers)
         if isinstance(credential, Refusal):
             await self._refuse(credential)(scope, receive, send)
+            return
+        body = await _body_of(receive)
+        if isinstance(body, Refusal):
+            await self._refuse(body)(scope, receive, send)
             return
         key = self._check(scope, body, credential)
         if isinstance(key, Refusal):
@@ -216,16 +216,16 @@ def _path_of(scope: Scope) -> bytes:
     return path + b"?" + query if query else path
 
 
-async def _body_of(receive: Receive) -> bytes | None:
-    """The request's body; None if it is larger than allowed."""
+async def _body_of(receive: Receive) -> bytes | Refusal:
+    """The request's body, if all of it comes and it is no larger than allowed."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return bytes(body)
+            return Refusal.MALFORMED
         body += message.get("body", b"")
         if len(body) > _BODY_MAX_BYTES:
-            return None
+            return Refusal.BODY_TOO_LARGE
         if not message.get("more_body", False):
             return bytes(body)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import Message
 
 from rlm.rest import signing
 from rlm.rest.signed_api import WINDOW_MS
@@ -294,3 +296,21 @@ def test_answer_when_read_then_its_body_holds_no_secret(
     assert answer.status_code == httpx.codes.OK
     assert build.secret(1).key.hex() not in sent
     assert build.secret(1).key.decode() not in sent
+
+
+def test_request_when_its_headers_are_refused_then_its_body_is_not_awaited(
+    manager: SignedManager,
+) -> None:
+    """Who has no secret keeps nothing waiting."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError("the body is read")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/cycle", "headers": []}
+    asyncio.run(manager.app(scope, receive, send))
+
+    assert (sent[0]["status"], manager.refusals) == (401, ["unsigned"])
