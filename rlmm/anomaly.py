@@ -22,6 +22,13 @@ ANOMALIES_MAX_COUNT = 256
 Accepted losses are counted by themselves, with the same limit.
 """
 
+FOLDED_ANOMALIES_MAX_COUNT = 4 * ANOMALIES_MAX_COUNT
+"""What a fold keeps of one partition's, with accepted losses counted by themselves as well.
+
+Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and those that write at the same time
+come above that by a few. So only a writer that ignores the limit reaches this one.
+"""
+
 OBJECT_KEY_MAX_CHARS = 4_096
 
 LOST_RANGES_MAX_COUNT = 256

@@ -29,6 +29,7 @@ class Refusal(Enum):
     BELOW_CURRENT = "below_current"
     CLAIM_REMOVED = "claim_removed"
     PARTITION_DELETED = "partition_deleted"
+    TOO_MANY = "too_many"
     PARTITION_DELETE_REMOVED = "partition_delete_removed"
 
 

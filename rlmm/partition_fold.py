@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from rlmm.anomaly import AnomalyReported
+from rlmm.anomaly import FOLDED_ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
     GapsRecorded,
     LeadershipClaimed,
@@ -169,15 +170,39 @@ def fold_read_lease(state: FoldState, step: ReadLeaseTaken, record: TopicRecord)
 
 
 def fold_anomaly(state: FoldState, step: AnomalyReported, offset: int) -> Refusal | None:
-    """The last record of an anomaly holds."""
+    """The last record of an anomaly holds; one beyond the limit is refused.
+
+    Which ones are kept beyond the limit depends on what compaction has removed. That is harmless:
+    no other rule reads anomalies, an owner checks the objects itself, and as with the writers'
+    limit a fault that is not on record is found again.
+    """
     subject, anomaly = partition_subject(step.topic_id_partition), step.anomaly
-    _remember(state, RecordKind.ANOMALY, subject, anomaly.id, offset)
+    anomaly_id = anomaly.id
+    _remember(state, RecordKind.ANOMALY, subject, anomaly_id, offset)
     if state.partition_deletion(subject) is _DELETED:
         return Refusal.PARTITION_DELETED
-    before = _without_anomaly(state.partition_state(subject), anomaly.id)
-    anomalies = sorted((*before.anomalies, anomaly), key=lambda each: each.id)
-    state.put_partition(subject, replace(before, anomalies=tuple(anomalies)))
+    before = state.partition_state(subject)
+    known = before.anomalies
+    index = _anomaly_index(known, anomaly_id)
+    is_known = index < len(known) and known[index].id == anomaly_id
+    if not is_known and not _has_room(known, anomaly.kind):
+        return Refusal.TOO_MANY
+    after = (*known[:index], anomaly, *known[index + is_known :])
+    state.put_partition(subject, replace(before, anomalies=after))
     return None
+
+
+def _anomaly_index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
+    """Where it is or belongs. They are sorted by their ids, which are hashes: few are computed."""
+    return bisect_left(anomalies, anomaly_id, key=lambda each: each.id)
+
+
+def _has_room(anomalies: Sequence[Anomaly], kind: AnomalyKind) -> bool:
+    if len(anomalies) < FOLDED_ANOMALIES_MAX_COUNT:
+        return True
+    is_accepted = kind is AnomalyKind.LOSS_ACCEPTED
+    alike = sum((each.kind is AnomalyKind.LOSS_ACCEPTED) is is_accepted for each in anomalies)
+    return alike < FOLDED_ANOMALIES_MAX_COUNT
 
 
 def _remember(
@@ -199,8 +224,11 @@ def _without_lease(state: PartitionState, lease_id: UUID) -> PartitionState:
 
 
 def _without_anomaly(state: PartitionState, anomaly_id: UUID) -> PartitionState:
-    left = tuple(anomaly for anomaly in state.anomalies if anomaly.id != anomaly_id)
-    return replace(state, anomalies=left)
+    known = state.anomalies
+    index = _anomaly_index(known, anomaly_id)
+    if index == len(known) or known[index].id != anomaly_id:
+        return state
+    return replace(state, anomalies=(*known[:index], *known[index + 1 :]))
 
 
 def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:

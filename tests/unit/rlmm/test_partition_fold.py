@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from rlmm.anomaly import FOLDED_ANOMALIES_MAX_COUNT, AnomalyKind
 from rlmm.codec import encode
 from rlmm.events import Event, PausableTask
 from rlmm.partition_state import PartitionState
@@ -176,6 +177,32 @@ def test_anomaly_when_tombstoned_then_is_cleared() -> None:
     log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, anomaly(1).id), None)
 
     assert folded(log).partition_state(ORDERS).anomalies == (left,)
+
+
+def test_anomalies_when_a_writer_ignores_the_limit_then_no_more_are_kept() -> None:
+    """One state is written to the cache as a whole: it must not grow with what anybody writes."""
+    many = [anomaly(number) for number in range(1, FOLDED_ANOMALIES_MAX_COUNT + 3)]
+    again = replace(many[0], attempts=9)
+    log = log_of(*map(anomaly_reported, [*many, again]))
+
+    kept = folded(log).partition_state(ORDERS).anomalies
+
+    assert set(kept) == {again, *many[1:FOLDED_ANOMALIES_MAX_COUNT]}
+    assert refusals(log) == {"too_many": 2}
+
+
+def test_accepted_loss_when_there_are_as_many_anomalies_as_are_kept_then_is_kept() -> None:
+    """An operator can give up what fills the record; one that is cleared makes room."""
+    many = [anomaly(number) for number in range(1, FOLDED_ANOMALIES_MAX_COUNT + 1)]
+    accepted, next_one = anomaly(1, kind=AnomalyKind.LOSS_ACCEPTED), anomaly(10_000)
+    log = log_of(*map(anomaly_reported, [*many, accepted]))
+    log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, many[0].id), None)
+    append(log, anomaly_reported(next_one))
+
+    kept = folded(log).partition_state(ORDERS).anomalies
+
+    assert set(kept) == {accepted, next_one, *many[1:]}
+    assert list(kept) == sorted(kept, key=lambda each: each.id)
 
 
 def test_gaps_when_recorded_anew_then_the_owners_last_ones_hold() -> None:
