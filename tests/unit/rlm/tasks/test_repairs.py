@@ -106,7 +106,7 @@ def test_damage_when_every_copy_is_damaged_too_then_copying_again_ends() -> None
                 world.lose(1)
         world.pass_cycles(2)
 
-    assert world.stored().count((10, 20)) <= MAX_DAMAGED_COPIES + 1
+    assert world.stored().count((10, 20)) == MAX_DAMAGED_COPIES + 1
 
 
 def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
