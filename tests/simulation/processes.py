@@ -77,11 +77,11 @@ class ShuffledCopies(CopyLanes):
         segments: Sequence[LocalSegment],
         lineage: Lineage,
         replaces: frozenset[UUID] = frozenset(),
-    ) -> None:
+    ) -> bool:
         ordered = list(segments)
         if self.shuffle is not None:
             self.shuffle(ordered)
-        super().offer(lead, ordered, lineage, replaces)
+        return super().offer(lead, ordered, lineage, replaces)
 
 
 class BrokerDisk(LocalDisks):

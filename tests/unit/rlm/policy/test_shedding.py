@@ -10,7 +10,7 @@ from rlm.policy.shedding import sheddable
 from rlm.policy.view import PartitionView
 from rlmm.events import OutagePolicy
 from tests.metadata_builder import anomaly
-from tests.unit.rlm.policy.views import Given, policy, stored_up_to
+from tests.unit.rlm.policy.views import Given, local, policy, stored_up_to
 
 STORED = stored_up_to(500)
 
@@ -48,9 +48,12 @@ def test_sheddable_when_the_damaged_copy_is_behind_a_hole_then_stops_before_it()
 
 def test_sheddable_when_one_file_holds_stored_and_unstored_records_then_damage_keeps_it() -> None:
     """A former leader rolled elsewhere."""
-    from_fifty = replace(Given().rolled[0], offsets=replace(Given().rolled[0].offsets))
-    files = (replace(from_fifty, offsets=replace(from_fifty.offsets, end_offset=550)),)
-    given = Given(segments=STORED, rolled=(*files, *Given().rolled[6:]))
+    rolled = (
+        local(0, 550),
+        local(550, 600),
+        *(local(start, start + 100) for start in range(600, 1000, 100)),
+    )
+    given = Given(segments=STORED, rolled=rolled)
 
     assert end_of(given) == 900
     assert end_of(damaged(given, 4)) is None
