@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from uuid import uuid4
@@ -23,13 +23,21 @@ from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, id_to_text
 
 
-def resolve_lost_segment(
-    name: PartitionName, segment: str, cluster: ClusterOptions, *, dry_run: bool, as_json: bool
+def resolve_lost_segments(
+    name: PartitionName,
+    segments: Sequence[str],
+    cluster: ClusterOptions,
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Accept the loss, or with `dry_run` only show it. Raises as `LossAcceptance.examine`."""
+    """Accept the losses, or with `dry_run` only show them.
+
+    Raises as `LossAcceptance.examine`, before any is accepted.
+    """
     if name.partition is None:
         raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
-    segment_uuid = id_from_text(segment)
+    ids = tuple(dict.fromkeys(map(id_from_text, segments)))
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         ExitStack() as opened,
@@ -42,19 +50,27 @@ def resolve_lost_segment(
                 closing(storage_manager(settings, open_chunk_storage(settings)))
             )
         acceptance = LossAcceptance(session.metadata, storage, session.clock, uuid4)
-        loss = acceptance.examine(
-            RemoteLogSegmentId(topic_id_partition=tip, id=segment_uuid),
-            _local_start_offset(session, tip),
-            BoundedAttempt(session.clock, session.deadline_ms, lambda: False),
-        )
+        local_start_offset = _local_start_offset(session, tip)
+        attempt = BoundedAttempt(session.clock, session.deadline_ms, lambda: False)
+        losses = [
+            acceptance.examine(
+                RemoteLogSegmentId(topic_id_partition=tip, id=each), local_start_offset, attempt
+            )
+            for each in ids
+        ]
         if not dry_run:
-            acceptance.accept(loss)
+            for loss in losses:
+                acceptance.accept(loss)
     with printing():
-        if as_json:
-            typer.echo(json.dumps(loss_as_json(loss, accepted=not dry_run), indent=2))
-        else:
-            for line in loss_lines(loss, accepted=not dry_run):
-                typer.echo(line)
+        typer.echo(losses_text(losses, accepted=not dry_run, as_json=as_json))
+
+
+def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bool) -> str:
+    """What is printed; as JSON one object for one segment, a list for several."""
+    if not as_json:
+        return "\n".join(line for each in losses for line in loss_lines(each, accepted=accepted))
+    documents = [loss_as_json(each, accepted=accepted) for each in losses]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
 
 
 def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:

@@ -13,7 +13,7 @@ import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
-from rlm.cli.lost_segment import resolve_lost_segment
+from rlm.cli.lost_segment import resolve_lost_segments
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
@@ -53,12 +53,12 @@ def _resolve(
         bool, typer.Option("--dry-run", help="Only show what there is to accept.")
     ] = False,
     lost_segment: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="ID",
             help="**Data loss:** give up the damaged segment ID of TOPIC:PARTITION. Its records "
             "become a recorded gap, and readers continue after it. Refused while the broker or "
-            "another segment has the records.",
+            "another segment has the records. May be repeated: all are given up, or none.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -69,10 +69,10 @@ def _resolve(
     Trims and deletions begin again; what an election cut off stays stored for
     remote.unreferenced.grace.ms. With --lost-segment only that segment is given up.
     """
-    if lost_segment is not None:
+    if lost_segment:
         if move_log_start:
             raise InvalidConfigError("--lost-segment and --move-log-start exclude each other")
-        resolve_lost_segment(
+        resolve_lost_segments(
             PartitionName.parse(name), lost_segment, cluster, dry_run=dry_run, as_json=as_json
         )
         return

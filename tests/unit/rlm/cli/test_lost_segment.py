@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from rlm.cli.lost_segment import loss_as_json, loss_lines
+from rlm.cli.lost_segment import loss_as_json, loss_lines, losses_text
 from rlm.tasks.loss_acceptance import AcceptableLoss
 from rsm.segment.ids import RemoteLogSegmentId, id_to_text
 from rsm.segment.ranges import OffsetRange
@@ -46,3 +47,15 @@ def test_json_when_accepted_then_has_the_same() -> None:
         "objects": [{"object": "7.log", "kind": "missing", "reason": "not found"}],
         "accepted": True,
     }
+
+
+def test_text_when_several_segments_are_given_up_then_names_each() -> None:
+    """A lifecycle rule takes many at once."""
+    other = replace(LOSS, segment_id=replace(SEGMENT_ID, id=segment_metadata(8).segment_id.id))
+
+    text = losses_text([LOSS, other], accepted=True, as_json=False)
+    documents = json.loads(losses_text([LOSS, other], accepted=True, as_json=True))
+
+    ids = [id_to_text(each.segment_id.id) for each in (LOSS, other)]
+    assert all(f"lost segment {each}" in text for each in ids)
+    assert [each["segment_id"] for each in documents] == ids
