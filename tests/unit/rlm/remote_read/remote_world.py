@@ -207,7 +207,7 @@ class RemoteWorld:
         segment: BuiltSegment,
         end_offset: int,
         lineage: Lineage,
-        partition: TopicIdPartition,
+        partition: TopicIdPartition = TIP,
     ) -> RemoteLogSegmentMetadata:
         segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=self._id())
         offsets = replace(segment.offsets, end_offset=end_offset)
