@@ -86,7 +86,7 @@ class RegisteredAddress:
         """Listen, if not yet, and decide again what to register. May wait for DNS.
 
         What was decided before stays while the cluster cannot be asked. Before the first decision
-        raises RetriableError, and as `brokers` does; InvalidConfigError if no socket can be bound.
+        raises RetriableError, also if no socket can be bound, and as `brokers` does.
         """
         try:
             self._decide(self._brokers())
