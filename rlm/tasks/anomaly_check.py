@@ -15,8 +15,8 @@ from uuid import UUID
 
 from rlm.policy.view import Damage
 from rlm.tasks.changed_words import ChangedWords
-from rlm.tasks.copier import BoundedAttempt
-from rlm.tasks.copy_throttle import CopyThrottle, ThrottledAttempt
+from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.object_check import ObjectCheck
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
 from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
@@ -26,7 +26,7 @@ from rsm.segment.clock import Clock
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
-from rsm.spi import CopyAttempt, ObjectFault
+from rsm.spi import ObjectFault
 
 _log = logging.getLogger(__name__)
 
@@ -59,11 +59,10 @@ class AnomalyCheck:
     ) -> None:
         """`led` are the partitions that this manager leads now; `throttle` None: reads at once."""
         self._metadata = ports.metadata
-        self._storage = ports.storage
         self._clock = ports.clock
         self._led = led
         self._stopping = stopping
-        self._throttle = throttle
+        self._check = ObjectCheck(ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle)
         self._looks = RetryPauses(
             ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_FIRST_PAUSE_MS
         )
@@ -244,16 +243,8 @@ class AnomalyCheck:
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
     ) -> tuple[ObjectFault, ...] | None:
         """The damaged objects; None if that cannot be said now."""
-        timeout_ms = _CHECK_TIMEOUT_MS
-        if read and self._throttle is not None:
-            size_bytes = sum(each.length_bytes or 0 for each in metadata.objects)
-            timeout_ms += self._throttle.longest_ms(size_bytes)
-        deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        attempt: CopyAttempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
-        if read and self._throttle is not None:
-            attempt = ThrottledAttempt(attempt, self._throttle)
         try:
-            return self._storage.check_objects(metadata, read=read, attempt=attempt)
+            return self._check.faults(metadata, read=read)
         except (FencedError, RetriableError) as error:
             extra = {"segment_id": metadata.segment_id, "error": error}
             _log.info("stored objects not checked", extra=extra)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from threading import Event
 
 from rlm.policy.plan import DeleteSegment
-from rlm.tasks.copier import BoundedAttempt
+from rlm.tasks.object_check import ObjectCheck
 from rlm.tasks.ports import Ports
 from rlmm.anomaly import AnomalyKind
 from rsm.segment.errors import FencedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
-from rsm.spi import ObjectFault
 
 _TIMEOUT_MS = 600_000
 
@@ -25,9 +24,7 @@ class DamageProof:
 
     def __init__(self, ports: Ports, stopping: Event) -> None:
         self._metadata = ports.metadata
-        self._storage = ports.storage
-        self._clock = ports.clock
-        self._stopping = stopping
+        self._check = ObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
         """FencedError if a segment that is to go is whole, or one that holds its records is not.
@@ -47,19 +44,14 @@ class DamageProof:
             each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT
             for each in state.anomalies
         )
-        if not self._faults(metadata, read=is_corrupt):
+        if not self._check.faults(metadata, read=is_corrupt):
             raise FencedError("the objects are whole again", segment_id=metadata.segment_id)
 
     def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
         record = self._metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             raise FencedError("what replaces a segment is not stored", segment_id=segment_id)
-        for fault in self._faults(record.metadata, read=False):
+        for fault in self._check.faults(record.metadata, read=False):
             raise FencedError(
                 "what replaces a segment is damaged", segment_id=segment_id, object=fault.object_key
             )
-
-    def _faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
-        deadline_ms = self._clock.monotonic_ms() + _TIMEOUT_MS
-        attempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
-        return self._storage.check_objects(metadata, read=read, attempt=attempt)

@@ -16,8 +16,8 @@ from threading import Event
 from rlm.metrics import Metrics
 from rlm.tasks.anomaly_check import report_fault
 from rlm.tasks.changed_words import ChangedWords
-from rlm.tasks.copier import BoundedAttempt
-from rlm.tasks.copy_throttle import CopyThrottle, ThrottledAttempt
+from rlm.tasks.copy_throttle import CopyThrottle
+from rlm.tasks.object_check import ObjectCheck, objects_bytes
 from rlm.tasks.ports import Ports
 from rlm.tasks.retry_pauses import RetryPauses
 from rlmm.partition_room import NoAnomalyRoomError
@@ -25,7 +25,7 @@ from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
-from rsm.spi import CopyAttempt, ObjectFault
+from rsm.spi import ObjectFault
 
 _log = logging.getLogger(__name__)
 
@@ -66,14 +66,15 @@ class Scrub:
     ) -> None:
         """`led` are the partitions that this manager leads now; `throttle` slows all reads."""
         self._metadata = ports.metadata
-        self._storage = ports.storage
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._led = led
         self._limits = limits
         self._metrics = metrics
         self._stopping = stopping
-        self._throttle = throttle
+        self._objects = ObjectCheck(
+            ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle
+        )
         self._stepped_ms = ports.clock.monotonic_ms()
         first_wait_ms = min(limits.interval_ms, _LONGEST_FIRST_WAIT_MS)
         self._pass_begins_ms = self._stepped_ms + first_wait_ms
@@ -183,17 +184,10 @@ class Scrub:
         if record is None:
             return
         is_read = self._is_read_now(segment_id)
-        objects = record.metadata.objects
-        size_bytes = sum(each.length_bytes or 0 for each in objects) if is_read else 0
-        timeout_ms = _CHECK_TIMEOUT_MS + self._throttle.longest_ms(size_bytes)
-        deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        attempt: CopyAttempt = BoundedAttempt(self._clock, deadline_ms, self._stopping.is_set)
-        if is_read:
-            attempt = ThrottledAttempt(attempt, self._throttle)
-        faults = self._storage.check_objects(record.metadata, read=is_read, attempt=attempt)
+        faults = self._objects.faults(record.metadata, read=is_read)
         self._metrics.scrubbed_segments.labels("read" if is_read else "stat").inc()
         if is_read:
-            self._metrics.scrubbed_bytes.inc(size_bytes)
+            self._metrics.scrubbed_bytes.inc(objects_bytes(record.metadata))
         if faults and self._finished(segment_id) is not None:
             self._metrics.scrub_damaged_objects.inc(len(faults))
             self._found.extend((segment_id, fault) for fault in faults)
@@ -228,7 +222,7 @@ class Scrub:
         return record if is_finished else None
 
     def _is_read_now(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Each segment in one of so many passes, whichever manager makes them."""
+        """Each segment in one of several passes; all managers agree which."""
         percent = self._limits.read_percent_per_day
         if not percent:
             return False
