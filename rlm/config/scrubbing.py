@@ -27,7 +27,7 @@ class ScrubbingConfig(Section):
     segments_per_second: Count = Field(
         default=10,
         validation_alias="remote.scrub.max.segments.per.second",
-        description="So many segments at most are checked in a second. A pass over more segments "
+        description="The most segments that are checked in a second. A pass over more segments "
         "than fit into the interval takes longer than that. Needs a restart.",
     )
     read_percent_per_day: _Percent = Field(

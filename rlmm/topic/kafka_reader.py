@@ -37,7 +37,7 @@ class KafkaTopicReader:
 
         `fetch_wait_ms`: how long a broker waits for new records before it answers that there are
         none. A broker's partitions wait for each other as long, once each, when reading begins; who
-        reads on for ever asks each broker every so many milliseconds.
+        reads on for ever asks each broker once in that time.
         """
         self._topic = topic
         self._consumer = Consumer(

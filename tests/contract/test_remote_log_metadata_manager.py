@@ -24,7 +24,7 @@ FOLLOWED = ("thread", "stepped")
 
 @pytest.fixture
 def following(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """The cache's store, and what drives the following: a thread, or whoever waits."""
+    """The cache's store, and what drives the following: a thread, or the caller that waits."""
     params: tuple[str, str] = request.param
     return params
 

@@ -108,7 +108,7 @@ class _AnyLineage(ViewedMetadata, LaggingMetadata):
 
 
 class _Unfenced(LaggingMetadata):
-    """Takes itself for the owner, and decides in the name of whoever is."""
+    """Takes itself for the owner, and decides in the name of the real one."""
 
     own: Writer | None = None
 

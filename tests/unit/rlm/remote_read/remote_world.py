@@ -155,7 +155,7 @@ class RemoteWorld:
         assert self.metadata.publish(event).accepted
 
     def fill_anomalies(self, segment: UUID, count: int = ANOMALIES_MAX_COUNT) -> None:
-        """So many anomalies of one segment on record; by default as many as may be."""
+        """Record this many anomalies of one segment; by default as many as may be."""
         for number in range(count):
             anomaly = Anomaly(
                 segment=segment,
