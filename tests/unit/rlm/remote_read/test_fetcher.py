@@ -444,13 +444,13 @@ def test_slices_when_more_is_read_than_fits_then_memory_is_used_again_but_not_th
     mib = 1 << 20
     world = FetchWorld(chunk_bytes=mib, budget_bytes=32 * mib)
     world.claim()
-    for number in range(8):
+    for number in range(20):
         world.store(segment_of(120 * number, batch_count=12, value_bytes=70_000))
     first = world.slice(0, max_bytes=mib)
     content = b"".join(first.buffers)
     first.release()
     next_offset, megabytes = first.next_offset, set[int]()
-    while next_offset < 960:
+    while next_offset < 2400:
         found = world.slice(next_offset, max_bytes=mib)
         next_offset = found.next_offset
         megabytes |= {ctypes.addressof(ctypes.c_ubyte.from_buffer(p)) // mib for p in found.buffers}
@@ -459,4 +459,6 @@ def test_slices_when_more_is_read_than_fits_then_memory_is_used_again_but_not_th
     assert world.watched.reads_of(".log")
     assert b"".join(first.buffers) == content
     stored_bytes = sum(map(len, world.watched.reads_of(".log")))
-    assert len(megabytes) * mib < stored_bytes // 2
+    # A chunk of one megabyte can lie in two of the addresses' megabytes.
+    assert 2 * 33 * mib < stored_bytes // 2
+    assert len(megabytes) <= 2 * 33
