@@ -6,9 +6,11 @@ Scenario 118.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from tests.hosts import kafka_client
 from tests.hosts.operated_cluster import OperatedCluster
 
 
@@ -22,15 +24,15 @@ def test_status_when_asked_from_any_host_then_every_leader_answers(
         assert [each["lag_segments"] for each in found] == [0] * 3
 
 
-def test_explain_when_asked_from_any_host_then_the_leader_says_what_became_of_a_record(
+def test_explain_when_another_hosts_manager_leads_then_it_says_what_became_of_a_record(
     operated: OperatedCluster, tiered: str
 ) -> None:
     for host in operated.hosts:
-        for number in range(3):
-            found = json.loads(host.rlm("explain", f"{tiered}:{number}", "0", "--json"))
+        led_by_next = host.number % 3  # partition N is led by broker N + 1
+        found = json.loads(host.rlm("explain", f"{tiered}:{led_by_next}", "0", "--json"))
 
-            assert found["place"] == "remote"
-            assert found["local_copy"] is not None
+        assert found["place"] == "remote"
+        assert found["local_copy"] is not None
 
 
 def test_offload_when_asked_from_any_host_then_ends_with_all_stored(
@@ -45,13 +47,22 @@ def test_offload_when_asked_from_any_host_then_ends_with_all_stored(
         ]
 
 
-def test_retention_when_run_from_any_host_then_every_leader_lets_go(
-    operated: OperatedCluster, tiered: str
+def test_retention_when_run_on_one_host_then_every_leader_lets_go(
+    operated: OperatedCluster, topic_name: str
 ) -> None:
-    for host in operated.hosts:
-        found = json.loads(host.rlm("retention", "run", tiered, "--wait", "30", "--json"))
+    operated.create_topic(topic_name)
+    operated.produce(topic_name, segments=3)
+    operated.hosts[0].rlm("topic", "set", topic_name, "--local-retention-ms", "1")
+    operated.wait_trimmed(topic_name)
+    assert _stored_logs(operated, topic_name)
+    operated.ask(kafka_client.set_configs, topic=topic_name, configs={"retention.bytes": "1"})
 
-        assert [each["partition"] for each in found["partitions"]] == [0, 1, 2]
+    found = json.loads(operated.hosts[2].rlm("retention", "run", topic_name, "--json"))
+
+    active = [operated.base_offsets(topic_name, n, node_id=n + 1)[-1] for n in range(3)]
+    assert [row["log_start_offset"] for row in found["partitions"]] == active
+    assert not any(row["deletions"] for row in found["partitions"])
+    assert _stored_logs(operated, topic_name) == []
 
 
 @pytest.mark.long
@@ -84,3 +95,7 @@ def test_disable_when_asked_from_a_host_that_leads_nothing_of_it_then_is_done(
 
     found = json.loads(first.rlm("topic", "list", "--json"))["topics"]
     assert [each["state"] for each in found if each["topic"] == topic_name] == ["DISABLED"]
+
+
+def _stored_logs(operated: OperatedCluster, topic: str) -> list[Path]:
+    return list(operated.hosts[0].store.glob(f"**/{topic}-*/**/*.log"))
