@@ -2,53 +2,62 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
-from typing import Annotated
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from rlm.cli import (
-    blocks,
-    check,
-    dlq,
-    explain,
-    gateway,
-    metadata,
-    offload,
-    pause,
-    processes,
-    read,
-    retention,
-    run,
-    secret,
-    status,
-    storage,
-    topic,
-    uninstall,
-)
 from rlm.cli.ending import run_app
 from rlm.cli.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
-_COMMANDS = (
-    run,
-    gateway,
-    topic,
-    status,
-    processes,
-    explain,
-    read,
-    offload,
-    pause,
-    retention,
-    dlq,
-    metadata,
-    blocks,
-    storage,
-    check,
-    secret,
-    uninstall,
+COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "run": "run",
+        "gateway": "gateway",
+        "topic": "topic",
+        "status": "status",
+        "processes": "processes",
+        "explain": "explain",
+        "read": "read",
+        "offload": "offload",
+        "pause": "pause",
+        "resume": "pause",
+        "retention": "retention",
+        "dlq": "dlq",
+        "metadata": "metadata",
+        "blocks": "blocks",
+        "storage": "storage",
+        "check": "check",
+        "secret": "secret",
+        "uninstall": "uninstall",
+    }
 )
+"""The module of rlm.cli that registers each command; in the order of the help."""
+
+
+class _Commands(TyperGroup):
+    """Imports a command's module when that command is asked for: all take a second to import."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMAND_MODULES)
+
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 - typer's is private
+        """None for what is no command; then all are there for typer to suggest one."""
+        for name in (cmd_name,) if cmd_name in COMMAND_MODULES else COMMAND_MODULES:
+            if name not in self.commands:
+                self.commands.update(_registered(COMMAND_MODULES[name]))
+        return self.commands.get(cmd_name)
+
+
+def _registered(module: str) -> Mapping[str, Any]:
+    app = typer.Typer(rich_markup_mode=None)
+    importlib.import_module(f"rlm.cli.{module}").register(app)
+    return typer.main.get_group(app).commands
 
 
 def main() -> None:
@@ -67,6 +76,7 @@ def build_app() -> typer.Typer:
     """The application with all its commands."""
     app = typer.Typer(
         name="rlm",
+        cls=_Commands,
         context_settings={"help_option_names": ["-h", "--help"]},
         add_completion=False,
         no_args_is_help=True,
@@ -74,8 +84,6 @@ def build_app() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_root)
-    for command in _COMMANDS:
-        command.register(app)
     return app
 
 

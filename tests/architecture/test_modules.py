@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from rlm.cli.main import COMMAND_MODULES
 from tests.architecture.tree import (
     PRODUCT_PACKAGES,
     PROGRAMS,
@@ -24,6 +25,7 @@ ENTRY_POINTS = {
     "rlm.cli.manager",
     "rlm.config.reference",
     "rlm.metrics_reference",
+    *(f"rlm.cli.{module}" for module in COMMAND_MODULES.values()),
     "spark_tools.audit.command",
     "spark_tools.data_source",
     "spark_tools.export.command",

@@ -16,8 +16,9 @@ COMMAND = typer.main.get_command(build_app())
 def _names_of(group: object, *names: str) -> Iterator[tuple[str, ...]]:
     yield names
     if isinstance(group, TyperGroup):
-        for name, command in group.commands.items():
-            yield from _names_of(command, *names, name)
+        context = group.context_class(group)
+        for name in group.list_commands(context):
+            yield from _names_of(group.get_command(context, name), *names, name)
 
 
 @pytest.mark.parametrize(
