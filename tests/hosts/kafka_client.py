@@ -26,7 +26,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.clients import librdkafka_reader
 from tests.clients.reader_contract import ReadRequest
 from tests.clients.record_digests import RecordDigests
-from tests.services.kafka import admin_client, set_topic_configs
+from tests.services.kafka import admin_client
 from tests.services.waiting import wait_until
 
 SEGMENT_BYTES = 1 << 20
@@ -64,11 +64,6 @@ def create_topic(bootstrap: str, topic: str, replicas: list[list[int]]) -> None:
         ]
 
     wait_until(has_leaders, 60.0, f"the first replicas of {topic} lead", despite=KafkaException)
-
-
-def set_configs(bootstrap: str, topic: str, configs: dict[str, str]) -> None:
-    """Set these of a topic's settings."""
-    set_topic_configs(admin_client(bootstrap), topic, configs)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:

@@ -69,17 +69,17 @@ MUTANTS = (
     ),
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
-    Mutant(process_type=WithoutExpectedState, seed=48, favoured={start_another: 10, run_job: 25}),
+    Mutant(process_type=WithoutExpectedState, seed=243, favoured={start_another: 10, run_job: 25}),
     Mutant(process_type=WithoutReadingPast, seed=10),
     Mutant(
-        process_type=WithoutDeadline, seed=104, favoured={pass_time: 60, work: 60, elect_clean: 10}
+        process_type=WithoutDeadline, seed=82, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
     Mutant(process_type=WithoutEpochCheck, seed=15, favoured={start_another: 10, elect_clean: 10}),
     Mutant(process_type=WithoutSecondSweep, seed=413, favoured={start_another: 8, toggle_topic: 8}),
     Mutant(process_type=WithoutRemovalSweep, seed=2, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRemovalWait, seed=99, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
-    Mutant(process_type=WithoutLeases, seed=14, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutLeases, seed=77, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, seed=5, favoured={take_records: 4}),
     Mutant(
