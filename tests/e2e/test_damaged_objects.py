@@ -9,6 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
+from rlmm.anomaly import AnomalyKind
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -128,6 +129,41 @@ def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
     assert "accepted: " in accepted
     lost = range(second.offsets.start_offset, second.offsets.end_offset)
     assert reader.offsets == [o for o in range(reader.offsets[-1] + 1) if o not in lost]
+
+
+def test_object_when_a_bit_is_flipped_then_told_and_the_reader_goes_on_when_it_is_mended(
+    host: BrokerHost, log: TieredLog
+) -> None:
+    """The reader gets nothing that is not what was written, and no error that it can't retry."""
+    (port,) = free_ports(1)
+    gateway = f"127.0.0.1:{port}"
+    host.set(**{"gateway.listener": gateway})
+    log.produce(4)
+    with host.metadata() as metadata, host.running():
+        host.wait_ready()
+        log.set_policy(metadata)
+        log.wait_tiered(metadata)
+        first, second, *_ = log.finished(metadata)
+        whole = _flip_a_bit(log.object_path(second, ".log"))
+        with _reading(gateway, log.topic) as reader:
+            reader.wait_stalled(log, metadata)
+            stalled_at = len(reader.offsets)
+            (anomaly,) = metadata.partition_state(log.partition).anomalies
+            log.object_path(second, ".log").write_bytes(whole)
+            reader.wait_for(second.offsets.end_offset)
+
+    assert anomaly.kind is AnomalyKind.CORRUPT
+    assert anomaly.segment == second.segment_id.id
+    assert first.offsets.end_offset <= stalled_at < second.offsets.end_offset
+    assert reader.offsets == list(range(len(reader.offsets)))
+
+
+def _flip_a_bit(path: Path) -> bytes:
+    """In the middle of a file; what was in it before."""
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    return whole
 
 
 def _resolve(log: TieredLog, segment: RemoteLogSegmentMetadata) -> tuple[str, ...]:
