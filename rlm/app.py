@@ -62,6 +62,7 @@ from rlm.tasks.repairs import Repairs
 from rlm.tasks.retention_keeper import RetentionKeeper
 from rlm.tasks.rivals import live_rivals
 from rlm.tasks.store_check import StoreCheck
+from rlm.tasks.store_witness import StoreWitness
 from rlm.tasks.tiering import Tiering
 from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
@@ -171,6 +172,7 @@ def _work(
         copies=copies,
         repairs=repairs,
         expirer=expirer,
+        witness=_witness(config, outside, ports, leadership),
     )
     removal_work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
@@ -185,7 +187,7 @@ def _work(
         begin_metadata=metadata.start,
         readiness=metadata.readiness,
         await_ready=metadata.wait_ready,
-        check_store=StoreCheck(outside.storage, key_prefix=config.storage.key_prefix).step,
+        check_store=_store_check(config, outside, ports, leadership).step,
         keep_retention=_retention_keeper(config, ports, metrics).step,
         cycle=cycle.step,
         views=cycle.views_of,
@@ -199,6 +201,21 @@ def _work(
             metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
         ),
     )
+
+
+def _store_check(
+    config: Config, outside: Outside, ports: Ports, leadership: Leadership
+) -> StoreCheck:
+    witness = _witness(config, outside, ports, leadership)
+    return StoreCheck(outside.storage, key_prefix=config.storage.key_prefix, witness=witness)
+
+
+def _witness(
+    config: Config, outside: Outside, ports: Ports, leadership: Leadership
+) -> StoreWitness | None:
+    if not config.scrubbing.looks_for_stored:
+        return None
+    return StoreWitness(outside.storage, ports.metadata, leadership.led_partitions)
 
 
 def _leadership(
@@ -299,7 +316,7 @@ def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> Proces
     )
 
 
-def _cycle(
+def _cycle(  # noqa: PLR0913 - one for each part of the work
     config: Config,
     ports: Ports,
     metrics: Metrics,
@@ -309,6 +326,7 @@ def _cycle(
     copies: CopyLanes,
     repairs: Repairs,
     expirer: Expirer,
+    witness: StoreWitness | None,
 ) -> LeaderCycle:
     return LeaderCycle(
         ports,
@@ -325,6 +343,7 @@ def _cycle(
         limits=_limits(config),
         metrics=metrics,
         outages=_outages(config, ports, metrics),
+        witness=witness,
         repairs=repairs,
     )
 

@@ -131,6 +131,7 @@ class BrokerManager:
         )
         self._started = False
         self._metadata_begun = Event()
+        self._has_cycled = Event()
 
     def start(self) -> None:
         self._started = True
@@ -204,6 +205,7 @@ class BrokerManager:
         reports = tuple(self._work.cycle(outlook))
         with self._lock:
             before, self._reports = self._reports, reports
+        self._has_cycled.set()
         self._work.gauges.show(before, reports)
 
     def _readiness_by(self, periodics: Iterable[Periodic]) -> tuple[bool, Sequence[str]]:
@@ -253,23 +255,27 @@ class BrokerManager:
 
     def _remove(self) -> None:
         self._require_ready()
-        if self._store.problem() is None:
+        if self._is_store_usable():
             self._work.remove_topics()
 
     def _mirror(self) -> None:
         self._require_ready()
-        if self._store.problem() is None:
+        if self._is_store_usable():
             self._work.mirror_originals()
 
     def _check_anomalies(self) -> None:
         self._require_ready()
-        if self._store.problem() is None:
+        if self._is_store_usable():
             self._work.check_anomalies()
 
     def _step_scrub(self) -> None:
         self._require_ready()
-        if self._store.problem() is None:
+        if self._is_store_usable():
             self._work.scrub()
+
+    def _is_store_usable(self) -> bool:
+        """Whether it is there, and a cycle, which knows what must be in it, took it for ours."""
+        return self._has_cycled.is_set() and self._store.problem() is None
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

@@ -24,6 +24,14 @@ class ScrubbingConfig(Section):
         "a lost object earlier and make more requests. The first pass begins so long after a "
         "start, but no later than 10 minutes after it. Needs a restart.",
     )
+    looks_for_stored: bool = Field(
+        default=True,
+        validation_alias="remote.store.presence.check",
+        description="Whether the manager takes a store for another one, or one that is not "
+        "mounted, if stored objects are on record and none of those that it looks for is there. "
+        "It is not ready then, and copies, trims and deletes nothing. false only where all objects "
+        "are really lost, until what the brokers have is copied again. Needs a restart.",
+    )
     segments_per_second: Count = Field(
         default=10,
         validation_alias="remote.scrub.max.segments.per.second",

@@ -42,6 +42,7 @@ from rlm.tasks.report import (
     waiting_report,
 )
 from rlm.tasks.share_group_watch import ShareGroupWatch
+from rlm.tasks.store_witness import StoreWitness
 from rlm.tasks.trimmer import Trimmer, TrimPlan
 from rlmm.events import TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -87,8 +88,9 @@ class LeaderCycle:
         limits: PolicyLimits,
         metrics: Metrics | None = None,
         outages: OutageWatch | None = None,
+        witness: StoreWitness | None = None,
     ) -> None:
-        """`outages` None: no disk is looked at, and nothing shed."""
+        """`outages` None: no disk is looked at, and nothing shed; `witness`: any store is right."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -101,6 +103,7 @@ class LeaderCycle:
         self._clock = ports.clock
         self._limits = limits
         self._outages = outages
+        self._witness = witness
         self._repairs = repairs
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
@@ -110,8 +113,9 @@ class LeaderCycle:
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker or the metadata topic can't be asked now, and
-        InvalidConfigError if what answers as our broker belongs to another cluster.
+        Raises RetriableError if the broker or the metadata topic can't be asked now, or as
+        `StoreWitness.require`; InvalidConfigError if what answers as our broker belongs to another
+        cluster.
         """
         self._outlook = outlook
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
@@ -120,6 +124,8 @@ class LeaderCycle:
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         followed = self._hosted.step(epochs.keys(), policies.keys())
         self._leadership.claim_all(self._leadership.keep_only(epochs))
+        if self._witness is not None and outlook.store_reachable:
+            self._witness.require()
         reports = self._lead(policies, outlook)
         seen = {report.topic_id_partition for report in reports}
         unclaimed = (

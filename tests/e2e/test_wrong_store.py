@@ -1,0 +1,49 @@
+"""A store's directory that is not mounted looks like an empty store: nothing is done to it."""
+
+from __future__ import annotations
+
+from tests.e2e.broker_host import BrokerHost
+from tests.e2e.tiered_log import TieredLog
+from tests.services.waiting import wait_until
+
+_KEEP_LOCAL = -1
+
+
+def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_until_it_is(
+    host: BrokerHost, log: TieredLog
+) -> None:
+    """While the manager runs, and when it starts."""
+    log.produce(4)
+    away = host.store.with_name("unmounted")
+    with host.metadata() as metadata:
+        with host.running():
+            host.wait_ready()
+            log.set_policy(metadata, local_retention_ms=_KEEP_LOCAL)
+            wait_until(lambda: len(log.finished(metadata)) == 4, describe="four segments stored")
+            host.store.rename(away)
+            host.store.mkdir()
+            _wait_told(host, "a mount may be missing")
+            log.produce(1)
+        with host.running():
+            _wait_told(host, "is it the right one, and mounted?")
+            log.produce(1)
+            _wait_told(host, "is it the right one, and mounted?")
+            copied_meanwhile = list(host.store.rglob("*.log"))
+            stored_meanwhile = len(log.finished(metadata))
+
+        host.store.rmdir()
+        away.rename(host.store)
+        with host.running():
+            wait_until(lambda: len(log.finished(metadata)) == 6, describe="six segments stored")
+            host.wait_ready()
+
+    assert copied_meanwhile == []
+    assert stored_meanwhile == 4
+    assert len(list(host.store.rglob("*.log"))) == 6
+
+
+def _wait_told(host: BrokerHost, reason: str) -> None:
+    wait_until(
+        lambda: reason in str(host.readiness()[1]),
+        describe=lambda: f"not ready for the store: {host.readiness()}",
+    )

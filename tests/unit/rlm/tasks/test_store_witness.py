@@ -1,0 +1,105 @@
+"""A store that lacks all that must be in it is not the right one, or not mounted."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.tasks.store_witness import StoreWitness
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.storage.memory import MemoryChunkStorage
+from tests.unit.rlm.remote_read.remote_world import TIP, WHOLE, RemoteWorld, segment_of
+
+
+class AskedStorage(MemoryChunkStorage):
+    """Counts questions."""
+
+    def __init__(self) -> None:
+        super().__init__(wall_ms=lambda: 0)
+        self.asked: list[str] = []
+
+    def exists(self, name: str) -> bool:
+        self.asked.append(name)
+        return super().exists(name)
+
+
+class StoredWorld(RemoteWorld):
+    """Some stored segments of one led partition."""
+
+    def __init__(self, segments: int) -> None:
+        self.chunks = AskedStorage()
+        super().__init__(self.chunks)
+        self.claim()
+        self.segments = [self.store(segment_of(number)) for number in range(segments)]
+        self.led: tuple[TopicIdPartition, ...] = (TIP,)
+        self.witness = StoreWitness(self.chunks, self.metadata, lambda: self.led)
+
+    def lose(self, *numbers: int) -> None:
+        for number in numbers:
+            for stored in self.segments[number].objects:
+                self.chunks.delete(stored.key)
+
+
+def test_witness_when_nothing_is_stored_or_led_then_any_store_is_right() -> None:
+    world = StoredWorld(0)
+    world.witness.require()
+
+    world = StoredWorld(3)
+    world.led = ()
+    world.lose(0, 1, 2)
+    world.witness.require()
+
+
+def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> None:
+    world = StoredWorld(3)
+
+    world.witness.require()
+    first = list(world.chunks.asked)
+    world.witness.require()
+
+    assert len(first) == 1
+    assert world.chunks.asked == first * 2
+
+
+def test_witness_when_some_objects_are_lost_then_another_one_stands_for_the_store() -> None:
+    world = StoredWorld(3)
+    world.witness.require()
+
+    world.lose(0, 1)
+
+    world.witness.require()
+
+
+def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> None:
+    world = StoredWorld(3)
+    key = world.segments[1].objects[0].key
+    content = world.chunks.read_range(key, WHOLE)
+    world.lose(0, 1, 2)
+
+    for _ in range(2):
+        with pytest.raises(RetriableError, match="is it the right one, and mounted"):
+            world.witness.require()
+
+    world.chunks.create(key)
+    world.chunks.append(key, 0, content)
+    world.witness.require()
+
+
+def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
+    """The manager copies it again; a store without a witness must not keep it from that."""
+    world = StoredWorld(1)
+    world.lose(0)
+
+    world.witness.require()
+
+
+def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -> None:
+    class Silent(MemoryChunkStorage):
+        def exists(self, name: str) -> bool:
+            raise RetriableError("the store was not reached")
+
+    world = StoredWorld(2)
+    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata, lambda: world.led)
+
+    with pytest.raises(RetriableError, match="not reached"):
+        witness.require()
