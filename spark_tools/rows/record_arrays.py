@@ -1,10 +1,9 @@
 """The records of many batches v2 as arrays, without a Python object per record.
 
-What rsm.segment.records decodes one by one is decoded here column by column: the records' bounds
-are found one after the other, everything within them for all records at once. Bytes that are not
-what they say are handed to the one by one decoder, which tells where and why. Pure.
+Where numba is installed, which the extra `spark` brings, compiled code finds the records and Arrow
+gets their bytes; elsewhere they are decoded one by one, with the same result. Pure.
 
-Memory: three times the plain bytes of the batches given at once, and some 200 bytes per record.
+Memory: three times the plain bytes of the batches given at once, and some 100 bytes per record.
 """
 
 from __future__ import annotations
@@ -17,16 +16,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rsm.segment.batch import HEADER_BYTES, BatchHeader, TimestampType
-from rsm.segment.compression import decompress
-from rsm.segment.errors import CorruptError
+from rsm.segment.batch import HEADER_BYTES, BatchHeader
+from rsm.segment.compression import CompressionType, decompress
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.varint import read_varint
-from spark_tools.rows.binary_spans import Spans, gather
-from spark_tools.rows.header_arrays import HeaderSpans, headers_array
-from spark_tools.rows.varints import MAX_VARINT_BYTES, Bytes, Ints, decode_varints
+from rsm.segment.records import Record
+from spark_tools.rows.schema import arrow_schema
 
-_PADDING = bytes(MAX_VARINT_BYTES)
+try:
+    from spark_tools.rows import record_kernel
+except ImportError:
+    record_kernel = None  # type: ignore[assignment]  # a module or nothing
+
+Ints = NDArray[np.int64]
+Int32s = NDArray[np.int32]
+
+_MAX_INT64 = (1 << 63) - 1
+_HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
 
 
 class PlainBatch(NamedTuple):
@@ -37,14 +42,15 @@ class PlainBatch(NamedTuple):
 
     header: BatchHeader
     batch: memoryview
-    plain: bytes
+    plain: bytes | memoryview
 
     @classmethod
     def of(cls, header: BatchHeader, batch: memoryview) -> PlainBatch:
         """Decompress. Raises CorruptError, UnsupportedError."""
-        payload = batch[HEADER_BYTES:]
+        plain: bytes | memoryview = batch[HEADER_BYTES:]
         # A compacted batch may be empty, and then holds nothing to decompress either.
-        plain = decompress(header.compression_id, payload) if payload else b""
+        if plain and header.compression_id != CompressionType.NONE:
+            plain = decompress(header.compression_id, plain)
         return cls(header=header, batch=batch, plain=plain)
 
 
@@ -56,13 +62,18 @@ class RowBounds:
     from_ms: int | None = None
     until_ms: int | None = None
 
+    def as_numbers(self) -> Ints:
+        """First and end offset, first and end timestamp."""
+        first_ms = -_MAX_INT64 if self.from_ms is None else self.from_ms
+        end_ms = _MAX_INT64 if self.until_ms is None else self.until_ms
+        offsets = self.offsets
+        return np.array([offsets.start_offset, offsets.end_offset, first_ms, end_ms], np.int64)
+
     def chosen(self, offsets: Ints, timestamps_ms: Ints) -> Ints:
         """The indexes of the wanted ones, ascending."""
-        wanted = (offsets >= self.offsets.start_offset) & (offsets < self.offsets.end_offset)
-        if self.from_ms is not None:
-            wanted &= timestamps_ms >= self.from_ms
-        if self.until_ms is not None:
-            wanted &= timestamps_ms < self.until_ms
+        first_offset, end_offset, first_ms, end_ms = self.as_numbers()
+        wanted = (offsets >= first_offset) & (offsets < end_offset)
+        wanted &= (timestamps_ms >= first_ms) & (timestamps_ms < end_ms)
         return np.flatnonzero(wanted)
 
 
@@ -85,119 +96,117 @@ class RecordArrays:
 
 def decode_batches(
     batches: Sequence[PlainBatch], bounds: RowBounds, fields: Collection[str]
-) -> RecordArrays:
+) -> RecordArrays | None:
     """The records of these batches that are wanted, in order; of `fields` as columns are named.
 
-    CRCs were checked. CorruptError if a batch's bytes are not what its header says; which of them
-    is for rsm.segment.records to tell.
+    CRCs were checked. None if the records are to be decoded one by one: a batch's bytes are not
+    what its header says, which rsm.segment.records tells best, or there is no compiled code.
     """
-    data, starts, ends, owners = _laid_out(batches)
-    deltas_ms, cursor = decode_varints(data, starts + 1)
-    offset_deltas, cursor = decode_varints(data, np.minimum(cursor, ends))
-    key_spans, cursor = _spans(data, cursor, ends)
-    value_spans, cursor = _spans(data, cursor, ends)
-    header_counts, cursor = decode_varints(data, cursor)
-    _require(bool((header_counts >= 0).all()) and bool((cursor <= ends).all()), batches)
-    _require(bool((cursor == ends)[header_counts == 0].all()), batches)
-
-    facts = _BatchFacts.of([each.header for each in batches])
-    in_batch = (offset_deltas >= 0) & (offset_deltas <= facts.last_offset_deltas[owners])
-    _require(bool(in_batch.all()), batches)
-    offsets = facts.base_offsets[owners] + offset_deltas
-    timestamps_ms = np.where(
-        facts.timestamp_types[owners] == TimestampType.CREATE_TIME,
-        facts.base_timestamps_ms[owners] + deltas_ms,
-        facts.max_timestamps_ms[owners],
+    if record_kernel is None:
+        return None
+    data = np.frombuffer(b"".join([each.plain for each in batches]), dtype=np.uint8)
+    headers = [each.header for each in batches]
+    facts = _facts(batches)
+    total = int(facts[:, 2].sum())
+    if total > len(data):
+        return None
+    offsets, timestamps_ms, owners = np.empty((3, total), dtype=np.int64)
+    spans = np.empty((record_kernel.SPAN_FIELDS, total), dtype=np.int32)
+    count = record_kernel.find_records(
+        data, facts, bounds.as_numbers(), offsets, timestamps_ms, owners, spans
     )
+    if count < 0:
+        return None
+    owners, spans = owners[:count], spans[:, :count]
+    types = np.array([int(each.timestamp_type) for each in headers], dtype=np.int32)
+    epochs = np.array([each.partition_leader_epoch for each in headers], dtype=np.int32)
+    nothing = pa.nulls(count, pa.binary())
+    return RecordArrays(
+        offsets=offsets[:count],
+        timestamps_ms=timestamps_ms[:count],
+        timestamp_types=types[owners],
+        leader_epochs=epochs[owners],
+        keys=_gathered(data, spans[0], spans[1]) if "key" in fields else nothing,
+        values=_gathered(data, spans[2], spans[3]) if "value" in fields else nothing,
+        headers=_headers(data, spans[4], spans[5])
+        if "headers" in fields
+        else pa.nulls(count, _HEADERS_TYPE),
+    )
+
+
+def arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds) -> RecordArrays:
+    """The wanted ones of a batch's records that were decoded one by one."""
+    offsets = np.array([each.offset for each in records], dtype=np.int64)
+    timestamps_ms = np.array([each.timestamp_ms for each in records], dtype=np.int64)
     rows = bounds.chosen(offsets, timestamps_ms)
-    buffer = pa.py_buffer(data)
-    if "headers" not in fields:
-        header_counts = np.zeros_like(header_counts)
-    headers = HeaderSpans(starts=cursor[rows], ends=ends[rows], counts=header_counts[rows])
-    nothing = pa.nulls(len(rows), pa.binary())
+    kept = [records[row] for row in rows]
+    named = [[{"key": k, "value": v} for k, v in each.headers] or None for each in kept]
     return RecordArrays(
         offsets=offsets[rows],
         timestamps_ms=timestamps_ms[rows],
-        timestamp_types=facts.timestamp_types[owners[rows]],
-        leader_epochs=facts.leader_epochs[owners[rows]],
-        keys=gather(buffer, key_spans.chosen(rows)) if "key" in fields else nothing,
-        values=gather(buffer, value_spans.chosen(rows)) if "value" in fields else nothing,
-        headers=headers_array(data, headers),
+        timestamp_types=np.full(len(kept), int(header.timestamp_type), dtype=np.int32),
+        leader_epochs=np.full(len(kept), header.partition_leader_epoch, dtype=np.int32),
+        keys=pa.array([each.key for each in kept], pa.binary()),
+        values=pa.array([each.value for each in kept], pa.binary()),
+        headers=pa.array(named, _HEADERS_TYPE),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BatchFacts:
-    """What the headers say, an element per batch."""
-
-    base_offsets: Ints
-    last_offset_deltas: Ints
-    base_timestamps_ms: Ints
-    max_timestamps_ms: Ints
-    timestamp_types: NDArray[np.int32]
-    leader_epochs: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, headers: Sequence[BatchHeader]) -> _BatchFacts:
-        return cls(
-            base_offsets=np.array([h.base_offset for h in headers], dtype=np.int64),
-            last_offset_deltas=np.array([h.last_offset_delta for h in headers], dtype=np.int64),
-            base_timestamps_ms=np.array([h.base_timestamp_ms for h in headers], dtype=np.int64),
-            max_timestamps_ms=np.array([h.max_timestamp_ms for h in headers], dtype=np.int64),
-            timestamp_types=np.array([int(h.timestamp_type) for h in headers], dtype=np.int32),
-            leader_epochs=np.array([h.partition_leader_epoch for h in headers], dtype=np.int32),
-        )
-
-
-def _laid_out(batches: Sequence[PlainBatch]) -> tuple[Bytes, Ints, Ints, Ints]:
-    """All plain bytes in a row, where each record begins and ends, and which batch it is of."""
-    starts: list[int] = []
-    ends: list[int] = []
-    base = 0
+def _facts(batches: Sequence[PlainBatch]) -> Ints:
+    """What the headers say, as `record_kernel.BATCH_FIELDS` has it."""
+    rows = []
+    start = 0
     for each in batches:
-        _find_records(each, base, starts, ends)
-        base += len(each.plain)
-    data = np.frombuffer(b"".join((*(b.plain for b in batches), _PADDING)), dtype=np.uint8)
-    counts = np.array([each.header.record_count for each in batches], dtype=np.int64)
-    owners = np.repeat(np.arange(len(batches), dtype=np.int64), counts)
-    return data, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64), owners
+        header, end = each.header, start + len(each.plain)
+        rows.append(
+            (
+                start,
+                end,
+                header.record_count,
+                header.base_offset,
+                header.last_offset_delta,
+                header.base_timestamp_ms,
+                header.max_timestamp_ms,
+                header.timestamp_type,
+            )
+        )
+        start = end
+    return np.array(rows, dtype=np.int64)
 
 
-def _find_records(batch: PlainBatch, base: int, starts: list[int], ends: list[int]) -> None:
-    """Where each record of a batch begins, behind its length, and ends."""
-    header, plain = batch.header, batch.plain
-    position = 0
+def _gathered(data: NDArray[np.uint8], starts: Int32s, lengths: Int32s) -> pa.Array:
+    """The bytes of each span as binary; null where the length is -1."""
+    count = len(starts)
+    size = int(np.maximum(lengths, 0).sum())
+    edges, gathered = np.empty(count + 1, dtype=np.int32), np.empty(size, dtype=np.uint8)
+    record_kernel.gather(data, starts, lengths, edges, gathered)
+    is_null = lengths < 0
+    null_count = int(is_null.sum())
+    valid = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if null_count else None
+    buffers = [valid, pa.py_buffer(edges), pa.py_buffer(gathered)]
+    return pa.Array.from_buffers(pa.binary(), count, buffers, null_count)
+
+
+def _headers(data: NDArray[np.uint8], starts: Int32s, counts: Int32s) -> pa.Array:
+    """A list of (key, value) per record, null for none, as Spark's Kafka source has them."""
+    total = int(counts.sum())
+    if total == 0:
+        return pa.nulls(len(counts), _HEADERS_TYPE)
+    spans = np.empty((4, total), dtype=np.int32)
+    record_kernel.find_headers(data, starts, counts, spans)
+    names, values = _gathered(data, spans[0], spans[1]), _gathered(data, spans[2], spans[3])
+    items = pa.StructArray.from_arrays(
+        [_as_text(names), values], fields=list(_HEADERS_TYPE.value_type)
+    )
+    edges = np.zeros(len(counts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=edges[1:])
+    is_none = pa.array(counts == 0)
+    return pa.ListArray.from_arrays(pa.array(edges), items, type=_HEADERS_TYPE, mask=is_none)
+
+
+def _as_text(names: pa.Array) -> pa.Array:
+    """Names are UTF-8 that no broker checks; what isn't is shown as Java clients show it."""
     try:
-        for _ in range(header.record_count):
-            length = plain[position]
-            if length < 0x80:
-                position += 1
-                length = (length >> 1) ^ -(length & 1)
-            else:
-                length, position = read_varint(plain, position)
-            if length <= 0:
-                raise CorruptError("not a record's length", base_offset=header.base_offset)
-            starts.append(base + position)
-            position += length
-            ends.append(base + position)
-    except IndexError:
-        position = -1
-    if position != len(plain):
-        raise CorruptError("records don't fill their batch", base_offset=header.base_offset)
-
-
-def _spans(data: Bytes, positions: Ints, ends: Ints) -> tuple[Spans, Ints]:
-    """The bytes behind a length at each position, -1 for null; and what is behind them."""
-    # A position behind its record is an error that the last check finds; until then it must be one.
-    lengths, starts = decode_varints(data, np.minimum(positions, ends))
-    is_null = lengths == -1
-    lengths[is_null] = 0
-    if bool((lengths < 0).any()) or bool((lengths > ends - starts).any()):
-        raise CorruptError("a field is not within its record")
-    span_ends = starts + lengths
-    return Spans(starts=starts, ends=span_ends, is_null=is_null), span_ends
-
-
-def _require(holds: bool, batches: Sequence[PlainBatch]) -> None:  # noqa: FBT001 - a fact
-    if not holds:
-        raise CorruptError("not records", base_offset=batches[0].header.base_offset)
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode("utf-8", errors="replace") for name in names.to_pylist()])

@@ -12,18 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from rsm.segment.aborted import AbortedTransactions
 from rsm.segment.batch import BatchHeader, scan_batches
-from rsm.segment.errors import CorruptError
-from rsm.segment.records import Record, decode_records
+from rsm.segment.records import decode_records
 from rsm.segment.segment_cursor import StoredBatches
 from spark_tools.rows.record_arrays import (
     PlainBatch,
     RecordArrays,
     RowBounds,
+    arrays_of,
     decode_batches,
 )
 from spark_tools.rows.schema import UNREADABLE, arrow_schema
@@ -53,7 +52,7 @@ class PartitionRows:
             if header.magic < 2:
                 yield from self._rows(gathered)
                 gathered, gathered_bytes, gathered_count = [], 0, 0
-                yield from self._older_rows(header, batch)
+                yield from self._one_by_one(header, batch)
                 continue
             gathered.append(PlainBatch.of(header, batch))
             gathered_bytes += len(gathered[-1].plain)
@@ -94,17 +93,15 @@ class PartitionRows:
     def _rows(self, batches: Sequence[PlainBatch]) -> Iterator[pa.RecordBatch]:
         if not batches:
             return
-        try:
-            arrays = decode_batches(batches, self.bounds, self.columns)
-        except CorruptError:
+        arrays = decode_batches(batches, self.bounds, self.columns)
+        if arrays is None:
             for each in batches:
-                decode_records(each.header, each.batch)
-            raise
-        if len(arrays.offsets):
+                yield from self._one_by_one(each.header, each.batch)
+        elif len(arrays.offsets):
             yield self.of_arrays(arrays)
 
-    def _older_rows(self, header: BatchHeader, batch: memoryview) -> Iterator[pa.RecordBatch]:
-        arrays = _arrays_of(header, decode_records(header, batch), self.bounds)
+    def _one_by_one(self, header: BatchHeader, batch: memoryview) -> Iterator[pa.RecordBatch]:
+        arrays = arrays_of(header, decode_records(header, batch), self.bounds)
         if len(arrays.offsets):
             yield self.of_arrays(arrays)
 
@@ -126,20 +123,3 @@ class PartitionRows:
         }
         columns = [makers[field.name]().cast(field.type) for field in schema]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds) -> RecordArrays:
-    """Records that were decoded one by one; those of older messages have no headers."""
-    offsets = np.array([each.offset for each in records], dtype=np.int64)
-    timestamps_ms = np.array([each.timestamp_ms for each in records], dtype=np.int64)
-    rows = bounds.chosen(offsets, timestamps_ms)
-    kept = [records[row] for row in rows]
-    return RecordArrays(
-        offsets=offsets[rows],
-        timestamps_ms=timestamps_ms[rows],
-        timestamp_types=np.full(len(kept), int(header.timestamp_type), dtype=np.int32),
-        leader_epochs=np.full(len(kept), header.partition_leader_epoch, dtype=np.int32),
-        keys=pa.array([each.key for each in kept], pa.binary()),
-        values=pa.array([each.value for each in kept], pa.binary()),
-        headers=pa.nulls(len(kept), arrow_schema(["headers"]).field("headers").type),
-    )

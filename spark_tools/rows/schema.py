@@ -14,6 +14,7 @@ import pyarrow as pa
 from rsm.segment.errors import InvalidConfigError
 
 UNREADABLE = "unreadable"
+HEADERS = "headers"
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _ARROW_TYPES: Mapping[str, pa.DataType] = MappingProxyType(
@@ -63,6 +64,11 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
         expected = "some of " + ",".join(COLUMNS)
         raise InvalidConfigError("not columns", option="columns", found=text, expected=expected)
     return chosen
+
+
+def spark_types(columns: Sequence[str]) -> Mapping[str, str]:
+    """Spark's type of each column, as its simple string."""
+    return {name: _SPARK_TYPES[name] for name in columns}
 
 
 def spark_ddl(columns: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import ControlType, Record, decode_records
 from rsm.segment.segment_cursor import StoredBatches
-from spark_tools.rows.record_arrays import RowBounds
+from spark_tools.rows.record_arrays import PlainBatch, RowBounds, decode_batches
 from spark_tools.rows.row_batches import PartitionRows
 from spark_tools.rows.schema import COLUMNS, UNREADABLE, chosen_columns
 from tests.metadata_builder import segment_metadata
@@ -29,26 +30,16 @@ from tests.segment_builder import (
     record,
     records,
 )
+from tests.unit.spark_tools.rows.decoding import EVERYTHING, rows_of
 
-EVERYTHING = RowBounds(offsets=OffsetRange(start_offset=0, end_offset=1 << 62))
-
-
-def rows_of(
-    *batches: bytes,
-    bounds: RowBounds = EVERYTHING,
-    columns: Sequence[str] = COLUMNS,
-    aborted: AbortedTransactions | None = None,
-) -> list[dict[str, Any]]:
-    data = memoryview(b"".join(batches))
-    run = StoredBatches(metadata=segment_metadata(), offsets=EVERYTHING.offsets, data=data)
-    rows = PartitionRows(
-        topic="orders",
-        partition=3,
-        columns=tuple(columns),
-        bounds=bounds,
-        aborted=aborted or AbortedTransactions(),
-    )
-    return [row for batch in rows.of_run(run) for row in batch.to_pylist()]
+_WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+from spark_tools.rows import record_arrays
+from tests.unit.spark_tools.rows.decoding import rows_of
+assert record_arrays.record_kernel is None
+sys.stdout.write(f"{rows_of(sys.stdin.buffer.read())}")
+"""
 
 
 def one_by_one(*batches: bytes) -> list[dict[str, Any]]:
@@ -111,8 +102,15 @@ def test_rows_when_of_any_batches_then_those_that_are_decoded_one_by_one(
     rows = rows_of(*batches)
 
     assert without_time(rows) == one_by_one(*batches)
+    assert all(_is_decoded_at_once(batch) for batch in batches)
     expected_ms = [each.timestamp_ms for batch, _ in content for each in batch]
     assert [round(row["timestamp"].timestamp() * 1000) for row in rows] == expected_ms
+
+
+def _is_decoded_at_once(batch: bytes) -> bool:
+    """By compiled code, not record by record."""
+    plain = PlainBatch.of(parse_header(memoryview(batch)), memoryview(batch))
+    return decode_batches([plain], EVERYTHING, COLUMNS) is not None
 
 
 @given(content=batch_of_records(), data=st.data())
@@ -133,6 +131,53 @@ def test_rows_when_a_byte_of_the_records_is_another_then_corrupt_or_as_decoded_o
         {name: row[name] for name in ("key", "value", "topic", "partition", "offset")}
         for row in expected
     ]
+
+
+@given(content=batch_of_records(), data=st.data())
+def test_rows_when_bytes_are_cut_or_added_then_corrupt_as_for_one_by_one(
+    content: list[Record], data: st.DataObject
+) -> None:
+    """Whatever a header says of its records, nothing is read beyond them."""
+    plain = build_batch(content)
+    header = parse_header(memoryview(plain))
+    payload = plain[HEADER_BYTES:]
+    cut = data.draw(st.integers(0, len(payload)))
+    changed = payload[:cut] + data.draw(st.binary(max_size=12))
+    batch = pack_batch(
+        changed,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        leader_epoch=7,
+        attributes=0,
+        base_timestamp_ms=header.base_timestamp_ms,
+        max_timestamp_ms=header.max_timestamp_ms,
+        producer=(-1, -1, -1),
+        record_count=data.draw(st.integers(1, header.record_count + 1)),
+    )
+    try:
+        expected = one_by_one(batch)
+    except CorruptError:
+        with pytest.raises(CorruptError):
+            rows_of(batch)
+        return
+
+    assert without_time(rows_of(batch)) == expected
+
+
+def test_rows_when_numba_is_not_installed_then_the_same() -> None:
+    batches = [
+        build_batch(
+            [record(n, key=b"k" if n % 2 else None, headers=[("h", None), ("", b"x")][: n % 3])],
+            codec=codec,
+            leader_epoch=n,
+        )
+        for n, codec in enumerate(CompressionType)
+    ]
+    program = [sys.executable, "-c", _WITHOUT_NUMBA]
+
+    printed = subprocess.run(program, input=b"".join(batches), capture_output=True, check=True)
+
+    assert printed.stdout.decode() == f"{rows_of(*batches)}"
 
 
 def test_rows_when_lengths_take_several_bytes_then_whole() -> None:

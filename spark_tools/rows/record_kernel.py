@@ -1,0 +1,180 @@
+"""The records of many batches v2 as spans of their bytes, by compiled code. Pure.
+
+Numba compiles these functions when they are first called, for some seconds, and keeps what it made
+in NUMBA_CACHE_DIR, beside this file, or in the user's cache, whichever it may write. They don't
+hold the interpreter's lock.
+
+What rsm.segment.records takes for a record is one here, and nothing else; which batch is wrong, and
+how, is for that to tell.
+
+ImportError where numba is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Function = TypeVar("Function", bound=Callable[..., object])
+
+BATCH_FIELDS = 8
+"""The columns of `batches`: start and end in the data, number of records, base offset, last offset
+delta, base timestamp, maximum timestamp, 1 if the broker set the timestamps."""
+SPAN_FIELDS = 6
+"""Of `spans`: start and length of the key, of the value, start and number of the headers.
+
+`bounds` are first and end offset, first and end timestamp."""
+_START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
+_VARINT_BITS = 32
+_VARLONG_BITS = 64
+_NOT_ONE = -1
+
+
+def _compiled(function: Function) -> Function:
+    try:
+        found = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # nowhere to keep it: each process compiles its own
+        found = numba.njit(nogil=True)(function)
+    return cast("Function", found)
+
+
+@_compiled
+def _read(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
+    """The zigzag number of that width, and where what follows begins; _NOT_ONE if it is none.
+
+    Behind what is _NOT_ONE already, nothing is.
+    """
+    raw = np.uint64(0)
+    shift = 0
+    while shift < bits and 0 <= position < end:
+        byte = data[np.uint64(position)]
+        position += 1
+        part = np.uint64(byte & np.uint8(0x7F))
+        if shift + 7 > bits and part >> np.uint64(bits - shift):
+            break
+        raw |= part << np.uint64(shift)
+        if byte < 0x80:
+            # int() would leave it unsigned.
+            value = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
+            return value, position  # type: ignore[return-value]  # an int, to numba
+        shift += 7
+    return 0, _NOT_ONE
+
+
+@_compiled
+def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
+    """Start and length (-1 for null) of bytes behind a length, and what follows, or _NOT_ONE."""
+    length, start = _read(data, position, end, _VARINT_BITS)
+    if start == _NOT_ONE or length < -1 or length > end - start:
+        return 0, 0, _NOT_ONE
+    return start, length, start + max(length, 0)
+
+
+@_compiled
+def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
+    """Where what follows so many headers begins, or _NOT_ONE."""
+    for _ in range(count):
+        _, length, position = _read_span(data, position, end)
+        if position == _NOT_ONE or length < 0:
+            return _NOT_ONE
+        _, _, position = _read_span(data, position, end)
+        if position == _NOT_ONE:
+            return _NOT_ONE
+    return position
+
+
+@_compiled
+def _read_record(data: Bytes, position: int, batch_end: int, record: Int64s) -> int:
+    """Write what is found of the record there; return where the next begins, or _NOT_ONE.
+
+    `record`: timestamp delta, offset delta, start and length of key and value, start of the headers
+    and their number.
+    """
+    length, start = _read(data, position, batch_end, _VARINT_BITS)
+    if start == _NOT_ONE or length <= 0 or length > batch_end - start:
+        return _NOT_ONE
+    end = start + length
+    record[0], cursor = _read(data, start + 1, end, _VARLONG_BITS)
+    record[1], cursor = _read(data, cursor, end, _VARINT_BITS)
+    record[2], record[3], cursor = _read_span(data, cursor, end)
+    record[4], record[5], cursor = _read_span(data, cursor, end)
+    record[7], record[6] = _read(data, cursor, end, _VARINT_BITS)
+    if record[6] == _NOT_ONE or record[7] < 0:
+        return _NOT_ONE
+    return end if _after_headers(data, record[6], end, record[7]) == end else _NOT_ONE
+
+
+@_compiled
+def find_records(
+    data: Bytes,
+    batches: Int64s,
+    bounds: Int64s,
+    offsets: Int64s,
+    timestamps_ms: Int64s,
+    owners: Int64s,
+    spans: Int32s,
+) -> int:
+    """Write what is found of each record within the bounds, in order; return how many these are.
+
+    `owners` are rows of `batches`. The rows of `spans` are start and length of the key, of the
+    value (-1 for null), and start and number of the headers. Returns _NOT_ONE if a batch's bytes
+    are not its records.
+    """
+    row = 0
+    record = np.empty(2 + SPAN_FIELDS, dtype=np.int64)
+    for number in range(batches.shape[0]):
+        batch = batches[number]
+        position = batch[_START]
+        for _ in range(batch[_COUNT]):
+            position = _read_record(data, position, batch[_END], record)
+            if position == _NOT_ONE or record[1] < 0 or record[1] > batch[_LAST_DELTA]:
+                return _NOT_ONE
+            offset = batch[_BASE_OFFSET] + record[1]
+            time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else batch[_BASE_MS] + record[0]
+            if bounds[0] <= offset < bounds[1] and bounds[2] <= time_ms < bounds[3]:
+                offsets[row] = offset
+                timestamps_ms[row] = time_ms
+                owners[row] = number
+                spans[:, row] = record[2:]
+                row += 1
+        if position != batch[_END]:
+            return _NOT_ONE
+    return row
+
+
+@_compiled
+def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> None:
+    """Write start and length of each header's name and of its value, of records that were found."""
+    number = 0
+    for row in range(len(starts)):
+        position = int(starts[row])
+        for _ in range(counts[row]):
+            start, length, position = _read_span(data, position, len(data))
+            spans[0, number] = start
+            spans[1, number] = length
+            start, length, position = _read_span(data, position, len(data))
+            spans[2, number] = start
+            spans[3, number] = length
+            number += 1
+
+
+@_compiled
+def gather(data: Bytes, starts: Int32s, lengths: Int32s, edges: Int32s, gathered: Bytes) -> None:
+    """Write the bytes of each span one after the other, and where each begins and the last ends."""
+    # Unsigned: an index that may be negative keeps the copy from being vectorized.
+    position = np.uint64(0)
+    for row in range(len(starts)):
+        edges[row] = position
+        if lengths[row] > 0:
+            start, length = np.uint64(starts[row]), np.uint64(lengths[row])
+            for number in range(length):
+                gathered[position + number] = data[start + number]
+            position += length
+    edges[len(starts)] = position
