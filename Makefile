@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos hosts demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage proto docs released-state lock clean static services maven
+	bench-metadata bench-spark bench-storage spark-zip proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -38,6 +38,7 @@ PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --g
 # Compiled modules are kept, whatever the environment says: hundreds of short processes load them.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+export NUMBA_CACHE_DIR := $(CURDIR)/build/numba
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,10 +63,10 @@ maven:
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 50 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
-# That Spark has no filters to push down, and leaves sockets open.
+# That Spark limits no micro-batches, and leaves sockets open.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
-		$(PYTEST) -q tests/integration/spark_tools -k "not pushed_down" \
+		$(PYTEST) -q tests/integration/spark_tools -k "not micro_batches" \
 		-W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
 fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers, for some minutes
@@ -111,6 +112,12 @@ bench-storage: $(STAMPS)/dev $(STAMPS)/versitygw ## Measure the S3 store beside 
 bench-spark: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-jars ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
+
+spark-zip: $(STAMPS)/dev ## Make build/spark, which spark-submit is given: our modules, and a file per job
+	@mkdir -p build/spark
+	@cd $(CURDIR) && $(BIN)/python -m zipfile -c build/spark/kafka-rlm.zip rlm rlmm rsm spark_tools
+	@cp spark_tools/submit/rlm_*.py build/spark
+	@echo "made build/spark/kafka-rlm.zip and $$(cd build/spark && echo rlm_*.py)"
 
 proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)

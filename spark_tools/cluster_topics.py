@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 
 from confluent_kafka import (
@@ -27,6 +28,8 @@ from rsm.segment.ranges import OffsetRange
 MAX_TIMEOUT_MS = 3_600_000
 """That of a request, by librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
 
+_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
 
 class MissingTopicError(InvalidConfigError):
     """The cluster answers, and has no such topic."""
@@ -48,6 +51,28 @@ def find_partitions(
             for number in sorted(each.id for each in description.partitions)
         )
     return found
+
+
+def find_topics(
+    client: Mapping[str, str], pattern: re.Pattern[str], *, timeout_ms: int
+) -> tuple[str, ...]:
+    """The topics whose whole names match, but for Kafka's own, ascending.
+
+    InvalidConfigError if none does, or as find_partitions raises it.
+    """
+    admin = _admin(client)
+    try:
+        every = admin.list_topics(timeout=_request_timeout_s(timeout_ms)).topics
+    except KafkaException as exception:
+        raise InvalidConfigError(
+            "the topics can't be listed",
+            servers=client.get("bootstrap.servers"),
+            reason=exception.args[0].str(),
+        ) from exception
+    found = sorted(name for name in every if name not in _INTERNAL and pattern.fullmatch(name))
+    if not found:
+        raise InvalidConfigError("no topic's name matches", subscribePattern=pattern.pattern)
+    return tuple(found)
 
 
 def find_local_offsets(
@@ -129,6 +154,12 @@ def _describe(
             found[topic] = future.result()
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
+            if error.code() < 0:  # librdkafka's own: no broker said it
+                raise InvalidConfigError(
+                    "the brokers don't answer",
+                    servers=client.get("bootstrap.servers"),
+                    reason=error.str(),
+                ) from exception
             missing = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             raise (MissingTopicError if missing else InvalidConfigError)(
                 "the topic can't be found",

@@ -4,19 +4,27 @@ exit code 0  done
           1  failed
           2  the command line, the configuration or what it names is wrong
           3  nothing was decided, because a source did not answer whole (audit)
+          4  done, and data is lost or damaged
+          5  done, and some of the work failed
+          6  there was nothing to do
         130  ended by Ctrl-C
         143  ended by SIGTERM
+
+Which of 4, 5 and 6 are told apart from 0 is `--fail-on`'s matter.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from enum import Enum
+from pathlib import Path
 from types import FrameType
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
@@ -25,6 +33,22 @@ from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
+_FAILED, _WRONG = 1, 2
+
+
+class JobOutcome(Enum):
+    """How a job ended that ended by itself; the value is its name in `--fail-on` and summaries."""
+
+    DONE = "done"
+    UNDECIDED = "undecided"
+    DATA_LOSS = "data-loss"
+    FAILED_WORK = "failed-work"
+    NOTHING_TO_DO = "nothing-to-do"
+
+
+_EXIT_CODES = {JobOutcome.DONE: 0, JobOutcome.UNDECIDED: 3, JobOutcome.DATA_LOSS: 4}
+_EXIT_CODES |= {JobOutcome.FAILED_WORK: 5, JobOutcome.NOTHING_TO_DO: 6}
+_CHOSEN = (JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK, JobOutcome.NOTHING_TO_DO)
 
 
 def count_above_zero(text: str) -> int:
@@ -66,7 +90,57 @@ def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
         default=_DEFAULT_TIMEOUT_S,
         help="how long the cluster may take to answer (default %(default)s)",
     )
+    parser.add_argument(
+        "--fail-on",
+        metavar="OUTCOMES",
+        type=_outcomes,
+        default=(JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK),
+        help="which of data-loss (exit code 4), failed-work (5) and nothing-to-do (6) are told by"
+        " the exit code, comma-separated, or none (default: data-loss,failed-work)",
+    )
+    parser.add_argument(
+        "--summary",
+        metavar="FILE",
+        type=Path,
+        help="write how the job ended to a file, as JSON",
+    )
     return parser
+
+
+def _outcomes(text: str) -> tuple[JobOutcome, ...]:
+    known = {each.value: each for each in _CHOSEN}
+    names = [] if text == "none" else [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(
+            f"not {unknown[0]!r}, but some of {','.join(known)}, or none"
+        )
+    return tuple(known[name] for name in names)
+
+
+def ended(
+    arguments: argparse.Namespace, name: str, outcome: JobOutcome, counts: Mapping[str, int]
+) -> int:
+    """Write the summary, if one is wanted; the exit code. `counts` are the job's own."""
+    is_told = outcome not in _CHOSEN or outcome in arguments.fail_on
+    exit_code = _EXIT_CODES[outcome] if is_told else 0
+    if arguments.summary is not None:
+        _write_summary(
+            arguments.summary,
+            {
+                "job": name,
+                "exit_code": exit_code,
+                "outcome": outcome.value,
+                "counts": dict(sorted(counts.items())),
+            },
+        )
+    return exit_code
+
+
+def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
+    """Whole or not at all."""
+    written = path.with_name(f".{path.name}.new")
+    written.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    written.replace(path)
 
 
 def given_options(arguments: argparse.Namespace) -> dict[str, str]:
@@ -118,17 +192,24 @@ def _ended_by_signals() -> Iterator[None]:
             sys.exit(128 + received[0])
 
 
-def run_job(name: str, job: Callable[[], int]) -> None:
-    """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line."""
+def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -> None:
+    """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line.
+
+    A job that ends by itself has written its summary; of one that fails it is written here.
+    """
     try:
         with _ended_by_signals():
             sys.exit(job())
     except TieredStorageError as error:
-        sys.stderr.write(f"{name}: {' '.join(str(error).split())}\n")
-        sys.exit(2 if isinstance(error, InvalidConfigError) else 1)
+        reason = " ".join(str(error).split())
+        exit_code = _WRONG if isinstance(error, InvalidConfigError) else _FAILED
     except SPARK_ERRORS as error:
-        sys.stderr.write(f"{name}: {cause_of(error)}\n")
-        sys.exit(1)
+        reason, exit_code = cause_of(error), _FAILED
     except OSError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        sys.exit(1)
+        reason, exit_code = str(error), _FAILED
+    sys.stderr.write(f"{name}: {reason}\n")
+    if summary is not None:
+        failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}
+        with suppress(OSError):
+            _write_summary(summary, failed)
+    sys.exit(exit_code)

@@ -21,7 +21,9 @@ from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.bindings import StoreSettings, open_storage
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.refusals import PERMISSION
 from spark_tools import store_options
+from spark_tools.kafka_connector import PREFIX, client_settings
 
 CONFIG = "config"
 _BOOTSTRAP = "bootstrap.servers"
@@ -32,7 +34,7 @@ _ORPHAN_GRACE = "remote.orphan.grace.ms"
 _DEFAULT_ORPHAN_GRACE_MS = 86_400_000
 _LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
-OPTION_PREFIXES = (CLIENT_PREFIX, "rlmm.", "rsm.")
+OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options, besides those with a prefix, that are read here."""
 KEYS = OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _LETTER_TOPIC} | store_options.KEYS
@@ -59,6 +61,14 @@ class StoreConnection:
     def open_chunks(self) -> ChunkStorage:
         """The same store as objects. InvalidConfigError."""
         return open_storage(self.settings)
+
+    def require_answer(self) -> None:
+        """InvalidConfigError if the store is not reached. One that denies listing has answered."""
+        try:
+            self.require_listing()
+        except InvalidConfigError as error:
+            if getattr(error.__cause__, "message", None) != PERMISSION:
+                raise
 
     @property
     def listed_prefix(self) -> str:
@@ -115,17 +125,21 @@ class Connection:
         return int(text)
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Connection:
-        """InvalidConfigError for what is missing, and for a file that can't be read."""
+    def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> Connection:
+        """With `takes_kafkas` the client is configured by options that begin with `kafka.` too.
+
+        InvalidConfigError for what is missing, and for a file that can't be read.
+        """
         values = {**_file_values(options.get(CONFIG)), **options}
         servers = values.get(_SPARKS_BOOTSTRAP) or values.get(_BOOTSTRAP)
         if not servers:
             raise InvalidConfigError("an option is missing", option=_BOOTSTRAP)
-        client = {
+        own = {
             key.removeprefix(CLIENT_PREFIX): value
             for key, value in values.items()
             if key.startswith(CLIENT_PREFIX)
         }
+        client = {**(client_settings(options) if takes_kafkas else {}), **own}
         _require_topic_names(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},

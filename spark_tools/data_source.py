@@ -3,18 +3,17 @@
     register(spark)
     spark.read.format("rlm").option("config", "rlm.properties").option("subscribe", "orders").load()
 
-Planned on the driver from the metadata topic, once per query; executors get pieces of segments and
-read nothing but the store.
+Planned on the driver from the metadata topic, once per DataFrame; executors get pieces of segments
+and read nothing but the store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields, replace
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -23,43 +22,43 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import Connection
-from spark_tools.reading.narrowing import Comparison, narrowed
+from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import plan_pieces
-from spark_tools.rows.schema import spark_ddl
+from spark_tools.reading.planner import open_planner, plan_pieces, require_readable
+from spark_tools.reading.summary import PartitionSummary
+from spark_tools.rows.schema import spark_ddl, spark_types
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 from spark_tools.stream_reader import SegmentStreamReader
 
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
-
-# By name: Spark 4.0 has no filters.
-_OPERATORS: Mapping[str, str] = MappingProxyType(
-    {
-        "EqualTo": "==",
-        "In": "in",
-        "GreaterThan": ">",
-        "GreaterThanOrEqual": ">=",
-        "LessThan": "<",
-        "LessThanOrEqual": "<=",
-    }
+_EXPLAINED = "topic string, partition int, start_offset bigint, end_offset bigint, " + ", ".join(
+    f"{each.name} bigint"
+    for each in fields(PartitionSummary)
+    if each.name not in ("topic_id_partition", "offsets")
 )
 
 
 class SegmentRowsReader(DataSourceReader):
-    """A batch query over what is stored when it is planned."""
+    """A batch query over what is stored when it is planned.
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.options = ReadOptions.of(options)
-        self._connection = Connection.of(options)
+    It takes no filters: Spark plans a relation once for all of its uses, so the filter of the use
+    that is planned last would hold for the others too. Options choose what is read.
+    """
+
+    def __init__(self, connection: Connection, options: ReadOptions) -> None:
+        self._connection = connection
+        self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
         """Raises InvalidConfigError, NotFoundError, RetriableError: nothing was read then."""
-        return [SegmentPartition(piece) for piece in plan_pieces(self._connection, self.options)]
+        show_log()
+        with in_one_sentence():
+            pieces = plan_pieces(self._connection, self._options)
+        return [SegmentPartition(piece) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return partition_rows(partition, self._connection, self.options)
+        return partition_rows(partition, self._connection, self._options)
 
 
 class RlmDataSource(DataSource):
@@ -70,46 +69,71 @@ class RlmDataSource(DataSource):
         return "rlm"
 
     def schema(self) -> str:
-        return spark_ddl(ReadOptions.of(self.options).columns)
+        """Spark asks when the user calls `load()`: what is wrong is said there.
+
+        Raises InvalidConfigError.
+        """
+        with in_one_sentence():
+            connection, options = self._parsed()
+            require_readable(connection, options)
+        return spark_ddl(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return SegmentRowsReader(self.options)
+        with in_one_sentence():
+            connection, options = self._parsed()
+            return SegmentRowsReader(connection, _with_schema(options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        return SegmentStreamReader(self.options)
+        with in_one_sentence():
+            connection, options = self._parsed()
+            return SegmentStreamReader(connection, _with_schema(options, schema), self.options)
 
-
-class FilteringReader(SegmentRowsReader):
-    """Plans by the query's filters too; Spark evaluates them again."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        comparisons = (_comparison(each) for each in filters)
-        known = [each for each in comparisons if each is not None]
-        self.options = self.options.narrowed(narrowed(known))
-        return filters
-
-
-class FilteringRlmDataSource(RlmDataSource):
-    """For sessions that push filters down."""
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return FilteringReader(self.options)
-
-
-def _comparison(pushed: Filter) -> Comparison | None:
-    """A filter of Spark's on a column, as far as it may narrow what is read."""
-    operator = _OPERATORS.get(type(pushed).__name__)
-    column: Sequence[str] = getattr(pushed, "attribute", ())
-    if operator is None or len(column) != 1:
-        return None
-    return Comparison(column[0], operator, getattr(pushed, "value", None))
+    def _parsed(self) -> tuple[Connection, ReadOptions]:
+        options = ReadOptions.of(self.options)
+        return Connection.of(self.options, takes_kafkas=True), options
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `rlm` known to a session.
+    """Make the format `rlm` known to a session."""
+    spark.dataSource.register(RlmDataSource)
 
-    Filters are pushed down where the session allows that: Spark has it from 4.1 on, refuses a
-    source that has it while it is off, and reads the setting when a query is planned.
+
+def explain(spark: SparkSession, **options: str) -> DataFrame:
+    """What `load()` with these options would read now, a row per partition.
+
+    Raises what the planning of a query does. Reads nothing of the store.
     """
-    pushed = spark.conf.get("spark.sql.python.filterPushdown.enabled", "false") == "true"
-    spark.dataSource.register(FilteringRlmDataSource if pushed else RlmDataSource)
+    parsed = replace(ReadOptions.of(options), lease_ms=0)
+    with open_planner(Connection.of(options, takes_kafkas=True), parsed) as planner:
+        summaries = planner.summary(parsed)
+    return spark.createDataFrame([_row_of(each) for each in summaries], _EXPLAINED)
+
+
+def _row_of(summary: PartitionSummary) -> dict[str, object]:
+    tip, offsets = summary.topic_id_partition, summary.offsets
+    counted = {
+        name: value
+        for name, value in asdict(summary).items()
+        if name not in ("topic_id_partition", "offsets")
+    }
+    return {
+        "topic": tip.topic,
+        "partition": tip.partition,
+        "start_offset": offsets.start_offset,
+        "end_offset": offsets.end_offset,
+        **counted,
+    }
+
+
+def _with_schema(options: ReadOptions, schema: StructType) -> ReadOptions:
+    """With the columns of a user's schema: some of the data source's, of its types."""
+    own = spark_types(options.columns)
+    given = {field.name: field.dataType.simpleString() for field in schema}
+    wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
+    if wrong or not given:
+        raise InvalidConfigError(
+            "the schema is not the data source's",
+            found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
+            expected=f"some of {spark_ddl(options.columns)}",
+        )
+    return replace(options, columns=tuple(schema.fieldNames()))

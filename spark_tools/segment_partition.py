@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from spark_tools.connection import Connection
+from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.broker_reader import read_from_broker
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece, Piece
@@ -28,11 +29,12 @@ def partition_rows(
     """The rows of one partition; none of Spark's own, which stands for "nothing is to be read"."""
     if not isinstance(partition, SegmentPartition):
         return
-    if isinstance(partition.piece, BrokerPiece):
-        yield from read_from_broker(partition.piece, connection.client, options)
-        return
-    storage = connection.store.open()
-    try:
-        yield from read_piece(partition.piece, storage, options)
-    finally:
-        storage.close()
+    with in_one_sentence():
+        if isinstance(partition.piece, BrokerPiece):
+            yield from read_from_broker(partition.piece, connection.client, options)
+            return
+        storage = connection.store.open()
+        try:
+            yield from read_piece(partition.piece, storage, options)
+        finally:
+            storage.close()

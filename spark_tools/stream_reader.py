@@ -11,18 +11,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import Connection
+from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.planner import Planner, open_planner
 from spark_tools.reading.stream_offsets import (
+    NO_LIMITS,
     StreamOffsets,
     between,
     initial_offsets,
     latest_offsets,
 )
 from spark_tools.segment_partition import SegmentPartition, partition_rows
+from spark_tools.stored_partition import StoredPartition
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxBytes,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:  # before Spark 4.2 a source is not told from where it reads on
+    SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
 
 _LOOK_INTERVAL_S = 30.0  # for partitions that were added
 
@@ -30,12 +46,17 @@ _LOOK_INTERVAL_S = 30.0  # for partitions that were added
 class SegmentStreamReader(DataSourceStreamReader):
     """One streaming query. Nothing is opened before Spark asks for offsets."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = ReadOptions.of(options)
-        self._connection = Connection.of(options)
+    def __init__(
+        self, connection: Connection, options: ReadOptions, given: Mapping[str, str]
+    ) -> None:
+        """`given` are the user's options; what streams don't have is told when it is first used."""
+        self._given = dict(given)
+        self._connection = connection
+        self._options = options
         self._planner: Planner | None = None
         self._open = ExitStack()
         self._reached: StreamOffsets = {}
+        self._target: StreamOffsets | None = None
         self._looked_s = 0.0
 
     def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
@@ -46,11 +67,25 @@ class SegmentStreamReader(DataSourceStreamReader):
         self, start: StreamOffsets | None = None, limit: object = None
     ) -> StreamOffsets:
         """Spark tells the start from 4.2 on; before, it is what was read or begun last."""
-        planner = self._opened()
-        if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
-            planner.look_for_new(self._options)
-            self._looked_s = time.monotonic()
-        return latest_offsets(planner.stored(), start or self._reached)
+        is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
+        limits = self._options.limits if is_limited else NO_LIMITS
+        begun = self._reached if start is None else start
+        return latest_offsets(self._stored(), begun, limits, self._target)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Spark knows limits of one kind; this reader keeps both of its own."""
+        limits = self._options.limits
+        if limits.max_offsets is not None:
+            return ReadMaxRows(limits.max_offsets)
+        return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
+
+    def reportLatestOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
+        """The end of what is stored, for the query's progress: how far it is behind."""
+        return latest_offsets(self._stored(), self._reached)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Read to what is stored now, in as many micro-batches as the limits make of it."""
+        self._target = latest_offsets(self._stored(), self._reached)
 
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
         """Raises NotFoundError where what is to be read has expired."""
@@ -65,8 +100,32 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._planner = None
         self._open.close()
 
+    def _stored(self) -> list[StoredPartition]:
+        planner = self._opened()
+        if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
+            planner.look_for_new(self._options)
+            self._looked_s = time.monotonic()
+        return planner.stored()
+
     def _opened(self) -> Planner:
         if self._planner is None:
+            with in_one_sentence():
+                _require_possible(self._given, self._options)
             self._planner = self._open.enter_context(open_planner(self._connection, self._options))
             self._looked_s = time.monotonic()
         return self._planner
+
+
+if SupportsTriggerAvailableNow is not None:
+    SupportsTriggerAvailableNow.register(SegmentStreamReader)
+
+
+def _require_possible(given: Mapping[str, str], options: ReadOptions) -> None:
+    if "endingoffsets" in {name.lower() for name in given}:
+        raise InvalidConfigError("a stream has no end: read a batch", option="endingOffsets")
+    if options.limits.is_limited and SupportsTriggerAvailableNow is None:
+        raise InvalidConfigError(
+            "limits of a micro-batch need Spark 4.2 or newer",
+            option="maxOffsetsPerTrigger, maxBytesPerTrigger",
+            found=pyspark.__version__,
+        )

@@ -18,15 +18,17 @@ from rlmm.cache.rocksdb_copy import require_cache
 from rlmm.orphan_letter import OrphanTreatment, encode
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
-from spark_tools.audit.findings import FINDINGS_DDL, finding_rows
+from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
 from spark_tools.audit.metadata_source import open_metadata
 from spark_tools.audit.orphan_letters import orphan_letters
 from spark_tools.audit.page import report_page
 from spark_tools.cluster_topics import ensure_letter_topic, find_partitions
 from spark_tools.command_line import (
+    JobOutcome,
     count_above_zero,
     count_or_zero,
+    ended,
     given_options,
     require_known,
     run_job,
@@ -37,13 +39,13 @@ from spark_tools.job_session import job_session, require_reachable, require_writ
 from spark_tools.record_writer import OutgoingRecord, write_records
 
 _NAME = "rlm-audit"
-_INCOMPLETE = 3
 _LETTER_PARTITIONS = 10
 
 
 def main() -> None:
     """The console script."""
-    run_job(_NAME, lambda: audit(command_parser().parse_args()))
+    arguments = command_parser().parse_args()
+    run_job(_NAME, lambda: audit(arguments), summary=arguments.summary)
 
 
 def audit(arguments: argparse.Namespace) -> int:
@@ -78,10 +80,13 @@ def audit(arguments: argparse.Namespace) -> int:
             result = job.run()
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
-            return _INCOMPLETE
+            return ended(arguments, _NAME, JobOutcome.UNDECIDED, {})
         # What may fail comes last.
-        for kind, count in sorted(Counter(each.kind for each in result.settled.findings).items()):
+        counts = Counter(each.kind for each in result.settled.findings)
+        for kind, count in sorted(counts.items()):
             sys.stdout.write(f"{kind} {count}\n")
+        if not counts:
+            sys.stdout.write("nothing was found\n")
         if arguments.page is not None:
             Path(arguments.page).write_text(_page(result, arguments.price), encoding="utf-8")
         if arguments.output is not None:
@@ -90,7 +95,8 @@ def audit(arguments: argparse.Namespace) -> int:
             frame.coalesce(1).write.mode("overwrite").parquet(f"{arguments.output}/findings")
     if arguments.treatment is not None:
         _treat(result, connection, arguments)
-    return 0
+    is_lost = any(counts[kind.value] for kind in DATA_LOSS)
+    return ended(arguments, _NAME, JobOutcome.DATA_LOSS if is_lost else JobOutcome.DONE, counts)
 
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:

@@ -28,6 +28,10 @@ class FindingKind(Enum):
     DANGLING_DELETE = "dangling_delete"
 
 
+DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, FindingKind.GAP)
+"""What readers get errors for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing that is not as it should be. Empty or -1: does not apply."""

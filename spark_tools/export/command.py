@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.command_line import given_options, require_known, run_job, shared_arguments
+from spark_tools.command_line import (
+    JobOutcome,
+    ended,
+    given_options,
+    require_known,
+    run_job,
+    shared_arguments,
+)
 from spark_tools.connection import OPTION_PREFIXES, Connection
 from spark_tools.export.job import COLUMNS_OF_PATHS, Export
 from spark_tools.job_session import job_session, require_reachable
@@ -17,7 +25,8 @@ _NAME = "rlm-export"
 
 def main() -> None:
     """The console script."""
-    run_job(_NAME, lambda: export(command_parser().parse_args()))
+    arguments = command_parser().parse_args()
+    run_job(_NAME, lambda: export(arguments), summary=arguments.summary)
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -29,13 +38,18 @@ def export(arguments: argparse.Namespace) -> int:
     require_known(ours)  # the others are the data source's
     connection = Connection.of(options)
     _require_exportable(ReadOptions.of(options))  # told before Spark starts
+    counts = Counter[str]()
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
         for done in Export(spark, options, arguments.output.rstrip("/")).run():
             offsets = f"[{done.start_offset}, {done.end_offset})"
             sys.stdout.write(f"{done.topic}-{done.partition} {offsets} {done.records_count}\n")
             sys.stdout.flush()
-    return 0
+            counts.update(ranges=1, records=done.records_count)
+    if not counts:
+        sys.stdout.write("nothing to export: all that is stored was exported before\n")
+        return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, counts)
+    return ended(arguments, _NAME, JobOutcome.DONE, counts)
 
 
 def _require_exportable(options: ReadOptions) -> None:
@@ -48,7 +62,7 @@ def _require_exportable(options: ReadOptions) -> None:
             found="latest",
             expected="stored, or offsets",
         )
-    if options.mode is Mode.PERMISSIVE:
+    if options.mode is not Mode.FAILFAST:
         raise InvalidConfigError(
             "what can't be read is not exported",
             option="mode",
@@ -63,8 +77,8 @@ def _require_exportable(options: ReadOptions) -> None:
             expected="one more",
         )
     for name, bound_ms in (
-        ("startingTimestamp", options.from_ms),
-        ("endingTimestamp", options.until_ms),
+        ("fromTimestamp", options.from_ms),
+        ("untilTimestamp", options.until_ms),
     ):
         if bound_ms is not None:
             raise InvalidConfigError(

@@ -19,6 +19,7 @@ from rsm.segment.aborted import AbortedTransactions
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.plan import BrokerPiece
+from spark_tools.reading.unreadable import left_out
 from spark_tools.rows.record_arrays import RecordArrays, RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 from spark_tools.rows.schema import arrow_schema
@@ -33,8 +34,8 @@ def read_from_broker(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, in order of offset. `client` is librdkafka's configuration.
 
-    What can't be read raises an error that names partition and offset, or ends in one row that says
-    so, as the mode is: NotFoundError if the broker has it no longer, RetriableError otherwise.
+    What can't be read raises an error that names partition and offset, or is left out, as
+    the mode is: NotFoundError if the broker has it no longer, RetriableError otherwise.
     """
     tip = piece.topic_id_partition
     rows = PartitionRows(
@@ -50,7 +51,7 @@ def read_from_broker(
     except TieredStorageError as error:
         if options.mode is Mode.FAILFAST:
             raise
-        yield rows.unreadable(reader.next_offset, str(error))
+        yield from left_out(rows, options.mode, from_offset=reader.next_offset, reason=error)
     finally:
         reader.close()
 

@@ -1,44 +1,64 @@
 """The options of the data source `rlm`, parsed once. Pure.
 
-Names are those of Spark's Kafka source where it has the option. Spark hands over option names in
-lower case, whatever the user wrote.
+Names and meanings are those of Spark's Kafka source where it has the option. Spark hands over names
+in lower case, whatever the user wrote.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from types import MappingProxyType
 
 from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES, OPTIONS
-from spark_tools.reading.narrowing import Narrowing
-from spark_tools.rows.schema import UNREADABLE, chosen_columns
+from spark_tools.reading.admission import TriggerLimits
+from spark_tools.reading.option_values import OptionValues, wrong_value
+from spark_tools.rows.schema import HEADERS, UNREADABLE, chosen_columns
 
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
 """The end of what is stored; where the log begins; the end of the broker's log."""
 
 _NAMES = (
-    "subscribe", "assign", "startingOffsets", "endingOffsets", "startingTimestamp",
-    "endingTimestamp", "columns", "isolation", "mode", "splitBytes", "leaseMs", "timeoutMs",
+    "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "fromTimestamp",
+    "untilTimestamp", "columns", "includeHeaders", "isolation", "mode", "failOnDataLoss",
+    "splitBytes", "minPartitions", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "leaseMs",
+    "timeoutMs",
 )  # fmt: skip
+_BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
+# What Spark's Kafka source has and this one has not, by the name in lower case.
+_OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        "startingtimestamp": _BY_TIME,
+        "endingtimestamp": _BY_TIME,
+        "startingoffsetsbytimestamp": _BY_TIME,
+        "endingoffsetsbytimestamp": _BY_TIME,
+        "startingoffsetsbytimestampstrategy": _BY_TIME,
+        "maxrecordsperpartition": "splitBytes",
+        "minoffsetspertrigger": "maxOffsetsPerTrigger",
+        "maxtriggerdelay": "maxOffsetsPerTrigger",
+        "groupidprefix": "nothing: there is no consumer group",
+    }
+)
+_TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
+_MIN_LIKENESS = 0.75
+_MAX = 1 << 62
 _DEFAULT_SPLIT_BYTES = 128 << 20
 _DEFAULT_LEASE_MS = 3_600_000
 _MAX_LEASE_MS = 86_400_000
 _DEFAULT_TIMEOUT_MS = 60_000
 
-E = TypeVar("E", bound=Enum)
-
 
 class Mode(Enum):
-    """What becomes of a segment that can't be read: its task fails, or a row lists it."""
+    """What becomes of what can't be read: its task fails, a row lists it, or it is left out."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
+    DROPMALFORMED = "dropmalformed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +75,14 @@ class OffsetBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What is to be read and how. `partitions` None: all of each topic; times are half-open."""
+    """What is to be read and how.
+
+    `topics` is empty if a `pattern` chooses them; `partitions` None: all of each topic; times are
+    half-open.
+    """
 
     topics: tuple[str, ...]
+    pattern: re.Pattern[str] | None
     partitions: Mapping[str, frozenset[int]] | None
     starting: OffsetBounds
     ending: OffsetBounds
@@ -67,25 +92,14 @@ class ReadOptions:
     isolation: Isolation
     mode: Mode
     split_bytes: int
+    min_partitions: int
     lease_ms: int
     timeout_ms: int
-    narrowing: Narrowing = field(default_factory=Narrowing)
-
-    def narrowed(self, narrowing: Narrowing) -> ReadOptions:
-        """The same, less what a query's filters rule out."""
-        starts = [ms for ms in (self.from_ms, narrowing.from_ms) if ms is not None]
-        ends = [ms for ms in (self.until_ms, narrowing.until_ms) if ms is not None]
-        return replace(
-            self,
-            from_ms=max(starts, default=None),
-            until_ms=min(ends, default=None),
-            narrowing=narrowing,
-        )
+    limits: TriggerLimits
 
     def chooses(self, topic: str, partition: int) -> bool:
         """Whether anything of a partition is to be read."""
-        assigned = self.partitions is None or partition in self.partitions.get(topic, ())
-        return assigned and self.narrowing.admits(topic, partition)
+        return self.partitions is None or partition in self.partitions.get(topic, ())
 
     def continues(self, topic: str, partition: int) -> bool:
         """Whether what a broker has behind the stored end is to be read too."""
@@ -94,68 +108,103 @@ class ReadOptions:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
         """InvalidConfigError names the option, what was found, and what is expected."""
-        given = {name.lower(): value for name, value in options.items()}
+        given = OptionValues(options)
         _refuse_unknown(given)
-        topics, partitions = _topics(given)
-        mode = _choice(given, "mode", Mode, Mode.FAILFAST)
-        columns = chosen_columns(given.get("columns"))
+        mode = _mode(given)
+        columns = chosen_columns(given.text("columns"))
+        if not given.flag("includeHeaders", default=True):
+            columns = tuple(name for name in columns if name != HEADERS)
+        partitions = _assigned(given)
         return cls(
-            topics=topics,
+            topics=_topics(given, partitions),
+            pattern=given.pattern("subscribePattern") if given.has("subscribePattern") else None,
             partitions=partitions,
             starting=_offsets(given, "startingOffsets", EARLIEST_OFFSET),
             ending=_offsets(given, "endingOffsets", STORED_OFFSET),
-            from_ms=_number(given, "startingTimestamp", None, 0, 1 << 62),
-            until_ms=_number(given, "endingTimestamp", None, 0, 1 << 62),
+            from_ms=given.number_if_given("fromTimestamp", at_least=0, at_most=_MAX),
+            until_ms=given.number_if_given("untilTimestamp", at_least=0, at_most=_MAX),
             columns=(*columns, UNREADABLE) if mode is Mode.PERMISSIVE else columns,
-            isolation=_choice(given, "isolation", Isolation, Isolation.READ_UNCOMMITTED),
+            isolation=given.choice("isolation", Isolation, Isolation.READ_UNCOMMITTED),
             mode=mode,
-            split_bytes=_required(_number(given, "splitBytes", _DEFAULT_SPLIT_BYTES, 1, 1 << 40)),
-            lease_ms=_required(_number(given, "leaseMs", _DEFAULT_LEASE_MS, 0, _MAX_LEASE_MS)),
-            timeout_ms=_required(_number(given, "timeoutMs", _DEFAULT_TIMEOUT_MS, 1, 1 << 31)),
+            split_bytes=given.number(
+                "splitBytes", _DEFAULT_SPLIT_BYTES, at_least=1, at_most=1 << 40
+            ),
+            min_partitions=given.number("minPartitions", 1, at_least=1, at_most=1 << 20),
+            lease_ms=given.number("leaseMs", _DEFAULT_LEASE_MS, at_least=0, at_most=_MAX_LEASE_MS),
+            timeout_ms=given.number("timeoutMs", _DEFAULT_TIMEOUT_MS, at_least=1, at_most=1 << 31),
+            limits=TriggerLimits(
+                max_offsets=given.number_if_given("maxOffsetsPerTrigger", at_least=1, at_most=_MAX),
+                max_bytes=given.number_if_given("maxBytesPerTrigger", at_least=1, at_most=_MAX),
+            ),
         )
 
 
-def _refuse_unknown(given: Mapping[str, str]) -> None:
+def _refuse_unknown(given: OptionValues) -> None:
     """A misspelt bound would silently read everything."""
     known = {name.lower(): name for name in _NAMES}
-    for name in given:
+    for name in given.names():
         if name in known or name in OPTIONS or name.startswith(OPTION_PREFIXES):
             continue
-        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0)
-        raise InvalidConfigError("unknown option", option=name, nearest=known[nearest[0]])
+        if name in _OTHERS:
+            raise InvalidConfigError(
+                "this source does not have that option of Spark's Kafka source",
+                option=name,
+                instead=_OTHERS[name],
+            )
+        close = difflib.get_close_matches(name, known, n=1, cutoff=_MIN_LIKENESS)
+        nearest = {"nearest": known[close[0]]} if close else {}
+        raise InvalidConfigError("unknown option", option=name, **nearest)
+
+
+def _mode(given: OptionValues) -> Mode:
+    """Of `failOnDataLoss`, which Spark has, or of `mode`, which tells more."""
+    if not given.has("failOnDataLoss"):
+        return given.choice("mode", Mode, Mode.FAILFAST)
+    fails = given.flag("failOnDataLoss", default=True)
+    mode = given.choice("mode", Mode, Mode.FAILFAST if fails else Mode.DROPMALFORMED)
+    if fails != (mode is Mode.FAILFAST):
+        raise InvalidConfigError(
+            "options contradict each other",
+            mode=mode.value,
+            failOnDataLoss=str(fails).lower(),
+        )
+    return mode
 
 
 def _topics(
-    given: Mapping[str, str],
-) -> tuple[tuple[str, ...], Mapping[str, frozenset[int]] | None]:
-    if ("subscribe" in given) == ("assign" in given):
+    given: OptionValues, partitions: Mapping[str, frozenset[int]] | None
+) -> tuple[str, ...]:
+    if sum(given.has(name) for name in _TOPIC_OPTIONS) != 1:
         raise InvalidConfigError(
-            "which topics?", expected="one of the options subscribe and assign"
+            "which topics?", expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}"
         )
-    if "subscribe" in given:
-        topics = tuple(dict.fromkeys(part.strip() for part in given["subscribe"].split(",")))
-        if not all(topics):
-            raise _wrong("subscribe", given["subscribe"], "topics, comma-separated")
-        return topics, None
+    if given.has("subscribe"):
+        return given.listed("subscribe", "topics, comma-separated")
+    return tuple(partitions or ())
+
+
+def _assigned(given: OptionValues) -> Mapping[str, frozenset[int]] | None:
+    if not given.has("assign"):
+        return None
     expected = 'like {"orders":[0,1]}'
-    assigned = _json(given, "assign", expected)
+    assigned = given.mapping("assign", expected)
     partitions = {
         topic: frozenset(each)
         for topic, each in assigned.items()
         if isinstance(each, list) and each and all(_is_number(number, 0) for number in each)
     }
     if not partitions or len(partitions) < len(assigned):
-        raise _wrong("assign", given["assign"], expected)
-    return tuple(partitions), partitions
+        raise wrong_value("assign", str(given.text("assign")), expected)
+    return partitions
 
 
 def _is_number(value: object, at_least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= at_least
 
 
-def _offsets(given: Mapping[str, str], name: str, default: int) -> OffsetBounds:
+def _offsets(given: OptionValues, name: str, default: int) -> OffsetBounds:
     words = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET, "stored": STORED_OFFSET}
-    text = given.get(name.lower())
+    text = given.text(name)
     if text is None:
         return OffsetBounds(default=default, named={})
     if text.lower() in words:
@@ -164,54 +213,11 @@ def _offsets(given: Mapping[str, str], name: str, default: int) -> OffsetBounds:
         'earliest, latest, stored, or like {"orders":{"0":17}} with -2 for earliest, -1 for latest'
     )
     named: dict[tuple[str, int], int] = {}
-    for topic, bounds in _json(given, name, expected).items():
+    for topic, bounds in given.mapping(name, expected).items():
         if not isinstance(bounds, dict):
-            raise _wrong(name, text, expected)
+            raise wrong_value(name, text, expected)
         for partition, offset in bounds.items():
             if not partition.isdecimal() or not _is_number(offset, EARLIEST_OFFSET):
-                raise _wrong(name, text, expected)
+                raise wrong_value(name, text, expected)
             named[topic, int(partition)] = offset
     return OffsetBounds(default=default, named=named)
-
-
-def _json(given: Mapping[str, str], name: str, expected: str) -> dict[str, object]:
-    text = given[name.lower()]
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise _wrong(name, text, expected) from error
-    if not isinstance(found, dict):
-        raise _wrong(name, text, expected)
-    return found
-
-
-def _number(
-    given: Mapping[str, str], name: str, default: int | None, at_least: int, at_most: int
-) -> int | None:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    if not text.isdecimal() or not at_least <= int(text) <= at_most:
-        raise _wrong(name, text, f"a number from {at_least} to {at_most}")
-    return int(text)
-
-
-def _required(value: int | None) -> int:
-    assert value is not None, "it has a default"
-    return value
-
-
-def _choice(given: Mapping[str, str], name: str, kind: type[E], default: E) -> E:
-    text = given.get(name.lower())
-    if text is None:
-        return default
-    by_word = {str(each.value): each for each in kind}
-    if text.lower() not in by_word:
-        raise _wrong(name, text, " or ".join(by_word))
-    return by_word[text.lower()]
-
-
-def _wrong(name: str, found: str, expected: str) -> InvalidConfigError:
-    return InvalidConfigError(
-        "not a value of this option", option=name, found=found, expected=expected
-    )

@@ -38,6 +38,12 @@ class SegmentPiece:
     def topic_id_partition(self) -> TopicIdPartition:
         return self.stored.metadata.topic_id_partition
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much of the segment that is: as if its bytes were spread over its offsets."""
+        metadata = self.stored.metadata
+        return metadata.segment_size_bytes * len(self.offsets) // len(metadata.offsets)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerPiece:
@@ -74,18 +80,18 @@ def plan(
     `local`: what the broker had before the metadata was read, so that none of it can have been
     trimmed without being known to be stored; None: nothing is read from there.
 
-    Raises NotFoundError for a hole unless the mode is permissive, and for a bound given as an
+    Raises NotFoundError for a hole if the mode is failfast, and for a bound given as an
     offset that lies outside of what is stored.
     """
     ranges = readable_ranges(partition)
     local = _readable(partition, local)
     wanted = wanted_offsets(partition, ranges, options, local)
     pieces: list[Piece] = []
-    for piece in _cover(partition, ranges, local, _within(wanted, options.narrowing.offsets)):
+    for piece in cover(partition, ranges, local, wanted):
         if isinstance(piece, SegmentPiece):
             if _may_match(piece, options):
                 pieces += _split(piece, options.split_bytes)
-        elif isinstance(piece, BrokerPiece) or options.mode is Mode.PERMISSIVE:
+        elif isinstance(piece, BrokerPiece) or options.mode is not Mode.FAILFAST:
             pieces.append(piece)
         else:
             raise piece.error()
@@ -146,13 +152,7 @@ def wanted_offsets(
     return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
 
 
-def _within(wanted: OffsetRange, bounds: OffsetRange) -> OffsetRange:
-    start_offset = min(max(wanted.start_offset, bounds.start_offset), wanted.end_offset)
-    end_offset = max(start_offset, min(wanted.end_offset, bounds.end_offset))
-    return OffsetRange(start_offset=start_offset, end_offset=end_offset)
-
-
-def _cover(
+def cover(
     partition: StoredPartition,
     ranges: Sequence[StoredRange],
     local: OffsetRange | None,
@@ -199,9 +199,8 @@ def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
 
 def _split(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
     """Parts of about `split_bytes`, if offsets are spread evenly over the segment's bytes."""
-    metadata, offsets = piece.stored.metadata, piece.offsets
-    piece_bytes = metadata.segment_size_bytes * len(offsets) // len(metadata.offsets)
-    count = max(1, min(-(-piece_bytes // split_bytes), len(offsets)))
+    offsets = piece.offsets
+    count = max(1, min(-(-piece.size_bytes // split_bytes), len(offsets)))
     edges = [offsets.start_offset + len(offsets) * number // count for number in range(count + 1)]
     for start_offset, end_offset in pairwise(edges):
         part = OffsetRange(start_offset=start_offset, end_offset=end_offset)

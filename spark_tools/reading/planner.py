@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.cluster_topics import find_local_offsets, find_partitions
+from spark_tools.cluster_topics import (
+    MissingTopicError,
+    find_local_offsets,
+    find_partitions,
+    find_topics,
+)
 from spark_tools.connection import Connection
-from spark_tools.reading.narrowing import MAX_OFFSET
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Piece, plan
+from spark_tools.reading.plan import Piece, SegmentPiece, plan
+from spark_tools.reading.summary import PartitionSummary, in_one_line, summarized
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
 from spark_tools.stored_partition import StoredPartition
+
+_log = logging.getLogger(__name__)
+_MAX_OFFSET = (1 << 63) - 1
 
 
 class Planner:
@@ -38,14 +48,45 @@ class Planner:
         Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
         taken.
         """
+        return self._plan(options)[1]
+
+    def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
+        """What `pieces` would give now, counted. Raises as it does."""
+        return summarized(*self._plan(options), options)
+
+    def batch(self, options: ReadOptions) -> list[Piece]:
+        """As `pieces`, of a query that reads once: it is logged in one line.
+
+        InvalidConfigError for a topic that was named and never tiered. A warning is logged for one
+        of which nothing is stored yet.
+        """
+        stored, pieces = self._plan(options)
+        for topic in dict.fromkeys(each.topic_id_partition.topic for each in stored):
+            _require_tiered(
+                [each for each in stored if each.topic_id_partition.topic == topic], options
+            )
+        _log.info("%s", in_one_line(summarized(stored, pieces, options)))
+        return pieces
+
+    def _plan(self, options: ReadOptions) -> tuple[list[StoredPartition], list[Piece]]:
         local = self._local(options)
+        stored = self._leased(options)
+        pieces = _planned(stored, options, local)
+        if 0 < len(pieces) < options.min_partitions:
+            stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
+            split_bytes = max(1, stored_bytes // options.min_partitions)
+            pieces = _planned(stored, replace(options, split_bytes=split_bytes), local)
+        return stored, pieces
+
+    def _leased(self, options: ReadOptions) -> list[StoredPartition]:
+        """The chosen partitions as of now, which stay stored for `lease_ms`."""
         terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
-        pieces: list[Piece] = []
+        found = []
         for tip in self.partitions:
             if options.chooses(tip.topic, tip.partition):
                 self._metadata.take_lease(tip, _to_be_leased(tip, options), terms)
-                pieces += plan(self._metadata.partition(tip), options, local.get(tip))
-        return pieces
+                found.append(self._metadata.partition(tip))
+        return found
 
     def _local(self, options: ReadOptions) -> Mapping[TopicIdPartition, OffsetRange]:
         """What the brokers have of the partitions whose reading goes on there.
@@ -96,14 +137,60 @@ def open_planner(connection: Connection, options: ReadOptions) -> Iterator[Plann
 
 
 def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
-    """As `Planner.pieces`, once."""
+    """As `Planner.batch`."""
     with open_planner(connection, options) as planner:
-        return planner.pieces(options)
+        return planner.batch(options)
+
+
+def require_readable(connection: Connection, options: ReadOptions) -> None:
+    """Look for the topics, the metadata topic and the store.
+
+    InvalidConfigError names what there is not, or what does not answer.
+    """
+    _find_chosen(connection.client, options)
+    metadata_topic = connection.metadata_topic
+    try:
+        find_partitions(connection.client, [metadata_topic], timeout_ms=options.timeout_ms)
+    except MissingTopicError as error:
+        raise InvalidConfigError(
+            "the metadata topic can't be read", topic=metadata_topic, reason=error
+        ) from error
+    connection.store.require_answer()
 
 
 def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
     """InvalidConfigError for a cluster, topic or partition that there is not."""
-    return _choose(find_partitions(client, options.topics, timeout_ms=options.timeout_ms), options)
+    topics = options.topics
+    if options.pattern is not None:
+        topics = find_topics(client, options.pattern, timeout_ms=options.timeout_ms)
+    return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
+
+
+def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:
+    """Of one topic: that anything of it is stored, or may come to be."""
+    if any(each.segments for each in stored):
+        return
+    topic = stored[0].topic_id_partition.topic
+    is_tiered = any(each.state.owner is not None for each in stored)
+    if not is_tiered and options.pattern is None:
+        raise InvalidConfigError(
+            "the topic was never tiered",
+            topic=topic,
+            expected="`rlm topic set`, or the metadata topic that tells of it",
+        )
+    _log.warning("nothing is stored of the topic %s", topic)
+
+
+def _planned(
+    stored: Sequence[StoredPartition],
+    options: ReadOptions,
+    local: Mapping[TopicIdPartition, OffsetRange],
+) -> list[Piece]:
+    return [
+        piece
+        for each in stored
+        for piece in plan(each, options, local.get(each.topic_id_partition))
+    ]
 
 
 def _choose(
@@ -135,5 +222,5 @@ def _to_be_leased(tip: TopicIdPartition, options: ReadOptions) -> OffsetRange:
     """What may be read of a partition, as far as the options tell before it is looked at."""
     start_offset = max(0, options.starting.of(tip.topic, tip.partition))
     end_offset = options.ending.of(tip.topic, tip.partition)
-    end_offset = end_offset if end_offset >= 0 else MAX_OFFSET
+    end_offset = end_offset if end_offset >= 0 else _MAX_OFFSET
     return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))

@@ -19,6 +19,7 @@ from rsm.segment.segment_cursor import SegmentCursor
 from rsm.spi import IndexType, RemoteStorageManager
 from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece
+from spark_tools.reading.unreadable import left_out
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 
@@ -30,13 +31,14 @@ def read_piece(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, in order of offset.
 
-    What can't be read raises an error that names segment, objects and offset, or ends in one row
-    that says so, as the mode is. Rows that came before are right in both cases.
+    What can't be read raises an error that names segment, objects and offset, or is left out, as
+    the mode is. Rows that came before are right in each case.
     """
     if isinstance(piece, Hole):
         tip = piece.topic_id_partition
         rows = _rows(tip.topic, tip.partition, piece, options, AbortedTransactions())
-        yield rows.unreadable(piece.offsets.start_offset, str(piece.error()))
+        start_offset = piece.offsets.start_offset
+        yield from left_out(rows, options.mode, from_offset=start_offset, reason=piece.error())
         return
     reader = SegmentReader(piece, storage, options)
     try:
@@ -46,7 +48,8 @@ def read_piece(
             raise reader.located(error) from error
         tip = piece.stored.metadata.topic_id_partition
         rows = _rows(tip.topic, tip.partition, piece, options, AbortedTransactions())
-        yield rows.unreadable(reader.next_offset, str(reader.located(error)))
+        reason = reader.located(error)
+        yield from left_out(rows, options.mode, from_offset=reader.next_offset, reason=reason)
 
 
 class SegmentReader:

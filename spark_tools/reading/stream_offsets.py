@@ -12,11 +12,15 @@ from dataclasses import replace
 
 from rsm.segment.coverage import covered_end
 from rsm.segment.errors import UnsupportedError
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.admission import Backlog, TriggerLimits, admitted_ends
 from spark_tools.reading.options import EARLIEST_OFFSET, OffsetBounds, ReadOptions
-from spark_tools.reading.plan import readable_ranges, wanted_offsets
+from spark_tools.reading.plan import SegmentPiece, cover, readable_ranges, wanted_offsets
 from spark_tools.stored_partition import StoredPartition
 
 StreamOffsets = dict[str, dict[str, int]]
+
+NO_LIMITS = TriggerLimits()
 
 
 def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> StreamOffsets:
@@ -30,27 +34,58 @@ def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> 
     return found
 
 
-def latest_offsets(stored: Iterable[StoredPartition], start: StreamOffsets) -> StreamOffsets:
-    """Up to where each partition can be read without a hole from `start` on.
+def latest_offsets(
+    stored: Iterable[StoredPartition],
+    start: StreamOffsets,
+    limits: TriggerLimits = NO_LIMITS,
+    target: StreamOffsets | None = None,
+) -> StreamOffsets:
+    """Up to where each partition can be read without a hole from `start` on, within the limits.
 
     Where a partition's log begins above `start`, what was to be read has expired: then from where
-    it begins, so that the read is asked for, and fails.
+    it begins, so that the read is asked for, and fails. `target` is what a query that ends reads
+    to; nothing above it, and of no other partition, is read.
     """
     found: StreamOffsets = {}
+    backlogs: dict[tuple[str, str], Backlog] = {}
     for each in stored:
-        tip, ranges = each.topic_id_partition, readable_ranges(each)
-        begun = start.get(tip.topic, {}).get(str(tip.partition))
-        first = each.state.first_readable_offset
-        if begun is None:
-            if not ranges:
-                continue
-            begun = (
-                min(stored.offsets.start_offset for stored in ranges) if first is None else first
-            )
-        gaps = [gap.offsets for gap in each.state.gaps]
-        begun = max(begun, first or 0)
-        _put(found, each, covered_end(ranges, begun, gaps=gaps))
+        tip = each.topic_id_partition
+        waiting = _waiting(each, start, target)
+        if waiting is not None:
+            backlogs[tip.topic, str(tip.partition)] = _backlog(each, waiting, limits)
+    for (topic, partition), end_offset in admitted_ends(backlogs, limits).items():
+        found.setdefault(topic, {})[partition] = end_offset
     return found
+
+
+def _waiting(
+    stored: StoredPartition, start: StreamOffsets, target: StreamOffsets | None
+) -> OffsetRange | None:
+    """What can be read of a partition from `start` on; None: it has nothing yet."""
+    tip, ranges = stored.topic_id_partition, readable_ranges(stored)
+    begun = start.get(tip.topic, {}).get(str(tip.partition))
+    first = stored.state.first_readable_offset
+    if begun is None:
+        if not ranges:
+            return None
+        begun = min(each.offsets.start_offset for each in ranges) if first is None else first
+    begun = max(begun, first or 0)
+    gaps = [gap.offsets for gap in stored.state.gaps]
+    end_offset = covered_end(ranges, begun, gaps=gaps)
+    if target is not None:
+        last = target.get(tip.topic, {}).get(str(tip.partition))
+        if last is None:
+            return None
+        end_offset = max(begun, min(end_offset, last))
+    return OffsetRange(start_offset=begun, end_offset=end_offset)
+
+
+def _backlog(stored: StoredPartition, waiting: OffsetRange, limits: TriggerLimits) -> Backlog:
+    if limits.max_bytes is None:
+        return Backlog(offsets=waiting, parts=())
+    pieces = cover(stored, readable_ranges(stored), None, waiting)
+    parts = [(each.offsets, each.size_bytes) for each in pieces if isinstance(each, SegmentPiece)]
+    return Backlog(offsets=waiting, parts=tuple(parts))
 
 
 def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> ReadOptions:

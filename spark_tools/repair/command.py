@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, find_partitions
 from spark_tools.command_line import (
+    JobOutcome,
     count_above_zero,
+    ended,
     given_options,
     require_known,
     run_job,
@@ -24,11 +27,21 @@ from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, Repai
 from spark_tools.snapshot import open_snapshot
 
 _NAME = "rlm-repair"
+_FAILED = ("failed", "given_up", "refused", "unreadable")
+_REHEARSED = {
+    "repaired": "would repair",
+    "given_up": "would give up",
+    "waiting": "would wait",
+    "refused": "would refuse",
+    "unreadable": "would park as unreadable",
+    "superseded": "would leave out as superseded",
+}
 
 
 def main() -> None:
     """The console script."""
-    run_job(_NAME, lambda: repair(command_parser().parse_args()))
+    arguments = command_parser().parse_args()
+    run_job(_NAME, lambda: repair(arguments), summary=arguments.summary)
 
 
 def repair(arguments: argparse.Namespace) -> int:
@@ -44,7 +57,7 @@ def repair(arguments: argparse.Namespace) -> int:
     partitions = _letter_partitions(connection, arguments)
     if not partitions:
         sys.stdout.write(f"nothing to repair: there is no topic {letter_topic} yet\n")
-        return 0
+        return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     settings = RepairSettings(
         letter_topic=letter_topic,
         parking_topic=parking_topic,
@@ -78,8 +91,17 @@ def repair(arguments: argparse.Namespace) -> int:
             )
             job.run()
     for outcome, count in sorted(job.outcomes.items()):
-        sys.stdout.write(f"{outcome} {count}\n")
-    return 0
+        said = _REHEARSED.get(outcome, outcome) if arguments.dry_run else outcome
+        sys.stdout.write(f"{said} {count}\n")
+    if not job.outcomes:
+        sys.stdout.write("nothing to repair: there are no new letters\n")
+    return ended(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
+
+
+def _outcome(counts: Mapping[str, int]) -> JobOutcome:
+    if any(counts.get(failed) for failed in _FAILED):
+        return JobOutcome.FAILED_WORK
+    return JobOutcome.DONE if counts else JobOutcome.NOTHING_TO_DO
 
 
 def _require_arguments(arguments: argparse.Namespace) -> None:

@@ -30,6 +30,9 @@ ENTRY_POINTS = {
     "spark_tools.data_source",
     "spark_tools.export.command",
     "spark_tools.repair.command",
+    "spark_tools.submit.rlm_audit",
+    "spark_tools.submit.rlm_export",
+    "spark_tools.submit.rlm_repair",
 }
 
 # Used from outside the process: by programs and tests that need no disk and no broker.

@@ -96,7 +96,7 @@ GROUPS = (
     ),
     Group(
         name="read_plan",
-        sources=_below("spark_tools/reading", "plan", "planner", "narrowing"),
+        sources=_below("spark_tools/reading", "plan", "planner"),
         tests=("tests/unit/spark_tools/reading",),
     ),
 )

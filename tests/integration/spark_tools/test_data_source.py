@@ -12,10 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
+from spark_tools.data_source import explain, register
 from spark_tools.rows.schema import COLUMNS
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
 
 _TOPICS = ("every", "older")
+_PUSHES_FILTERS = "spark.sql.python.filterPushdown.enabled"
 
 
 def loaded(spark: SparkSession, twins: TwinTopics, topic: str, **options: str) -> DataFrame:
@@ -166,15 +168,31 @@ def rows_by_offset(frame: DataFrame) -> list[int]:
     return sorted(row["offset"] for row in frame.collect())
 
 
-def test_read_when_filtered_then_pushed_down_and_evaluated_again(
-    spark: SparkSession, twins: TwinTopics
+@pytest.mark.parametrize("pushes_filters", ["true", "false"])
+def test_read_when_a_frame_is_used_twice_then_each_use_has_its_own_filter(
+    spark: SparkSession, twins: TwinTopics, pushes_filters: str
 ) -> None:
+    """Spark plans a relation once for all of its uses: none may leave its filter there."""
+    spark.conf.set(_PUSHES_FILTERS, pushes_filters)
+    register(spark)  # what is registered under the name may depend on the setting
     frame = loaded(spark, twins, "every", columns="offset,partition")
+    every = rows_by_offset(frame)
 
-    chosen = frame.where("offset > 40 and offset <= 43 and partition = 0")
+    few = frame.where("offset > 40 and offset <= 43 and partition = 0")
+    both = frame.where("offset < 5").union(frame.where("offset > 43"))
+    joined = frame.where("offset < 5").alias("a").join(frame.alias("b"), "partition")
+    frame.createOrReplaceTempView("every")
+    by_sql = spark.sql(
+        "select (select count(*) from every where `offset` < 5), (select count(*) from every),"
+        " (select count(*) from every where `offset` in (1, 41))"
+    )
 
-    assert rows_by_offset(chosen) == [41, 42, 43]
-    assert chosen.rdd.getNumPartitions() == 1
+    first = [offset for offset in every if offset < 5]
+    assert rows_by_offset(few) == [41, 42, 43]
+    assert rows_by_offset(frame) == every
+    assert rows_by_offset(both) == [*first, *(offset for offset in every if offset > 43)]
+    assert joined.count() == len(first) * len(every)
+    assert tuple(by_sql.head() or ()) == (len(first), len(every), len({1, 41} & set(every)))
     assert rows_by_offset(frame.where("partition = 1")) == []
 
 
@@ -188,6 +206,7 @@ def test_read_when_an_object_is_gone_then_its_task_tells_segment_object_and_offs
 
     assert unreadable_object in str(failure.value)
     assert "a stored segment can't be read" in str(failure.value)
+    assert "Traceback" not in str(failure.value)
 
 
 def test_read_when_permissive_then_what_is_unreadable_is_listed(
@@ -210,15 +229,94 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
         ({"assign": '{"every":[7]}', "subscribe": ""}, "which topics?"),
         ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic can't be read"),
-        ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the topic can't be found"),
+        ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers don't answer"),
+        ({"rsm.config.storage.filesystem.root": "/nowhere"}, "nowhere"),
+        ({"startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
         ({"startingOffsets": '{"every":{"0":100000}}'}, "not within what is stored"),
     ],
 )
-def test_read_when_the_user_is_wrong_then_told_before_any_work(
+def test_read_when_the_user_is_wrong_then_told_in_a_sentence_before_any_work(
     spark: SparkSession, twins: TwinTopics, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(PySparkException, match=re.escape(message)):
+    with pytest.raises(PySparkException, match=re.escape(message)) as raised:
         loaded(spark, twins, "every", **options).collect()
+
+    assert "Traceback" not in str(raised.value)
+
+
+def test_load_when_a_setting_is_wrong_then_told_at_once(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    with pytest.raises(PySparkException, match="the topic can't be found"):
+        loaded(spark, twins, "missing")
+
+
+def test_read_when_a_topic_was_never_tiered_then_refused(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    whole = twins["every"].whole.topic
+
+    with pytest.raises(PySparkException, match=f"never tiered \\(topic={whole}"):
+        loaded(spark, twins, whole).collect()
+
+
+def test_read_when_a_schema_is_given_then_it_chooses_columns_or_is_refused(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    reader = spark.read.format("rlm").option("config", str(twins.host.config_path))
+    reader = reader.option("subscribe", "every")
+
+    assert reader.schema("offset bigint, value binary").load().columns == ["offset", "value"]
+    assert reader.schema("offset bigint").load().count() == loaded(spark, twins, "every").count()
+    with pytest.raises(PySparkException, match="the schema is not the data source's"):
+        reader.schema("offset int, colour string").load().collect()
+
+
+def test_read_when_options_are_those_of_sparks_kafka_source_then_as_there(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    every = loaded(spark, twins, "every", columns="offset")
+    reader = (
+        spark.read.format("rlm")
+        .option("config", str(twins.host.config_path))
+        .option("kafka.bootstrap.servers", twins.host.cluster.bootstrap_servers)
+        .option("subscribePattern", "ev.*y")
+        .option("includeHeaders", "false")
+        .option("failOnDataLoss", "false")
+        .option("minPartitions", "20")
+    )
+
+    frame = reader.load()
+
+    assert "headers" not in frame.columns
+    assert frame.rdd.getNumPartitions() >= 20
+    assert rows_by_offset(frame.select("offset")) == rows_by_offset(every)
+
+
+@pytest.mark.usefixtures("unreadable_object")
+def test_read_when_what_is_lost_may_be_left_out_then_the_rest_is_read(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    frame = loaded(spark, twins, "older", columns="offset", failOnDataLoss="false")
+
+    assert rows_by_offset(frame) == list(range(15))
+
+
+def test_explain_when_asked_then_what_a_query_would_read(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    options = {"config": str(twins.host.config_path), "subscribe": "every"}
+    frame = loaded(spark, twins, "every", columns="offset")
+
+    (row,) = explain(spark, **options).collect()
+    (bounded,) = explain(spark, **options, startingOffsets='{"every":{"0":40}}').collect()
+
+    assert row["tasks"] == frame.rdd.getNumPartitions()
+    assert row["segments"] == len(twins["every"].log.segments) - 1  # the last one is active
+    assert row["size_bytes"] > 0
+    assert row["pruned_by_offset"] == row["pruned_by_time"] == 0
+    assert bounded["start_offset"] == 40
+    assert bounded["pruned_by_offset"] == row["segments"] - bounded["segments"] > 0
 
 
 def test_read_when_planned_then_expiry_is_held_by_a_lease(

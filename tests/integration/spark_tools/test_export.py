@@ -18,6 +18,8 @@ from spark_tools.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.services.kafka_runtime import SHORT_LIVED_JVM
 
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
 
 def run(twins: TwinTopics, output: Path, *more: str) -> int:
     options = ("--config", str(twins.host.config_path), *more)
@@ -32,7 +34,9 @@ def test_export_when_run_again_and_further_then_each_record_once(
 
     assert run(twins, tmp_path, first_end) == 0
     assert run(twins, tmp_path, first_end) == 0
-    assert capsys.readouterr().out == "every-0 [0, 17) 17\n"
+    assert capsys.readouterr().out == (
+        "every-0 [0, 17) 17\nnothing to export: all that is stored was exported before\n"
+    )
     assert run(twins, tmp_path) == 0
 
     stored = spark.read.format("rlm").option(*config).option("subscribe", "every").load()
@@ -74,37 +78,57 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
     assert files.names("_attempts") == []
 
 
-def test_export_when_executors_are_processes_of_their_own_then_the_same(
+def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
     twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """As a user starts it: the master comes from outside, never from the program."""
-    conf = "--conf spark.ui.enabled=false --conf spark.executor.memory=512m"
-    conf += f" --conf 'spark.executor.extraJavaOptions={' '.join(SHORT_LIVED_JVM)}'"
-    submit = f"--master local-cluster[2,1,512] {conf} pyspark-shell"
+    """Executors are processes of their own here, too."""
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.ui.enabled false\n"
+        "spark.executor.memory 512m\n"
+        f"spark.executor.extraJavaOptions {' '.join(SHORT_LIVED_JVM)}\n"
+    )
+    programs = Path(sys.executable).parent
     environment = {
         **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit,
+        "SPARK_CONF_DIR": str(tmp_path),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    program = str(Path(sys.executable).with_name("rlm-export"))
-    options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
+    command = documented_commands("a zip of our modules\nis enough:")
+    for documented, here in (
+        ("spark://master:7077", "'local-cluster[2,1,512]'"),
+        ("rlm.properties", str(twins.host.config_path)),
+        (" orders ", " --option columns=offset,value every "),
+        ("s3a://lake/kafka", str(tmp_path / "out")),
+    ):
+        assert documented in command
+        command = command.replace(documented, here)
 
     done = subprocess.run(
-        [program, *options, "every", str(tmp_path / "out")],
+        ["/bin/sh", "-ec", command],
         env=environment,
+        cwd=_CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=200.0,
+        timeout=250.0,
         check=False,
     )
 
     assert done.returncode == 0, done.stderr
     stored = twins["every"].log.local_start_offset
-    assert done.stdout.startswith("every-0 [0, ")
+    assert "every-0 [0, " in done.stdout
     files = parquet.read_table(tmp_path / "out" / "data").column("offset").to_pylist()
     assert len(files) == len(set(files))
     assert max(files) < stored + 20
+
+
+def documented_commands(behind: str) -> str:
+    """The lines of a shell that docs/spark.md has behind a sentence."""
+    text = (_CHECKOUT / "docs" / "spark.md").read_text()
+    block = text.split(f"{behind}\n\n", 1)[1].split("\n\n", 1)[0]
+    assert all(line.startswith("    ") for line in block.splitlines())
+    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 
 
 def test_export_when_the_user_is_wrong_then_one_line_and_exit_2(

@@ -53,9 +53,9 @@ class Orphanage:
         arguments = [*self.world.arguments, *_NO_GRACE, *more]
         assert audit(audit_parser().parse_args(arguments)) == 0
 
-    def repair(self, checkpoint: Path, *more: str) -> None:
+    def repair(self, checkpoint: Path, *more: str, code: int = 0) -> None:
         arguments = [*self.world.arguments, *_NO_GRACE, "--checkpoint", str(checkpoint), *more]
-        assert repair(repair_parser().parse_args(arguments)) == 0
+        assert repair(repair_parser().parse_args(arguments)) == code
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
     orphanage.repair(tmp_path / "checkpoint", "--option", "remote.orphan.grace.ms=86400000")
     assert capsys.readouterr().out == "waiting 3\n"
     assert orphanage.world.names() == before
-    orphanage.repair(tmp_path / "again")
+    orphanage.repair(tmp_path / "again", code=5)
 
     assert capsys.readouterr().out == "refused 2\nrepaired 1\nsuperseded 3\n"
     assert orphanage.world.names() == before - {young}

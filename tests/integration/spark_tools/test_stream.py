@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_tools.cluster_topics import find_partitions
 from tests.e2e.broker_host import BrokerHost
 from tests.segment_builder import build_batches, build_segment
+from tests.services.waiting import wait_until
 from tests.stored_topic import StoredTopic
 
 Run = Callable[[], list[tuple[int, int]]]
@@ -74,3 +77,90 @@ def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
         assert run() == [*expected, *((1, offset) for offset in range(7, 27))]
         topic.close()
         added.close()
+
+
+@pytest.fixture
+def stored(host: BrokerHost, topic_name: str) -> str:
+    """A topic of two partitions, with 60 offsets and 20."""
+    host.cluster.create_topic(topic_name, partitions=2)
+    servers = host.cluster.bootstrap_servers
+    found = find_partitions({"bootstrap.servers": servers}, [topic_name], timeout_ms=30_000)
+    with host.metadata() as metadata:
+        for partition, segments in zip(found[topic_name], (3, 1), strict=True):
+            topic = StoredTopic(partition, host.store, metadata)
+            for number in range(segments):
+                store(topic, 20 * number)
+            topic.close()
+    return topic_name
+
+
+def streamed(spark: SparkSession, host: BrokerHost, topic: str, **options: str) -> DataFrame:
+    return (
+        spark.readStream.format("rlm")
+        .option("config", str(host.config_path))
+        .options(**{"subscribe": topic, "columns": "partition,offset", **options})
+        .load()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({"maxOffsetsPerTrigger": "25"}, 25), ({"maxBytesPerTrigger": "1000"}, 40)],
+)
+def test_stream_when_micro_batches_are_limited_then_several_read_all_that_was_stored(
+    spark: SparkSession,
+    host: BrokerHost,
+    stored: str,
+    tmp_path: Path,
+    options: dict[str, str],
+    most: int,
+) -> None:
+    rows = streamed(spark, host, stored, **options)
+    query = (
+        rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(tmp_path / "sink"))
+    )
+    query.awaitTermination()
+
+    counts = [each["numInputRows"] for each in query.recentProgress if each["numInputRows"]]
+    assert len(counts) >= 3
+    assert max(counts) <= most
+    assert sum(counts) == 80
+    written = spark.read.schema(rows.schema).parquet(str(tmp_path / "sink"))
+    assert sorted((row["partition"], row["offset"]) for row in written.collect()) == [
+        *((0, offset) for offset in range(60)),
+        *((1, offset) for offset in range(20)),
+    ]
+
+
+def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
+    spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
+) -> None:
+    rows = streamed(spark, host, stored, maxOffsetsPerTrigger="8")
+    query = (
+        rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="1 hour")
+        .start(str(tmp_path / "sink"))
+    )
+    try:
+        wait_until(lambda: query.lastProgress is not None, 120.0, "a micro-batch has ended")
+        progress = query.lastProgress
+    finally:
+        query.stop()
+
+    assert progress is not None
+    (source,) = progress["sources"]
+    assert json.loads(source["endOffset"]) == {stored: {"0": 6, "1": 2}}
+    assert json.loads(source["latestOffset"]) == {stored: {"0": 60, "1": 20}}
+
+
+def test_stream_when_it_is_given_an_end_then_refused(
+    spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
+) -> None:
+    rows = streamed(spark, host, stored, endingOffsets="latest")
+
+    with pytest.raises(PySparkException, match="a stream has no end"):
+        rows.writeStream.option("checkpointLocation", str(tmp_path / "c")).start(
+            str(tmp_path / "sink")
+        ).awaitTermination()

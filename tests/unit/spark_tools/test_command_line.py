@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from errno import ENOSPC
+from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JError
@@ -14,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from spark_tools.audit.command import command_parser as audit_parser
-from spark_tools.command_line import require_known, run_job
+from spark_tools.command_line import JobOutcome, ended, require_known, run_job, shared_arguments
 from spark_tools.repair.command import command_parser as repair_parser
 
 LOST = (
@@ -108,6 +110,56 @@ def test_run_job_when_a_library_puts_an_error_in_a_signals_place_then_it_ends_by
 def test_run_job_when_an_error_was_foreseen_by_nobody_then_it_is_raised() -> None:
     with pytest.raises(TypeError, match="of ours"):
         run_job("rlm-audit", raising(TypeError("a mistake of ours")))
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "codes"),
+    [
+        ([], [0, 3, 4, 5, 0]),
+        (["--fail-on", "none"], [0, 3, 0, 0, 0]),
+        (["--fail-on", "data-loss"], [0, 3, 4, 0, 0]),
+        (["--fail-on", "failed-work,nothing-to-do"], [0, 3, 0, 5, 6]),
+    ],
+)
+def test_job_when_it_ends_then_the_exit_code_tells_what_is_asked_for(
+    fail_on: list[str], codes: list[int], tmp_path: Path
+) -> None:
+    summary = tmp_path / "summary.json"
+    arguments = shared_arguments("rlm-x", "").parse_args([*fail_on, "--summary", str(summary)])
+
+    for outcome, code in zip(JobOutcome, codes, strict=True):
+        assert ended(arguments, "rlm-x", outcome, {"missing": 2, "gap": 1}) == code
+        assert json.loads(summary.read_text()) == {
+            "job": "rlm-x",
+            "exit_code": code,
+            "outcome": outcome.value,
+            "counts": {"gap": 1, "missing": 2},
+        }
+
+
+def test_job_when_it_fails_then_the_summary_says_why(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+
+    with pytest.raises(SystemExit):
+        run_job("rlm-x", raising(RetriableError("no answer")), summary=summary)
+
+    assert json.loads(summary.read_text()) == {
+        "job": "rlm-x",
+        "exit_code": 1,
+        "outcome": "failed",
+        "error": "no answer",
+    }
+
+
+def test_arguments_when_an_outcome_is_not_known_then_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        shared_arguments("rlm-x", "").parse_args(["--fail-on", "loss"])
+
+    assert "not 'loss', but some of data-loss,failed-work,nothing-to-do, or none" in (
+        capsys.readouterr().err
+    )
 
 
 def test_run_job_when_it_ends_then_its_exit_code() -> None:

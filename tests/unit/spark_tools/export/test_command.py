@@ -15,8 +15,8 @@ from spark_tools.export.command import command_parser, export
     ("option", "value"),
     [
         ("mode", "permissive"),
-        ("startingTimestamp", "0"),
-        ("endingTimestamp", "17"),
+        ("fromTimestamp", "0"),
+        ("untilTimestamp", "17"),
         ("endingOffsets", "latest"),
         ("endingOffsets", '{"orders":{"0":-1}}'),
         ("columns", "partition,topic"),

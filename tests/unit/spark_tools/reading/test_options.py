@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rsm.segment.errors import InvalidConfigError
+from spark_tools.reading.admission import TriggerLimits
 from spark_tools.reading.options import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -25,7 +26,7 @@ def test_options_when_only_a_topic_is_given_then_all_of_it() -> None:
 
 def test_options_when_names_have_any_case_then_as_spark_takes_them() -> None:
     options = ReadOptions.of(
-        {"SUBSCRIBE": "orders", "startingtimestamp": "5", "Columns": "TIMESTAMPTYPE, key"}
+        {"SUBSCRIBE": "orders", "fromtimestamp": "5", "Columns": "TIMESTAMPTYPE, key"}
     )
 
     assert options.from_ms == 5
@@ -56,8 +57,10 @@ def test_options_when_permissive_then_a_column_lists_what_is_unreadable() -> Non
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({}, "subscribe and assign"),
-        ({"subscribe": "a", "assign": '{"a":[0]}'}, "subscribe and assign"),
+        ({}, "subscribe, subscribePattern, assign"),
+        ({"subscribe": "a", "assign": '{"a":[0]}'}, "subscribe, subscribePattern, assign"),
+        ({"subscribe": "a", "subscribePattern": "a.*"}, "subscribe, subscribePattern, assign"),
+        ({"subscribePattern": "("}, "subscribePattern"),
         ({"subscribe": "a,,b"}, "subscribe"),
         ({"assign": "[0]"}, "assign"),
         ({"assign": '{"a":[]}'}, "assign"),
@@ -67,13 +70,22 @@ def test_options_when_permissive_then_a_column_lists_what_is_unreadable() -> Non
         ({"subscribe": "a", "startingOffsets": '{"a":7}'}, "startingOffsets"),
         ({"subscribe": "a", "startingOffsets": '{"a":{"0":-3}}'}, "startingOffsets"),
         ({"subscribe": "a", "endingOffsets": '{"a":{"x":3}}'}, "endingOffsets"),
-        ({"subscribe": "a", "endingTimestamp": "yesterday"}, "endingTimestamp"),
+        ({"subscribe": "a", "untilTimestamp": "yesterday"}, "untilTimestamp"),
         ({"subscribe": "a", "columns": "key,colour"}, "columns"),
         ({"subscribe": "a", "columns": "key,key"}, "columns"),
         ({"subscribe": "a", "isolation": "serializable"}, "isolation"),
-        ({"subscribe": "a", "mode": "dropmalformed"}, "mode"),
+        ({"subscribe": "a", "mode": "lenient"}, "mode"),
+        ({"subscribe": "a", "mode": "failfast", "failOnDataLoss": "false"}, "contradict"),
+        ({"subscribe": "a", "mode": "permissive", "failOnDataLoss": "true"}, "contradict"),
+        ({"subscribe": "a", "failOnDataLoss": "no"}, "failOnDataLoss"),
+        ({"subscribe": "a", "includeHeaders": "1"}, "includeHeaders"),
+        ({"subscribe": "a", "minPartitions": "0"}, "minPartitions"),
+        ({"subscribe": "a", "maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger"),
+        ({"subscribe": "a", "maxBytesPerTrigger": "1g"}, "maxBytesPerTrigger"),
         ({"subscribe": "a", "leaseMs": "86400001"}, "leaseMs"),
         ({"subscribe": "a", "startingOffset": "earliest"}, "nearest=startingOffsets"),
+        ({"subscribe": "a", "startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
+        ({"subscribe": "a", "minOffsetsPerTrigger": "5"}, "instead=maxOffsetsPerTrigger"),
     ],
 )
 def test_options_when_wrong_then_an_error_names_the_option(
@@ -91,3 +103,48 @@ def test_options_when_the_end_is_latest_then_reading_goes_on_at_the_broker() -> 
     assert continued('{"orders":{"0":-1,"1":7}}') == [True, False, False]
     assert continued("latest") == [True, True, True]
     assert continued("stored") == [False, False, False]
+
+
+def test_options_when_an_unknown_one_is_like_none_then_none_is_suggested() -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        ReadOptions.of({"subscribe": "a", "header": "true"})
+
+    assert raised.value.context == {"option": "header"}
+
+
+def test_options_when_a_pattern_is_given_then_no_topic_is_named() -> None:
+    options = ReadOptions.of({"subscribePattern": "order.*"})
+
+    assert options.pattern is not None
+    assert options.pattern.fullmatch("orders")
+    assert options.topics == ()
+    assert options.chooses("orders", 7)
+
+
+def test_options_when_headers_are_not_wanted_then_that_column_is_not_there() -> None:
+    options = ReadOptions.of({"subscribe": "a", "includeHeaders": "FALSE"})
+
+    assert options.columns == tuple(name for name in COLUMNS if name != "headers")
+    assert ReadOptions.of({"subscribe": "a", "includeHeaders": "true"}).columns == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [
+        ({}, Mode.FAILFAST),
+        ({"failOnDataLoss": "true"}, Mode.FAILFAST),
+        ({"failOnDataLoss": "false"}, Mode.DROPMALFORMED),
+        ({"failOnDataLoss": "false", "mode": "permissive"}, Mode.PERMISSIVE),
+    ],
+)
+def test_options_when_data_loss_is_accepted_then_what_is_lost_is_left_out(
+    given: dict[str, str], mode: Mode
+) -> None:
+    assert ReadOptions.of({"subscribe": "a", **given}).mode is mode
+
+
+def test_options_when_micro_batches_are_limited_then_by_either() -> None:
+    given = {"subscribe": "a", "maxOffsetsPerTrigger": "10", "maxBytesPerTrigger": "1000"}
+
+    assert ReadOptions.of(given).limits == TriggerLimits(max_offsets=10, max_bytes=1000)
+    assert not ReadOptions.of({"subscribe": "a"}).limits.is_limited

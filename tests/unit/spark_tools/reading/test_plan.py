@@ -13,7 +13,6 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
-from spark_tools.reading.narrowing import Narrowing
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, plan
 from spark_tools.stored_partition import StoredPartition
@@ -130,18 +129,9 @@ def test_plan_when_a_segment_is_older_than_asked_then_not_read() -> None:
     untimed = replace(segment(2, 10, 20), max_timestamp_ms=-1)
     new = replace(segment(3, 20, 30), max_timestamp_ms=1000)
 
-    pieces = plan(stored(old, untimed, new), options(startingTimestamp="1000"))
+    pieces = plan(stored(old, untimed, new), options(fromTimestamp="1000"))
 
     assert offsets_of(pieces) == [(10, 20), (20, 30)]
-
-
-def test_plan_when_filters_narrow_it_then_only_that() -> None:
-    narrowing = Narrowing(offsets=OffsetRange(start_offset=8, end_offset=12))
-    partition = stored(segment(1, 0, 10), segment(2, 10, 25))
-
-    assert offsets_of(plan(partition, options().narrowed(narrowing))) == [(8, 10), (10, 12)]
-    beyond = Narrowing(offsets=OffsetRange(start_offset=90, end_offset=95))
-    assert plan(partition, options().narrowed(beyond)) == []
 
 
 @given(

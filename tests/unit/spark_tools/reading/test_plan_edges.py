@@ -56,7 +56,7 @@ def test_plan_when_the_newest_record_is_of_the_first_millisecond_then_too_old(
 ) -> None:
     partition = stored(replace(SEGMENT, max_timestamp_ms=newest_ms))
 
-    assert bool(plan(partition, options(startingTimestamp="1"))) == is_read
+    assert bool(plan(partition, options(fromTimestamp="1"))) == is_read
 
 
 @pytest.mark.parametrize(

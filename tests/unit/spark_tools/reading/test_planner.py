@@ -17,7 +17,6 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
-from spark_tools.reading.narrowing import MAX_OFFSET
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.planner import Planner, _choose, _require_assigned, _with_added
 from spark_tools.snapshot import MetadataSnapshot
@@ -25,6 +24,8 @@ from tests.folding import append
 from tests.log_dir_builder import ManualClock
 from tests.metadata_builder import FINISHED, ORDERS, claim, segment_metadata, step
 from tests.unit.spark_tools.reading.test_plan import bounds, offsets_of
+
+_MAX_OFFSET = (1 << 63) - 1
 
 SECOND = replace(ORDERS, partition=1)
 BOTH = (ORDERS, SECOND)
@@ -80,11 +81,11 @@ def test_pieces_when_planned_then_the_lease_names_who_reads_and_for_how_long() -
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, (0, MAX_OFFSET)),
+        ({}, (0, _MAX_OFFSET)),
         (bounds(3, 12), (3, 12)),
         (bounds(-2, 12), (0, 12)),
         (bounds(-2, 100), (0, 100)),
-        ({"startingOffsets": bounds(3, 0)["startingOffsets"]}, (3, MAX_OFFSET)),
+        ({"startingOffsets": bounds(3, 0)["startingOffsets"]}, (3, _MAX_OFFSET)),
     ],
 )
 def test_lease_when_bounded_then_is_of_what_may_be_read(

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError, UnsupportedError
+from spark_tools.reading.admission import TriggerLimits
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, plan
 from spark_tools.reading.stream_offsets import between, initial_offsets, latest_offsets
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import FINISHED, ORDERS, log_starts, segment_metadata
 
+OTHER = replace(ORDERS, partition=1)
 OPTIONS = ReadOptions.of({"subscribe": "orders"})
 
 
@@ -121,3 +125,29 @@ def test_between_when_of_a_batch_then_only_that() -> None:
 
     assert (options.starting.of("orders", 0), options.ending.of("orders", 0)) == (5, 9)
     assert (options.starting.of("orders", 1), options.ending.of("orders", 1)) == (-2, 4)
+
+
+def test_latest_when_limited_then_a_share_of_each_partition_from_where_it_is() -> None:
+    two = [stored((0, 10), (10, 40)), replace(stored((0, 10)), topic_id_partition=OTHER)]
+    start = {"orders": {"0": 10, "1": 0}}
+
+    limited = latest_offsets(two, start, TriggerLimits(max_offsets=20))
+
+    assert limited == {"orders": {"0": 25, "1": 5}}
+    assert latest_offsets(two, start, TriggerLimits(max_bytes=1)) == {"orders": {"0": 11, "1": 1}}
+
+
+def test_latest_when_limited_and_what_was_to_be_read_expired_then_that_is_asked_for() -> None:
+    start = {"orders": {"0": 2}}
+
+    latest = latest_offsets([stored((0, 30), log_start=8)], start, TriggerLimits(max_offsets=4))
+
+    assert latest == {"orders": {"0": 12}}
+
+
+def test_latest_when_there_is_a_target_then_nothing_beyond_it() -> None:
+    target = {"orders": {"0": 20}}
+    two = [stored((0, 10), (10, 40)), replace(stored((0, 10)), topic_id_partition=OTHER)]
+
+    assert latest_offsets(two, {"orders": {"0": 5}}, target=target) == {"orders": {"0": 20}}
+    assert latest_offsets(two, {"orders": {"0": 25}}, target=target) == {"orders": {"0": 25}}

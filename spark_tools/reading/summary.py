@@ -1,0 +1,143 @@
+"""What a plan reads and leaves out, partition by partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from rsm.segment.coverage import StoredRange
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.plan import (
+    BrokerPiece,
+    Hole,
+    Piece,
+    SegmentPiece,
+    readable_ranges,
+    wanted_offsets,
+)
+from spark_tools.stored_partition import StoredPartition
+
+_KIB = 1024
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSummary:
+    """What is read of one partition.
+
+    `pruned_by_offset` and `pruned_by_time` are segments that lie outside of the options' bounds;
+    `size_bytes` is what the read parts of segments take in the store, `broker_offsets` what is
+    read from the broker, `missing_offsets` what can't be read.
+    """
+
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+    segments: int
+    size_bytes: int
+    tasks: int
+    pruned_by_offset: int
+    pruned_by_time: int
+    broker_offsets: int
+    missing_offsets: int
+
+
+def summarized(
+    stored: Iterable[StoredPartition], pieces: Sequence[Piece], options: ReadOptions
+) -> tuple[PartitionSummary, ...]:
+    """The plan of these partitions, in their order."""
+    by_partition: dict[TopicIdPartition, list[Piece]] = {}
+    for piece in pieces:
+        by_partition.setdefault(piece.topic_id_partition, []).append(piece)
+    return tuple(
+        _summary(each, by_partition.get(each.topic_id_partition, []), options) for each in stored
+    )
+
+
+def in_one_line(summaries: Collection[PartitionSummary]) -> str:
+    """For a log."""
+    topics = ",".join(dict.fromkeys(each.topic_id_partition.topic for each in summaries))
+    total = {name: sum(getattr(each, name) for each in summaries) for name in _COUNTED}
+    parts = [
+        f"{len(summaries)} partitions",
+        f"{total['segments']} segments",
+        readable_size(total["size_bytes"]),
+        f"{total['tasks']} tasks",
+        f"pruned {total['pruned_by_offset']} segments by offset",
+        f"{total['pruned_by_time']} by timestamp",
+    ]
+    if total["broker_offsets"]:
+        parts.append(f"{total['broker_offsets']} offsets from the brokers")
+    if total["missing_offsets"]:
+        parts.append(f"{total['missing_offsets']} offsets can't be read")
+    return f"planned {topics}: {', '.join(parts)}"
+
+
+def readable_size(size_bytes: int) -> str:
+    """With a unit, at most one digit behind the point."""
+    size = float(size_bytes)
+    for unit in _UNITS[:-1]:
+        if size < _KIB:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+_COUNTED = (
+    "segments",
+    "size_bytes",
+    "tasks",
+    "pruned_by_offset",
+    "pruned_by_time",
+    "broker_offsets",
+    "missing_offsets",
+)
+
+
+def _summary(
+    stored: StoredPartition, pieces: Sequence[Piece], options: ReadOptions
+) -> PartitionSummary:
+    ranges = readable_ranges(stored)
+    local = [piece.offsets for piece in pieces if isinstance(piece, BrokerPiece)]
+    wanted = wanted_offsets(stored, ranges, options, local[-1] if local else None)
+    parts = [piece for piece in pieces if isinstance(piece, SegmentPiece)]
+    read = {_id_of(piece.stored) for piece in parts}
+    outside = {
+        _id_of(each): not _overlap(each.offsets, wanted)
+        for each in ranges
+        if _id_of(each) not in read
+    }
+    return PartitionSummary(
+        topic_id_partition=stored.topic_id_partition,
+        offsets=wanted,
+        segments=len(read),
+        size_bytes=sum(piece.size_bytes for piece in parts),
+        tasks=len(pieces),
+        pruned_by_offset=sum(outside.values()),
+        pruned_by_time=_too_old(ranges, outside, options),
+        broker_offsets=sum(map(len, local)),
+        missing_offsets=sum(len(piece.offsets) for piece in pieces if isinstance(piece, Hole)),
+    )
+
+
+def _too_old(
+    ranges: Sequence[StoredRange], outside: Mapping[UUID, bool], options: ReadOptions
+) -> int:
+    """How many segments that are not read are so for their time, not for their offsets."""
+    return sum(
+        options.from_ms is not None
+        and 0 <= each.metadata.max_timestamp_ms < options.from_ms
+        and outside.get(_id_of(each)) is False
+        for each in ranges
+    )
+
+
+def _id_of(stored: StoredRange) -> UUID:
+    return stored.metadata.segment_id.id
+
+
+def _overlap(one: OffsetRange, other: OffsetRange) -> bool:
+    start = max(one.start_offset, other.start_offset)
+    return start < min(one.end_offset, other.end_offset)
