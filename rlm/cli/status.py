@@ -26,6 +26,7 @@ from rlm.cli.options import (
 )
 from rlm.cli.output import printing
 from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.times import iso_time
 from rlm.policy.anomalies import anomalies_text
 from rlm.policy.cluster_status import (
     LedPartition,
@@ -37,6 +38,7 @@ from rlm.policy.cluster_status import (
     partition_status,
     status_as_json,
 )
+from rlmm.partition_state import ReadLease
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
@@ -137,10 +139,12 @@ def _rows(
 
 
 def _stored(session: Session, tip: TopicIdPartition) -> StoredPartition:
+    state = session.metadata.partition_state(tip)
     return StoredPartition(
         policy=session.metadata.topic_policy(tip.topic_id),
-        state=session.metadata.partition_state(tip),
+        state=state,
         segments=tuple(session.metadata.list_remote_log_segments(tip)),
+        leases=state.leases_held(session.metadata.broker_time_ms()),
     )
 
 
@@ -204,6 +208,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
     table.add_column("copy held")
     table.add_column("trim held")
     table.add_column("anomalies")
+    table.add_column("read leases")
     for row in rows:
         tip = row.topic_id_partition
         numbers = (
@@ -228,5 +233,15 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             held_text(row.said.copy_held),
             held_text(row.said.trim_held),
             anomalies_text(row.anomalies),
+            _leases_text(row.leases),
         )
     return table
+
+
+def _leases_text(leases: Sequence[ReadLease]) -> str:
+    """Who holds the one that ends last, until when, and how many more there are."""
+    if not leases:
+        return ""
+    last = max(leases, key=lambda lease: lease.expires_ms)
+    more = f" and {len(leases) - 1} more" if len(leases) > 1 else ""
+    return f"{last.holder} until {iso_time(last.expires_ms)}{more}"

@@ -14,7 +14,7 @@ from rlm.policy.anomalies import anomaly_as_json, open_anomalies
 from rlm.policy.gaps import gap_as_json
 from rlmm.anomaly import Anomaly
 from rlmm.events import PolicyState, RecordedGap, TopicPolicy
-from rlmm.partition_state import PartitionState
+from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -36,11 +36,15 @@ class LedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPartition:
-    """A partition by the metadata's word. `policy` None: never tiered."""
+    """A partition by the metadata's word. `policy` None: never tiered.
+
+    `leases` are held now: nothing of what they name expires before they end.
+    """
 
     policy: TopicPolicy | None
     state: PartitionState
     segments: tuple[SegmentRecord, ...]
+    leases: tuple[ReadLease, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,8 @@ class PartitionStatus:
     `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
     first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
     of the leader's manager, None where it does not answer. Remote bytes are those of finished
-    segments' logs. `anomalies` are stored objects that are missing or corrupt.
+    segments' logs. `anomalies` are stored objects that are missing or corrupt, `leases` the read
+    leases that hold expiry.
     """
 
     topic_id_partition: TopicIdPartition
@@ -84,6 +89,7 @@ class PartitionStatus:
     remote_segments: int
     said: ManagerWord
     anomalies: tuple[Anomaly, ...] = ()
+    leases: tuple[ReadLease, ...] = ()
 
 
 def partition_status(
@@ -126,6 +132,7 @@ def partition_status(
         remote_segments=len(finished),
         said=ManagerWord(role=NONE) if said is None else said,
         anomalies=open_anomalies(stored.state, finished),
+        leases=stored.leases,
     )
 
 
@@ -142,6 +149,15 @@ def held_text(held: Mapping[str, object] | None) -> str:
         return ""
     texts = (held.get("reason"), held.get("cause"))
     return ": ".join(str(text) for text in texts if text)
+
+
+def _lease_as_json(lease: ReadLease) -> Mapping[str, object]:
+    return {
+        "holder": lease.holder,
+        "start_offset": lease.offsets.start_offset,
+        "end_offset": lease.offsets.end_offset,
+        "expires_ms": lease.expires_ms,
+    }
 
 
 def brokers_with_tiered_leaders(
@@ -189,6 +205,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "future_timestamps": status.said.future_timestamps,
         "problem": status.said.problem,
         "anomalies": [anomaly_as_json(each) for each in status.anomalies],
+        "read_leases": [_lease_as_json(each) for each in status.leases],
     }
 
 

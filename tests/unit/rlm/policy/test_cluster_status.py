@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -17,11 +18,12 @@ from rlm.policy.cluster_status import (
     status_as_json,
 )
 from rlmm.events import PolicyState
-from rlmm.partition_state import PartitionState
+from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly, log_starts
 from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
 
@@ -75,6 +77,7 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "future_timestamps": None,
         "problem": None,
         "anomalies": [],
+        "read_leases": [],
     }
 
 
@@ -217,3 +220,21 @@ def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_del
     ]
     assert anomalies_text(shown.anomalies) == "missing: 0.log"
     assert hidden.anomalies == ()
+
+
+def test_status_when_somebody_reads_then_shows_who_and_until_when() -> None:
+    lease = ReadLease(
+        lease_id=UUID(int=3),
+        offsets=OffsetRange(start_offset=0, end_offset=100),
+        expires_ms=9_000,
+        holder="spark:host",
+    )
+    led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
+    state = PartitionState(lineage=LINEAGE, read_leases=(lease,))
+    stored = StoredPartition(
+        policy=POLICY, state=state, segments=stored_up_to(400), leases=state.leases_held(8_999)
+    )
+
+    assert status_as_json(partition_status(led, stored, {}))["read_leases"] == [
+        {"holder": "spark:host", "start_offset": 0, "end_offset": 100, "expires_ms": 9_000}
+    ]
