@@ -5,12 +5,14 @@ The master is the user's matter: `spark-submit --master`, or Spark's own default
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
@@ -18,6 +20,8 @@ from rsm.storage.bindings import FilesystemSettings, StoreSettings
 from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
+_CONNECTOR = "spark-sql-kafka-0-10"
+_CONFIGURING = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 _PROBE = "_can_be_written"
 """Spark reads no file whose name begins so."""
 
@@ -89,6 +93,30 @@ def require_writable(spark: SparkSession, directory: str) -> None:
         raise InvalidConfigError(
             "no file can be written there", found=directory, reason=cause_of(error)
         ) from error
+
+
+def require_connector_jar(jars: str | None) -> None:
+    """InvalidConfigError if a session of the job's own will lack Spark's Kafka connector.
+
+    Told before Spark starts. Where somebody else configures Spark it is for `require_connector`.
+    """
+    home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
+    is_configured = any(name in os.environ for name in _CONFIGURING)
+    if is_configured or (home / "conf" / "spark-defaults.conf").exists():
+        return
+    if SparkSession.getActiveSession() is not None:
+        return
+    directories = [home / "jars", *([] if jars is None else [Path(jars)])]
+    found = sorted(path.name for each in directories for path in each.glob(f"{_CONNECTOR}_*.jar"))
+    if any(name.endswith(f"-{pyspark.__version__}.jar") for name in found):
+        return
+    raise InvalidConfigError(
+        "Spark's Kafka connector is missing",
+        option="--jars",
+        found=", ".join(found) or jars or "no option",
+        expected=f"a directory with {_CONNECTOR}_2.13-{pyspark.__version__}.jar and what it needs;"
+        " docs/spark.md says how to fetch them",
+    )
 
 
 def require_connector(spark: SparkSession) -> None:

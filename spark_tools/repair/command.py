@@ -19,7 +19,12 @@ from spark_tools.command_line import (
     shared_arguments,
 )
 from spark_tools.connection import Connection
-from spark_tools.job_session import job_session, require_connector, require_reachable
+from spark_tools.job_session import (
+    job_session,
+    require_connector,
+    require_connector_jar,
+    require_reachable,
+)
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
@@ -58,6 +63,7 @@ def repair(arguments: argparse.Namespace) -> int:
     if not partitions:
         sys.stdout.write(f"nothing to repair: there is no topic {letter_topic} yet\n")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
+    require_connector_jar(arguments.jars)
     settings = RepairSettings(
         letter_topic=letter_topic,
         parking_topic=parking_topic,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -13,7 +14,12 @@ from pyspark.sql import SparkSession
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
-from spark_tools.job_session import job_session, require_connector, require_reachable
+from spark_tools.job_session import (
+    job_session,
+    require_connector,
+    require_connector_jar,
+    require_reachable,
+)
 
 DO_NOT_FIT = (
     "An error occurred while calling o7.load.\n: java.lang.NoSuchMethodError: 'scala.X'\n\tat y"
@@ -50,6 +56,26 @@ def test_connector_when_absent_or_of_another_version_then_told_with_sparks(
 
     assert reason in str(raised.value)
     assert "spark=4.0.0" in str(raised.value)
+
+
+@pytest.mark.parametrize("names", [(), ("spark-sql-kafka-0-10_2.13-1.0.0.jar",)])
+def test_connector_when_its_jar_is_not_there_then_told_before_spark_starts(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+
+    with pytest.raises(InvalidConfigError, match="connector is missing") as raised:
+        require_connector_jar(str(tmp_path))
+
+    assert (names or (str(tmp_path),))[0] in str(raised.value)
+    assert f"{pyspark.__version__}.jar" in str(raised.value)
+
+
+def test_connector_when_its_jar_is_there_then_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / f"spark-sql-kafka-0-10_2.13-{pyspark.__version__}.jar").touch()
+
+    require_connector_jar(str(tmp_path))
 
 
 class SparkOf:
