@@ -172,7 +172,7 @@ def _work(
         copies=copies,
         repairs=repairs,
         expirer=expirer,
-        witness=_witness(config, outside, ports, leadership),
+        witness=_witness(config, outside, ports),
     )
     removal_work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
@@ -187,7 +187,7 @@ def _work(
         begin_metadata=metadata.start,
         readiness=metadata.readiness,
         await_ready=metadata.wait_ready,
-        check_store=_store_check(config, outside, ports, leadership).step,
+        check_store=StoreCheck(outside.storage, key_prefix=config.storage.key_prefix).step,
         keep_retention=_retention_keeper(config, ports, metrics).step,
         cycle=cycle.step,
         views=cycle.views_of,
@@ -203,19 +203,10 @@ def _work(
     )
 
 
-def _store_check(
-    config: Config, outside: Outside, ports: Ports, leadership: Leadership
-) -> StoreCheck:
-    witness = _witness(config, outside, ports, leadership)
-    return StoreCheck(outside.storage, key_prefix=config.storage.key_prefix, witness=witness)
-
-
-def _witness(
-    config: Config, outside: Outside, ports: Ports, leadership: Leadership
-) -> StoreWitness | None:
+def _witness(config: Config, outside: Outside, ports: Ports) -> StoreWitness | None:
     if not config.scrubbing.looks_for_stored:
         return None
-    return StoreWitness(outside.storage, ports.metadata, leadership.led_partitions)
+    return StoreWitness(outside.storage, ports.metadata, ports.source.partitions)
 
 
 def _leadership(

@@ -44,6 +44,7 @@ from rlm.tasks.heartbeat import HeartbeatWatch, ProcessState
 from rlm.tasks.leader import CycleOutlook
 from rlm.tasks.report import PartitionReport, report_as_json
 from rlm.tasks.retention_keeper import RetentionReport
+from rlm.tasks.store_witness import WrongStoreError
 from rlmm.processes import ProcessReadiness
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
@@ -131,7 +132,7 @@ class BrokerManager:
         )
         self._started = False
         self._metadata_begun = Event()
-        self._has_cycled = Event()
+        self._knows_store = Event()
 
     def start(self) -> None:
         self._started = True
@@ -202,10 +203,15 @@ class BrokerManager:
         outlook = CycleOutlook(
             untierable=retention.untierable, store_reachable=self._store.problem() is None
         )
-        reports = tuple(self._work.cycle(outlook))
+        try:
+            reports = tuple(self._work.cycle(outlook))
+        except WrongStoreError:
+            self._knows_store.clear()
+            raise
         with self._lock:
             before, self._reports = self._reports, reports
-        self._has_cycled.set()
+        if outlook.store_reachable:
+            self._knows_store.set()
         self._work.gauges.show(before, reports)
 
     def _readiness_by(self, periodics: Iterable[Periodic]) -> tuple[bool, Sequence[str]]:
@@ -274,8 +280,8 @@ class BrokerManager:
             self._work.scrub()
 
     def _is_store_usable(self) -> bool:
-        """Whether it is there, and a cycle, which knows what must be in it, took it for ours."""
-        return self._has_cycled.is_set() and self._store.problem() is None
+        """Whether it is there, and the last cycle that asked found in it what must be there."""
+        return self._knows_store.is_set() and self._store.problem() is None
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""

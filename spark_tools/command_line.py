@@ -33,7 +33,7 @@ from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
-_FAILED, _WRONG = 1, 2
+_FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
 
 class JobOutcome(Enum):
@@ -123,24 +123,39 @@ def ended(
     """Write the summary, if one is wanted; the exit code. `counts` are the job's own."""
     is_told = outcome not in _CHOSEN or outcome in arguments.fail_on
     exit_code = _EXIT_CODES[outcome] if is_told else 0
+    summary = {
+        "job": name,
+        "exit_code": exit_code,
+        "outcome": outcome.value,
+        "counts": dict(sorted(counts.items())),
+    }
     if arguments.summary is not None:
-        _write_summary(
-            arguments.summary,
-            {
-                "job": name,
-                "exit_code": exit_code,
-                "outcome": outcome.value,
-                "counts": dict(sorted(counts.items())),
-            },
-        )
+        try:
+            _write_summary(arguments.summary, summary)
+        except OSError as error:  # the exit code says what became of the work
+            sys.stderr.write(f"{name}: no summary: {error}\n")
     return exit_code
 
 
 def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
-    """Whole or not at all."""
+    """Whole or not at all, unless it is no file but a device, say."""
+    text = json.dumps(summary, indent=2) + "\n"
+    if path.exists() and (not path.is_file() or path.is_mount()):
+        path.write_text(text, encoding="utf-8")
+        return
     written = path.with_name(f".{path.name}.new")
-    written.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    written.write_text(text, encoding="utf-8")
     written.replace(path)
+
+
+def _begin_summary(path: Path) -> None:
+    """Write that the job runs; what an earlier one wrote goes. InvalidConfigError if it can't."""
+    try:
+        _write_summary(path, {"outcome": "running"})
+    except (OSError, ValueError) as error:
+        raise InvalidConfigError(
+            "no file can be written there", option="--summary", found=path, reason=error
+        ) from error
 
 
 def given_options(arguments: argparse.Namespace) -> dict[str, str]:
@@ -189,17 +204,24 @@ def _ended_by_signals() -> Iterator[None]:
         yield
     finally:
         if received:
-            sys.exit(128 + received[0])
+            sys.exit(_BY_SIGNAL + received[0])
 
 
 def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -> None:
     """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line.
 
-    A job that ends by itself has written its summary; of one that fails it is written here.
+    A job that ends by itself has written its summary; of one that fails or is interrupted it is
+    written here.
     """
     try:
+        if summary is not None:
+            _begin_summary(summary)
         with _ended_by_signals():
             sys.exit(job())
+    except SystemExit as end:
+        if summary is not None and isinstance(end.code, int) and end.code > _BY_SIGNAL:
+            _tell_failure(name, summary, end.code, "interrupted")
+        raise
     except TieredStorageError as error:
         reason = " ".join(str(error).split())
         exit_code = _WRONG if isinstance(error, InvalidConfigError) else _FAILED
@@ -207,9 +229,18 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
         reason, exit_code = cause_of(error), _FAILED
     except OSError as error:
         reason, exit_code = str(error), _FAILED
+    except Exception as error:
+        if summary is not None:
+            _tell_failure(name, summary, _FAILED, repr(error))
+        raise
     sys.stderr.write(f"{name}: {reason}\n")
     if summary is not None:
-        failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}
-        with suppress(OSError):
-            _write_summary(summary, failed)
+        _tell_failure(name, summary, exit_code, reason)
     sys.exit(exit_code)
+
+
+def _tell_failure(name: str, summary: Path, exit_code: object, reason: str) -> None:
+    """As far as that can be written: the job's own failure is told in any case."""
+    failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}
+    with suppress(OSError, ValueError):
+        _write_summary(summary, failed)

@@ -130,16 +130,13 @@ class Connection:
 
         InvalidConfigError for what is missing, and for a file that can't be read.
         """
-        values = {**_file_values(options.get(CONFIG)), **options}
-        servers = values.get(_SPARKS_BOOTSTRAP) or values.get(_BOOTSTRAP)
+        of_file = _file_values(options.get(CONFIG))
+        values = {**of_file, **options}
+        servers = _servers(options) or _servers(of_file)
         if not servers:
             raise InvalidConfigError("an option is missing", option=_BOOTSTRAP)
-        own = {
-            key.removeprefix(CLIENT_PREFIX): value
-            for key, value in values.items()
-            if key.startswith(CLIENT_PREFIX)
-        }
-        client = {**(client_settings(options) if takes_kafkas else {}), **own}
+        kafkas = client_settings(options) if takes_kafkas else {}
+        client = {**_of_client(of_file), **kafkas, **_of_client(options)}
         _require_topic_names(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},
@@ -150,6 +147,19 @@ class Connection:
             ),
             values=values,
         )
+
+
+def _servers(values: Mapping[str, str]) -> str | None:
+    return values.get(_SPARKS_BOOTSTRAP) or values.get(_BOOTSTRAP)
+
+
+def _of_client(values: Mapping[str, str]) -> dict[str, str]:
+    """The settings of librdkafka among these keys."""
+    return {
+        key.removeprefix(CLIENT_PREFIX): value
+        for key, value in values.items()
+        if key.startswith(CLIENT_PREFIX)
+    }
 
 
 def _require_topic_names(values: Mapping[str, str]) -> None:

@@ -25,10 +25,10 @@ from pyspark.sql.types import StructType
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import Connection
 from spark_tools.notebook import in_one_sentence, show_log
-from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.planner import open_planner, plan_pieces, require_readable
 from spark_tools.reading.summary import PartitionSummary
-from spark_tools.rows.schema import spark_ddl, spark_types
+from spark_tools.rows.schema import UNREADABLE, spark_ddl, spark_types
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 from spark_tools.stream_reader import SegmentStreamReader
 
@@ -130,6 +130,12 @@ def _with_schema(options: ReadOptions, schema: StructType) -> ReadOptions:
     own = spark_types(options.columns)
     given = {field.name: field.dataType.simpleString() for field in schema}
     wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
+    if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
+        raise InvalidConfigError(
+            "rows of what can't be read would look like records",
+            mode=options.mode.value,
+            expected=f"a schema with the column {UNREADABLE}",
+        )
     if wrong or not given:
         raise InvalidConfigError(
             "the schema is not the data source's",

@@ -29,6 +29,7 @@ _LIBRDKAFKAS = {
 }
 _TYPES = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PKCS12"}
 _LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_INSTEAD = {"isolation.level": "the option isolation"}
 # How a consumer of Java's paces itself: nothing here does the same.
 _PACING = (
     "auto.commit", "connections.max.idle", "default.api.timeout", "fetch.", "heartbeat.",
@@ -54,7 +55,7 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
         elif key in _LIBRDKAFKAS:
             found[_LIBRDKAFKAS[key]] = value
         else:
-            expected = "a key of librdkafka's, as client.NAME"
+            expected = _INSTEAD.get(key, "a key of librdkafka's, as client.NAME")
             if key in _TYPES:
                 expected = f"{_TYPES[key]}, or {expected}"
             raise InvalidConfigError("this option can't be taken", option=name, expected=expected)

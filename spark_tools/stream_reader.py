@@ -25,6 +25,7 @@ from spark_tools.reading.stream_offsets import (
     between,
     initial_offsets,
     latest_offsets,
+    stored_offsets,
 )
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 from spark_tools.stored_partition import StoredPartition
@@ -57,6 +58,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._open = ExitStack()
         self._reached: StreamOffsets = {}
         self._target: StreamOffsets | None = None
+        self._stored_offsets: StreamOffsets | None = None
         self._looked_s = 0.0
 
     def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
@@ -70,7 +72,9 @@ class SegmentStreamReader(DataSourceStreamReader):
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
         begun = self._reached if start is None else start
-        return latest_offsets(self._stored(), begun, limits, self._target)
+        stored = self._stored()
+        self._stored_offsets = stored_offsets(stored)
+        return latest_offsets(stored, begun, limits, self._target)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Spark knows limits of one kind; this reader keeps both of its own."""
@@ -79,13 +83,16 @@ class SegmentStreamReader(DataSourceStreamReader):
             return ReadMaxRows(limits.max_offsets)
         return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
 
-    def reportLatestOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
-        """The end of what is stored, for the query's progress: how far it is behind."""
-        return latest_offsets(self._stored(), self._reached)
+    def reportLatestOffset(self) -> StreamOffsets | None:  # noqa: N802 - Spark's name
+        """The end of what is stored, for the query's progress: how far it is behind.
+
+        As of the last look: a query does not end because of what is told of it.
+        """
+        return self._stored_offsets
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Read to what is stored now, in as many micro-batches as the limits make of it."""
-        self._target = latest_offsets(self._stored(), self._reached)
+        self._target = stored_offsets(self._stored())
 
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
         """Raises NotFoundError where what is to be read has expired."""

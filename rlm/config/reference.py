@@ -41,6 +41,8 @@ def _default_text(field: FieldInfo) -> str:
     default: object = field.default
     if default is None or default in ("", {}, ()) or isinstance(default, ClientProperties):
         return "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
     if isinstance(default, tuple):
         return f"`{','.join(map(str, default))}`"
     return f"`{default.value if isinstance(default, Enum) else default}`"

@@ -114,8 +114,8 @@ class LeaderCycle:
         """Run one cycle; a report of each hosted partition of a tiered topic.
 
         Raises RetriableError if the broker or the metadata topic can't be asked now, or as
-        `StoreWitness.require`; InvalidConfigError if what answers as our broker belongs to another
-        cluster.
+        `StoreWitness.require`: nothing is copied, trimmed, shed or deleted then. InvalidConfigError
+        if what answers as our broker belongs to another cluster.
         """
         self._outlook = outlook
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}

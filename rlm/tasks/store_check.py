@@ -1,10 +1,9 @@
-"""Whether the store is there and the right one, and, once, whether it deletes objects by itself."""
+"""Whether the store can be reached, and, once, whether it deletes objects by rules of its own."""
 
 from __future__ import annotations
 
 import logging
 
-from rlm.tasks.store_witness import StoreWitness
 from rsm.segment.errors import TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
 
@@ -14,24 +13,16 @@ _log = logging.getLogger(__name__)
 class StoreCheck:
     """One thread's."""
 
-    def __init__(
-        self, storage: ChunkStorage, *, key_prefix: str, witness: StoreWitness | None
-    ) -> None:
-        """`key_prefix`: what the keys of all our objects begin with; None: any store is right."""
+    def __init__(self, storage: ChunkStorage, *, key_prefix: str) -> None:
+        """`key_prefix`: what the keys of all our objects begin with."""
         self._storage = storage
         self._key_prefix = key_prefix
-        self._witness = witness
         self._has_read_rules = False
         self._problem = ""
 
     def step(self) -> None:
-        """Raises as `ChunkStorage.check_access` and `StoreWitness.require`.
-
-        What the rules say is only logged.
-        """
+        """Raises as `ChunkStorage.check_access`; what the rules say is only logged."""
         self._storage.check_access()
-        if self._witness is not None:
-            self._witness.require()
         if not self._has_read_rules:
             self._read_rules()
 

@@ -54,7 +54,7 @@ class Export:
         self._manifest.complete(done, datetime.now(UTC))
         expired: list[NotFoundError] = []
         with open_planner(self._connection, self._options) as planner:
-            for planned in remaining(planner.pieces(self._options), done):
+            for planned in remaining(planner.batch(self._options), done):
                 error = self._expired(planner, planned, done)
                 if error is None:
                     yield self._export(planner, planned)

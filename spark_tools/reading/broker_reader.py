@@ -17,9 +17,9 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from rsm.segment.aborted import AbortedTransactions
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
-from spark_tools.reading.options import Mode, ReadOptions
+from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece
-from spark_tools.reading.unreadable import left_out
+from spark_tools.reading.unreadable import left_out, may_be_left_out
 from spark_tools.rows.record_arrays import RecordArrays, RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 from spark_tools.rows.schema import arrow_schema
@@ -49,7 +49,7 @@ def read_from_broker(
     try:
         yield from reader.rows(rows)
     except TieredStorageError as error:
-        if options.mode is Mode.FAILFAST:
+        if not may_be_left_out(error, options.mode):
             raise
         yield from left_out(rows, options.mode, from_offset=reader.next_offset, reason=error)
     finally:

@@ -42,6 +42,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "minoffsetspertrigger": "maxOffsetsPerTrigger",
         "maxtriggerdelay": "maxOffsetsPerTrigger",
         "groupidprefix": "nothing: there is no consumer group",
+        "client.isolation.level": "isolation",
     }
 )
 _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
@@ -113,6 +114,10 @@ class ReadOptions:
         mode = _mode(given)
         columns = chosen_columns(given.text("columns"))
         if not given.flag("includeHeaders", default=True):
+            if given.has("columns") and HEADERS in columns:
+                raise InvalidConfigError(
+                    "options contradict each other", columns=HEADERS, includeHeaders="false"
+                )
             columns = tuple(name for name in columns if name != HEADERS)
         partitions = _assigned(given)
         return cls(
@@ -143,14 +148,12 @@ def _refuse_unknown(given: OptionValues) -> None:
     """A misspelt bound would silently read everything."""
     known = {name.lower(): name for name in _NAMES}
     for name in given.names():
-        if name in known or name in OPTIONS or name.startswith(OPTION_PREFIXES):
-            continue
         if name in _OTHERS:
             raise InvalidConfigError(
-                "this source does not have that option of Spark's Kafka source",
-                option=name,
-                instead=_OTHERS[name],
+                "this source does not have that option", option=name, instead=_OTHERS[name]
             )
+        if name in known or name in OPTIONS or name.startswith(OPTION_PREFIXES):
+            continue
         close = difflib.get_close_matches(name, known, n=1, cutoff=_MIN_LIKENESS)
         nearest = {"nearest": known[close[0]]} if close else {}
         raise InvalidConfigError("unknown option", option=name, **nearest)

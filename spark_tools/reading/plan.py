@@ -84,7 +84,7 @@ def plan(
     offset that lies outside of what is stored.
     """
     ranges = readable_ranges(partition)
-    local = _readable(partition, local)
+    local = readable_local(partition, local)
     wanted = wanted_offsets(partition, ranges, options, local)
     pieces: list[Piece] = []
     for piece in cover(partition, ranges, local, wanted):
@@ -109,7 +109,7 @@ def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
     ]
 
 
-def _readable(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
+def readable_local(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
     """The broker's log; None if nothing of it is at or above the log's start."""
     if local is None:
         return None

@@ -6,7 +6,7 @@ import logging
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
@@ -27,6 +27,16 @@ from spark_tools.stored_partition import StoredPartition
 
 _log = logging.getLogger(__name__)
 _MAX_OFFSET = (1 << 63) - 1
+_PATTERN_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """What was found, at the brokers too, and what is to be read of it."""
+
+    stored: list[StoredPartition]
+    local: Mapping[TopicIdPartition, OffsetRange]
+    pieces: list[Piece]
 
 
 class Planner:
@@ -48,11 +58,12 @@ class Planner:
         Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
         taken.
         """
-        return self._plan(options)[1]
+        return self._plan(options).pieces
 
     def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
         """What `pieces` would give now, counted. Raises as it does."""
-        return summarized(*self._plan(options), options)
+        plan = self._plan(options)
+        return summarized(plan.stored, plan.pieces, options, plan.local)
 
     def batch(self, options: ReadOptions) -> list[Piece]:
         """As `pieces`, of a query that reads once: it is logged in one line.
@@ -60,15 +71,16 @@ class Planner:
         InvalidConfigError for a topic that was named and never tiered. A warning is logged for one
         of which nothing is stored yet.
         """
-        stored, pieces = self._plan(options)
-        for topic in dict.fromkeys(each.topic_id_partition.topic for each in stored):
-            _require_tiered(
-                [each for each in stored if each.topic_id_partition.topic == topic], options
-            )
-        _log.info("%s", in_one_line(summarized(stored, pieces, options)))
-        return pieces
+        plan = self._plan(options)
+        by_topic: dict[str, list[StoredPartition]] = {}
+        for each in plan.stored:
+            by_topic.setdefault(each.topic_id_partition.topic, []).append(each)
+        for of_topic in by_topic.values():
+            _require_tiered(of_topic, options)
+        _log.info("%s", in_one_line(summarized(plan.stored, plan.pieces, options, plan.local)))
+        return plan.pieces
 
-    def _plan(self, options: ReadOptions) -> tuple[list[StoredPartition], list[Piece]]:
+    def _plan(self, options: ReadOptions) -> _Planned:
         local = self._local(options)
         stored = self._leased(options)
         pieces = _planned(stored, options, local)
@@ -76,7 +88,7 @@ class Planner:
             stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
             split_bytes = max(1, stored_bytes // options.min_partitions)
             pieces = _planned(stored, replace(options, split_bytes=split_bytes), local)
-        return stored, pieces
+        return _Planned(stored=stored, local=local, pieces=pieces)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
         """The chosen partitions as of now, which stay stored for `lease_ms`."""
@@ -160,10 +172,17 @@ def require_readable(connection: Connection, options: ReadOptions) -> None:
 
 def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
     """InvalidConfigError for a cluster, topic or partition that there is not."""
-    topics = options.topics
-    if options.pattern is not None:
+    if options.pattern is None:
+        found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
+        return _choose(found, options)
+    for attempt in range(_PATTERN_ATTEMPTS):
         topics = find_topics(client, options.pattern, timeout_ms=options.timeout_ms)
-    return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
+        try:
+            return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
+        except MissingTopicError:  # it was deleted meanwhile
+            if attempt == _PATTERN_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:

@@ -17,9 +17,9 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.segment.segment_cursor import SegmentCursor
 from rsm.spi import IndexType, RemoteStorageManager
-from spark_tools.reading.options import Mode, ReadOptions
+from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece
-from spark_tools.reading.unreadable import left_out
+from spark_tools.reading.unreadable import left_out, may_be_left_out
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 
@@ -44,7 +44,7 @@ def read_piece(
     try:
         yield from reader.rows()
     except TieredStorageError as error:
-        if options.mode is Mode.FAILFAST:
+        if not may_be_left_out(error, options.mode):
             raise reader.located(error) from error
         tip = piece.stored.metadata.topic_id_partition
         rows = _rows(tip.topic, tip.partition, piece, options, AbortedTransactions())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rsm.segment.coverage import covered_end
+from rsm.segment.coverage import covered_end, stored_end
 from rsm.segment.errors import UnsupportedError
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.admission import Backlog, TriggerLimits, admitted_ends
@@ -44,7 +44,7 @@ def latest_offsets(
 
     Where a partition's log begins above `start`, what was to be read has expired: then from where
     it begins, so that the read is asked for, and fails. `target` is what a query that ends reads
-    to; nothing above it, and of no other partition, is read.
+    to; nothing above it, and nothing of other partitions, is read.
     """
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}
@@ -58,6 +58,16 @@ def latest_offsets(
     return found
 
 
+def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
+    """Up to where each partition is stored, over holes too."""
+    found: StreamOffsets = {}
+    for each in stored:
+        end_offset = stored_end(readable_ranges(each))
+        if end_offset is not None:
+            _put(found, each, end_offset)
+    return found
+
+
 def _waiting(
     stored: StoredPartition, start: StreamOffsets, target: StreamOffsets | None
 ) -> OffsetRange | None:
@@ -65,6 +75,7 @@ def _waiting(
     tip, ranges = stored.topic_id_partition, readable_ranges(stored)
     begun = start.get(tip.topic, {}).get(str(tip.partition))
     first = stored.state.first_readable_offset
+    is_known = begun is not None
     if begun is None:
         if not ranges:
             return None
@@ -74,9 +85,9 @@ def _waiting(
     end_offset = covered_end(ranges, begun, gaps=gaps)
     if target is not None:
         last = target.get(tip.topic, {}).get(str(tip.partition))
-        if last is None:
+        if last is None and not is_known:
             return None
-        end_offset = max(begun, min(end_offset, last))
+        end_offset = begun if last is None else max(begun, min(end_offset, last))
     return OffsetRange(start_offset=begun, end_offset=end_offset)
 
 

@@ -15,6 +15,7 @@ from spark_tools.reading.plan import (
     Hole,
     Piece,
     SegmentPiece,
+    readable_local,
     readable_ranges,
     wanted_offsets,
 )
@@ -45,14 +46,23 @@ class PartitionSummary:
 
 
 def summarized(
-    stored: Iterable[StoredPartition], pieces: Sequence[Piece], options: ReadOptions
+    stored: Iterable[StoredPartition],
+    pieces: Sequence[Piece],
+    options: ReadOptions,
+    local: Mapping[TopicIdPartition, OffsetRange],
 ) -> tuple[PartitionSummary, ...]:
-    """The plan of these partitions, in their order."""
+    """The plan of these partitions, in their order; `local` as it was given to `plan`."""
     by_partition: dict[TopicIdPartition, list[Piece]] = {}
     for piece in pieces:
         by_partition.setdefault(piece.topic_id_partition, []).append(piece)
     return tuple(
-        _summary(each, by_partition.get(each.topic_id_partition, []), options) for each in stored
+        _summary(
+            each,
+            by_partition.get(each.topic_id_partition, []),
+            options,
+            readable_local(each, local.get(each.topic_id_partition)),
+        )
+        for each in stored
     )
 
 
@@ -97,11 +107,14 @@ _COUNTED = (
 
 
 def _summary(
-    stored: StoredPartition, pieces: Sequence[Piece], options: ReadOptions
+    stored: StoredPartition,
+    pieces: Sequence[Piece],
+    options: ReadOptions,
+    local: OffsetRange | None,
 ) -> PartitionSummary:
     ranges = readable_ranges(stored)
-    local = [piece.offsets for piece in pieces if isinstance(piece, BrokerPiece)]
-    wanted = wanted_offsets(stored, ranges, options, local[-1] if local else None)
+    wanted = wanted_offsets(stored, ranges, options, local)
+    of_broker = [piece.offsets for piece in pieces if isinstance(piece, BrokerPiece)]
     parts = [piece for piece in pieces if isinstance(piece, SegmentPiece)]
     read = {_id_of(piece.stored) for piece in parts}
     outside = {
@@ -117,7 +130,7 @@ def _summary(
         tasks=len(pieces),
         pruned_by_offset=sum(outside.values()),
         pruned_by_time=_too_old(ranges, outside, options),
-        broker_offsets=sum(map(len, local)),
+        broker_offsets=sum(map(len, of_broker)),
         missing_offsets=sum(len(piece.offsets) for piece in pieces if isinstance(piece, Hole)),
     )
 

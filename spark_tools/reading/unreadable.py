@@ -7,10 +7,22 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from spark_tools.reading.options import Mode
 from spark_tools.rows.row_batches import PartitionRows
 
 _log = logging.getLogger(__name__)
+
+
+def may_be_left_out(error: TieredStorageError, mode: Mode) -> bool:
+    """Whether the task goes on without what could not be read.
+
+    Without a word in the rows only what is gone or damaged for good is left out: what may be had
+    the next time is tried again by Spark.
+    """
+    if mode is Mode.DROPMALFORMED:
+        return isinstance(error, NotFoundError | CorruptError)
+    return mode is Mode.PERMISSIVE
 
 
 def left_out(

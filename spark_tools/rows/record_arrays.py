@@ -8,6 +8,7 @@ Memory: three times the plain bytes of the batches given at once, and some 100 b
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,13 +25,15 @@ from spark_tools.rows.schema import arrow_schema
 
 try:
     from spark_tools.rows import record_kernel
-except ImportError:
+except (ImportError, OSError) as error:  # OSError: numba's own library does not load
     record_kernel = None  # type: ignore[assignment]  # a module or nothing
+    logging.getLogger(__name__).warning("records are decoded slowly, without numba: %s", error)
 
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
-_MAX_INT64 = (1 << 63) - 1
+_MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
+_MIN_RECORD_BYTES = 7  # a byte for each of its numbers
 _HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
 
 
@@ -63,17 +66,17 @@ class RowBounds:
     until_ms: int | None = None
 
     def as_numbers(self) -> Ints:
-        """First and end offset, first and end timestamp."""
-        first_ms = -_MAX_INT64 if self.from_ms is None else self.from_ms
-        end_ms = _MAX_INT64 if self.until_ms is None else self.until_ms
+        """First and end offset, first and last timestamp."""
+        first_ms = _MIN_INT64 if self.from_ms is None else self.from_ms
+        last_ms = _MAX_INT64 if self.until_ms is None else self.until_ms - 1
         offsets = self.offsets
-        return np.array([offsets.start_offset, offsets.end_offset, first_ms, end_ms], np.int64)
+        return np.array([offsets.start_offset, offsets.end_offset, first_ms, last_ms], np.int64)
 
     def chosen(self, offsets: Ints, timestamps_ms: Ints) -> Ints:
         """The indexes of the wanted ones, ascending."""
-        first_offset, end_offset, first_ms, end_ms = self.as_numbers()
+        first_offset, end_offset, first_ms, last_ms = self.as_numbers()
         wanted = (offsets >= first_offset) & (offsets < end_offset)
-        wanted &= (timestamps_ms >= first_ms) & (timestamps_ms < end_ms)
+        wanted &= (timestamps_ms >= first_ms) & (timestamps_ms <= last_ms)
         return np.flatnonzero(wanted)
 
 
@@ -108,7 +111,7 @@ def decode_batches(
     headers = [each.header for each in batches]
     facts = _facts(batches)
     total = int(facts[:, 2].sum())
-    if total > len(data):
+    if total * _MIN_RECORD_BYTES > len(data):
         return None
     offsets, timestamps_ms, owners = np.empty((3, total), dtype=np.int64)
     spans = np.empty((record_kernel.SPAN_FIELDS, total), dtype=np.int32)

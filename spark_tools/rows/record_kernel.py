@@ -1,8 +1,8 @@
 """The records of many batches v2 as spans of their bytes, by compiled code. Pure.
 
 Numba compiles these functions when they are first called, for some seconds, and keeps what it made
-in NUMBA_CACHE_DIR, beside this file, or in the user's cache, whichever it may write. They don't
-hold the interpreter's lock.
+in NUMBA_CACHE_DIR or in this directory; where it may not write, each process compiles its own. They
+don't hold the interpreter's lock.
 
 What rsm.segment.records takes for a record is one here, and nothing else; which batch is wrong, and
 how, is for that to tell.
@@ -12,7 +12,10 @@ ImportError where numba is not installed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar, cast
 
 import numba
@@ -30,26 +33,35 @@ delta, base timestamp, maximum timestamp, 1 if the broker set the timestamps."""
 SPAN_FIELDS = 6
 """Of `spans`: start and length of the key, of the value, start and number of the headers.
 
-`bounds` are first and end offset, first and end timestamp."""
+`bounds` are first and end offset, first and last timestamp."""
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 _NOT_ONE = -1
 
 
+def _keeps_code() -> bool:
+    """Whether there is a directory for compiled code; of modules in a zip there is none."""
+    if not Path(__file__).exists():
+        return False
+    directory = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
+    with suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+    return os.access(directory, os.W_OK)
+
+
+_KEEPS_CODE = _keeps_code()
+
+
 def _compiled(function: Function) -> Function:
-    try:
-        found = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # nowhere to keep it: each process compiles its own
-        found = numba.njit(nogil=True)(function)
-    return cast("Function", found)
+    return cast("Function", numba.njit(cache=_KEEPS_CODE, nogil=True)(function))
 
 
 @_compiled
 def _read(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
     """The zigzag number of that width, and where what follows begins; _NOT_ONE if it is none.
 
-    Behind what is _NOT_ONE already, nothing is.
+    A position that is _NOT_ONE gives that again.
     """
     raw = np.uint64(0)
     shift = 0
@@ -138,7 +150,7 @@ def find_records(
                 return _NOT_ONE
             offset = batch[_BASE_OFFSET] + record[1]
             time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else batch[_BASE_MS] + record[0]
-            if bounds[0] <= offset < bounds[1] and bounds[2] <= time_ms < bounds[3]:
+            if bounds[0] <= offset < bounds[1] and bounds[2] <= time_ms <= bounds[3]:
                 offsets[row] = offset
                 timestamps_ms[row] = time_ms
                 owners[row] = number

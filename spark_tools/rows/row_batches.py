@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from rsm.segment.aborted import AbortedTransactions
@@ -19,6 +20,7 @@ from rsm.segment.batch import BatchHeader, scan_batches
 from rsm.segment.records import decode_records
 from rsm.segment.segment_cursor import StoredBatches
 from spark_tools.rows.record_arrays import (
+    Ints,
     PlainBatch,
     RecordArrays,
     RowBounds,
@@ -29,6 +31,7 @@ from spark_tools.rows.schema import UNREADABLE, arrow_schema
 
 GATHERED_BYTES = 8 << 20
 _GATHERED_RECORDS = 65_536
+_FURTHEST_MS = ((1 << 63) - 1) // 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,7 @@ class PartitionRows:
             "topic": lambda: pa.repeat(self.topic, count),
             "partition": lambda: pa.repeat(pa.scalar(self.partition, pa.int32()), count),
             "offset": lambda: pa.array(arrays.offsets),
-            "timestamp": lambda: pa.array(arrays.timestamps_ms * 1000),
+            "timestamp": lambda: pa.array(_microseconds(arrays.timestamps_ms)),
             "timestampType": lambda: pa.array(arrays.timestamp_types),
             "headers": lambda: arrays.headers,
             "leader_epoch": lambda: pa.array(arrays.leader_epochs),
@@ -123,3 +126,8 @@ class PartitionRows:
         }
         columns = [makers[field.name]().cast(field.type) for field in schema]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _microseconds(timestamps_ms: Ints) -> Ints:
+    """Of a time that is too far for microseconds, the furthest one: producers may set any."""
+    return np.clip(timestamps_ms, -_FURTHEST_MS, _FURTHEST_MS) * 1000

@@ -25,9 +25,9 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_until
             _wait_told(host, "a mount may be missing")
             log.produce(1)
         with host.running():
-            _wait_told(host, "is it the right one, and mounted?")
+            _wait_told(host, "it is another one, or not mounted")
             log.produce(1)
-            _wait_told(host, "is it the right one, and mounted?")
+            _wait_told(host, "it is another one, or not mounted")
             copied_meanwhile = list(host.store.rglob("*.log"))
             stored_meanwhile = len(log.finished(metadata))
 

@@ -95,7 +95,7 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
         "SPARK_CONF_DIR": str(tmp_path),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = documented_commands("a zip of our modules\nis enough:")
+    command = documented_commands("The package itself can be sent as a zip:")
     for documented, here in (
         ("spark://master:7077", "'local-cluster[2,1,512]'"),
         ("rlm.properties", str(twins.host.config_path)),

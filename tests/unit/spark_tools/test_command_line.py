@@ -151,6 +151,34 @@ def test_job_when_it_fails_then_the_summary_says_why(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_job_when_it_is_interrupted_then_the_summary_says_so(number: int, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    summary.write_text('{"outcome": "done"}')
+    seen = []
+
+    def job() -> int:
+        seen.append(json.loads(summary.read_text())["outcome"])
+        signal.raise_signal(number)
+        return 0
+
+    with pytest.raises(SystemExit):
+        run_job("rlm-x", job, summary=summary)
+
+    assert seen == ["running"]
+    assert json.loads(summary.read_text())["error"] == "interrupted"
+
+
+def test_job_when_the_summary_can_not_be_written_then_told_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_job("rlm-x", lambda: 0, summary=tmp_path / "none" / "summary.json")
+
+    assert end.value.code == 2
+    assert "option=--summary" in capsys.readouterr().err
+
+
 def test_arguments_when_an_outcome_is_not_known_then_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

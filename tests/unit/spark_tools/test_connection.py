@@ -126,3 +126,34 @@ def test_store_when_nothing_is_below_its_prefix_yet_then_it_can_be_listed(tmp_pa
     Connection.of({"bootstrap.servers": "a:1", **options}).store.require_listing()
 
     assert not list(tmp_path.iterdir())
+
+
+def test_client_when_options_name_another_user_and_cluster_then_they_win_over_the_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rlm.properties"
+    path.write_text(
+        "bootstrap.servers=of-file:9092\nclient.sasl.username=manager\n"
+        "client.sasl.password=secret\nclient.socket.timeout.ms=7\n"
+        "rsm.config.storage.filesystem.root=/store\n"
+    )
+    jaas = (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="me" password="mine";'
+    )
+    options = {
+        "config": str(path),
+        "kafka.bootstrap.servers": "of-option:9092",
+        "kafka.sasl.jaas.config": jaas,
+        "client.client.id": "x",
+    }
+
+    client = Connection.of(options, takes_kafkas=True).client
+
+    assert client == {
+        "bootstrap.servers": "of-option:9092",
+        "sasl.username": "me",
+        "sasl.password": "mine",
+        "socket.timeout.ms": "7",
+        "client.id": "x",
+    }

@@ -12,7 +12,7 @@ from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 def test_check_when_a_rule_takes_our_objects_then_one_warning_names_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    check = StoreCheck(RuledStorage(FOREIGN, OURS), key_prefix="rlm/", witness=None)
+    check = StoreCheck(RuledStorage(FOREIGN, OURS), key_prefix="rlm/")
 
     check.step()
     check.step()
@@ -25,9 +25,7 @@ def test_check_when_the_rules_may_not_be_read_then_no_failure_and_no_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    check = StoreCheck(
-        RuledStorage(problem=RetriableError("no permission")), key_prefix="", witness=None
-    )
+    check = StoreCheck(RuledStorage(problem=RetriableError("no permission")), key_prefix="")
 
     check.step()
     check.step()
@@ -40,7 +38,7 @@ def test_check_when_the_first_answer_fails_then_asks_again_and_warns(
 ) -> None:
     """A store that is slow for a moment at the start hides no rule."""
     storage = RuledStorage(OURS, problem=RetriableError("timed out"))
-    check = StoreCheck(storage, key_prefix="rlm/", witness=None)
+    check = StoreCheck(storage, key_prefix="rlm/")
 
     check.step()
     storage.problem = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.tasks.store_witness import StoreWitness
+from rlm.tasks.store_witness import StoreWitness, WrongStoreError
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage
@@ -31,8 +31,8 @@ class StoredWorld(RemoteWorld):
         super().__init__(self.chunks)
         self.claim()
         self.segments = [self.store(segment_of(number)) for number in range(segments)]
-        self.led: tuple[TopicIdPartition, ...] = (TIP,)
-        self.witness = StoreWitness(self.chunks, self.metadata, lambda: self.led)
+        self.hosted: tuple[TopicIdPartition, ...] = (TIP,)
+        self.witness = StoreWitness(self.chunks, self.metadata, lambda: self.hosted)
 
     def lose(self, *numbers: int) -> None:
         for number in numbers:
@@ -40,12 +40,12 @@ class StoredWorld(RemoteWorld):
                 self.chunks.delete(stored.key)
 
 
-def test_witness_when_nothing_is_stored_or_led_then_any_store_is_right() -> None:
+def test_witness_when_nothing_is_stored_or_hosted_then_any_store_is_right() -> None:
     world = StoredWorld(0)
     world.witness.require()
 
     world = StoredWorld(3)
-    world.led = ()
+    world.hosted = ()
     world.lose(0, 1, 2)
     world.witness.require()
 
@@ -77,7 +77,7 @@ def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> N
     world.lose(0, 1, 2)
 
     for _ in range(2):
-        with pytest.raises(RetriableError, match="is it the right one, and mounted"):
+        with pytest.raises(WrongStoreError, match="it is another one, or not mounted"):
             world.witness.require()
 
     world.chunks.create(key)
@@ -99,7 +99,15 @@ def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -
             raise RetriableError("the store was not reached")
 
     world = StoredWorld(2)
-    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata, lambda: world.led)
+    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata, lambda: world.hosted)
 
     with pytest.raises(RetriableError, match="not reached"):
         witness.require()
+
+
+def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_stands_for_the_store() -> None:
+    """As with a lifecycle rule: what is lost is for repairs."""
+    world = StoredWorld(12)
+    world.lose(*range(11))
+
+    world.witness.require()

@@ -79,6 +79,8 @@ def test_options_when_permissive_then_a_column_lists_what_is_unreadable() -> Non
         ({"subscribe": "a", "mode": "permissive", "failOnDataLoss": "true"}, "contradict"),
         ({"subscribe": "a", "failOnDataLoss": "no"}, "failOnDataLoss"),
         ({"subscribe": "a", "includeHeaders": "1"}, "includeHeaders"),
+        ({"subscribe": "a", "includeHeaders": "false", "columns": "headers"}, "contradict"),
+        ({"subscribe": "a", "client.isolation.level": "read_committed"}, "instead=isolation"),
         ({"subscribe": "a", "minPartitions": "0"}, "minPartitions"),
         ({"subscribe": "a", "maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger"),
         ({"subscribe": "a", "maxBytesPerTrigger": "1g"}, "maxBytesPerTrigger"),

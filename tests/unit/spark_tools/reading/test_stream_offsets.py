@@ -10,7 +10,12 @@ from rsm.segment.errors import NotFoundError, UnsupportedError
 from spark_tools.reading.admission import TriggerLimits
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, plan
-from spark_tools.reading.stream_offsets import between, initial_offsets, latest_offsets
+from spark_tools.reading.stream_offsets import (
+    between,
+    initial_offsets,
+    latest_offsets,
+    stored_offsets,
+)
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import FINISHED, ORDERS, log_starts, segment_metadata
 
@@ -151,3 +156,21 @@ def test_latest_when_there_is_a_target_then_nothing_beyond_it() -> None:
 
     assert latest_offsets(two, {"orders": {"0": 5}}, target=target) == {"orders": {"0": 20}}
     assert latest_offsets(two, {"orders": {"0": 25}}, target=target) == {"orders": {"0": 25}}
+
+
+def test_target_when_there_is_a_hole_below_the_start_then_what_is_behind_it_is_read() -> None:
+    partition = stored((0, 10), (20, 40))
+    target = stored_offsets([partition])
+
+    assert target == {"orders": {"0": 40}}
+    assert latest_offsets([partition], {"orders": {"0": 20}}, target=target) == target
+    assert latest_offsets([partition], {"orders": {"0": 5}}, target=target) == {"orders": {"0": 10}}
+
+
+def test_target_when_nothing_is_stored_of_a_partition_then_its_place_is_kept() -> None:
+    two = [stored(), replace(stored((0, 20)), topic_id_partition=OTHER)]
+    start = {"orders": {"0": 50, "1": 10}}
+
+    latest = latest_offsets(two, start, target=stored_offsets(two))
+
+    assert latest == {"orders": {"0": 50, "1": 20}}

@@ -234,6 +234,14 @@ def test_rows_when_bounded_then_only_offsets_and_times_within() -> None:
     assert times_ms(batch, bounds=bounds) == [1004, 1005, 1006]
 
 
+def test_rows_when_a_producer_set_the_last_time_there_is_then_not_left_out() -> None:
+    batch = build_batch([record(0, timestamp_ms=(1 << 63) - 1), record(1, timestamp_ms=5)])
+
+    rows = rows_of(batch, columns=("offset",))
+
+    assert [row["offset"] for row in rows] == [0, 1]
+
+
 def test_rows_when_batches_are_of_aborted_transactions_then_left_out_for_committed_readers() -> (
     None
 ):
