@@ -206,7 +206,7 @@ def _work(
 def _witness(config: Config, outside: Outside, ports: Ports) -> StoreWitness | None:
     if not config.scrubbing.looks_for_stored:
         return None
-    return StoreWitness(outside.storage, ports.metadata, ports.source.partitions)
+    return StoreWitness(outside.storage, ports.metadata)
 
 
 def _leadership(

@@ -125,7 +125,7 @@ class LeaderCycle:
         followed = self._hosted.step(epochs.keys(), policies.keys())
         self._leadership.claim_all(self._leadership.keep_only(epochs))
         if self._witness is not None and outlook.store_reachable:
-            self._witness.require()
+            self._witness.require((*epochs, *followed))
         reports = self._lead(policies, outlook)
         seen = {report.topic_id_partition for report in reports}
         unclaimed = (

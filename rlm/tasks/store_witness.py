@@ -7,7 +7,8 @@ there is lost when the right one is back, and what is missing there was never lo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 from rlmm.spi import RemoteLogMetadataManager
@@ -29,24 +30,20 @@ class WrongStoreError(RetriableError):
 class StoreWitness:
     """One thread's."""
 
-    def __init__(
-        self,
-        storage: ChunkStorage,
-        metadata: RemoteLogMetadataManager,
-        hosted: Callable[[], Iterable[TopicIdPartition]],
-    ) -> None:
-        """`hosted`: the partitions whose finished segments are looked for."""
+    def __init__(self, storage: ChunkStorage, metadata: RemoteLogMetadataManager) -> None:
         self._storage = storage
         self._metadata = metadata
-        self._hosted = hosted
         self._key: str | None = None
 
-    def require(self) -> None:
-        """Raise WrongStoreError, or RetriableError if the store does not answer."""
+    def require(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Look for finished segments of these partitions.
+
+        Raises WrongStoreError, or RetriableError if the store does not answer.
+        """
         if self._key is not None and self._storage.exists(self._key):
             return
         self._key = None
-        keys = tuple(islice(self._keys(), _LOOKED_FOR_MAX))
+        keys = tuple(islice(self._keys(partitions), _LOOKED_FOR_MAX))
         self._key = next((key for key in keys if self._storage.exists(key)), None)
         if self._key is None and len(keys) >= _MISSING_MIN:
             raise WrongStoreError(
@@ -55,11 +52,12 @@ class StoreWitness:
                 example=keys[0],
             )
 
-    def _keys(self) -> Iterator[str]:
+    def _keys(self, partitions: Iterable[TopicIdPartition]) -> Iterator[str]:
         """Of the newest segments, which stay longest, and of the oldest of each partition."""
-        for tip in self._hosted():
-            for metadata in self._at_both_ends(tip):
-                yield from (stored.key for stored in metadata.objects[:1])
+        for tip in partitions:
+            with suppress(RetriableError):  # its metadata is not read to the end yet
+                for metadata in self._at_both_ends(tip):
+                    yield from (stored.key for stored in metadata.objects[:1])
 
     def _at_both_ends(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentMetadata]:
         finished = (SegmentState.COPY_SEGMENT_FINISHED,)

@@ -9,7 +9,7 @@ from tests.services.waiting import wait_until
 _KEEP_LOCAL = -1
 
 
-def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_until_it_is(
+def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_trimmed(
     host: BrokerHost, log: TieredLog
 ) -> None:
     """While the manager runs, and when it starts."""
@@ -26,8 +26,10 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_until
             log.produce(1)
         with host.running():
             _wait_told(host, "it is another one, or not mounted")
+            log.set_policy(metadata)
             log.produce(1)
             _wait_told(host, "it is another one, or not mounted")
+            local_start = log.local_start_offset()
             copied_meanwhile = list(host.store.rglob("*.log"))
             stored_meanwhile = len(log.finished(metadata))
 
@@ -37,6 +39,7 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_until
             wait_until(lambda: len(log.finished(metadata)) == 6, describe="six segments stored")
             host.wait_ready()
 
+    assert local_start == 0
     assert copied_meanwhile == []
     assert stored_meanwhile == 4
     assert len(list(host.store.rglob("*.log"))) == 6

@@ -32,7 +32,10 @@ class StoredWorld(RemoteWorld):
         self.claim()
         self.segments = [self.store(segment_of(number)) for number in range(segments)]
         self.hosted: tuple[TopicIdPartition, ...] = (TIP,)
-        self.witness = StoreWitness(self.chunks, self.metadata, lambda: self.hosted)
+        self.witness = StoreWitness(self.chunks, self.metadata)
+
+    def require(self) -> None:
+        self.witness.require(self.hosted)
 
     def lose(self, *numbers: int) -> None:
         for number in numbers:
@@ -42,20 +45,20 @@ class StoredWorld(RemoteWorld):
 
 def test_witness_when_nothing_is_stored_or_hosted_then_any_store_is_right() -> None:
     world = StoredWorld(0)
-    world.witness.require()
+    world.require()
 
     world = StoredWorld(3)
     world.hosted = ()
     world.lose(0, 1, 2)
-    world.witness.require()
+    world.require()
 
 
 def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> None:
     world = StoredWorld(3)
 
-    world.witness.require()
+    world.require()
     first = list(world.chunks.asked)
-    world.witness.require()
+    world.require()
 
     assert len(first) == 1
     assert world.chunks.asked == first * 2
@@ -63,11 +66,11 @@ def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> 
 
 def test_witness_when_some_objects_are_lost_then_another_one_stands_for_the_store() -> None:
     world = StoredWorld(3)
-    world.witness.require()
+    world.require()
 
     world.lose(0, 1)
 
-    world.witness.require()
+    world.require()
 
 
 def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> None:
@@ -78,11 +81,11 @@ def test_witness_when_all_objects_are_lost_then_refused_until_one_is_back() -> N
 
     for _ in range(2):
         with pytest.raises(WrongStoreError, match="it is another one, or not mounted"):
-            world.witness.require()
+            world.require()
 
     world.chunks.create(key)
     world.chunks.append(key, 0, content)
-    world.witness.require()
+    world.require()
 
 
 def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
@@ -90,7 +93,7 @@ def test_witness_when_the_only_segment_is_lost_then_not_refused() -> None:
     world = StoredWorld(1)
     world.lose(0)
 
-    world.witness.require()
+    world.require()
 
 
 def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -> None:
@@ -99,10 +102,10 @@ def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -
             raise RetriableError("the store was not reached")
 
     world = StoredWorld(2)
-    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata, lambda: world.hosted)
+    witness = StoreWitness(Silent(wall_ms=lambda: 0), world.metadata)
 
     with pytest.raises(RetriableError, match="not reached"):
-        witness.require()
+        witness.require(world.hosted)
 
 
 def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_stands_for_the_store() -> None:
@@ -110,4 +113,4 @@ def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_stands_for_the_
     world = StoredWorld(12)
     world.lose(*range(11))
 
-    world.witness.require()
+    world.require()

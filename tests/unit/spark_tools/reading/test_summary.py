@@ -10,7 +10,7 @@ from tests.unit.spark_tools.reading.test_plan import bounds, options, segment, s
 
 
 def summary_of(
-    *segments: tuple[int, int], local: OffsetRange | None = None, **given: str
+    *segments: tuple[int, int], given: dict[str, str], local: OffsetRange | None = None
 ) -> PartitionSummary:
     partition = stored(*(segment(n, *offsets) for n, offsets in enumerate(segments, start=1)))
     parsed = options(**given)
@@ -20,7 +20,7 @@ def summary_of(
 
 
 def test_summary_when_bounded_then_counts_what_is_read_and_what_is_not() -> None:
-    found = summary_of((0, 10), (10, 20), (20, 30), **bounds(10, 25))
+    found = summary_of((0, 10), (10, 20), (20, 30), given=bounds(10, 25))
 
     assert found.offsets == OffsetRange(start_offset=10, end_offset=25)
     assert (found.segments, found.tasks) == (2, 2)
@@ -41,7 +41,7 @@ def test_summary_when_there_is_nothing_new_at_the_broker_then_nothing_is_read() 
     """A batch that goes on where the last one ended, before anything came."""
     local = OffsetRange(start_offset=5, end_offset=30)
 
-    found = summary_of((0, 10), local=local, **bounds(30, -1))
+    found = summary_of((0, 10), local=local, given=bounds(30, -1))
 
     assert (found.tasks, found.broker_offsets) == (0, 0)
 
@@ -49,7 +49,9 @@ def test_summary_when_there_is_nothing_new_at_the_broker_then_nothing_is_read() 
 def test_summary_when_it_goes_on_at_the_broker_or_holes_are_left_out_then_counted() -> None:
     local = OffsetRange(start_offset=25, end_offset=40)
 
-    found = summary_of((0, 10), local=local, mode="permissive", endingOffsets="latest")
+    found = summary_of(
+        (0, 10), local=local, given={"mode": "permissive", "endingOffsets": "latest"}
+    )
 
     assert (found.broker_offsets, found.missing_offsets) == (15, 15)
     assert "15 offsets from the brokers, 15 offsets can't be read" in in_one_line([found])
