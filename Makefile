@@ -25,11 +25,10 @@ PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
 MVN := mvn -q -B -Dstyle.color=never
 PYTEST := $(BIN)/python -m pytest
-# Processes for the tests without services, and for all tests. 0 runs the tests in one process. Three
-# keep two processors busy while some wait. Brokers that wait too long for a processor elect new
-# leaders: raise the number only with the processors.
+# Processes for the tests without services, and for all tests. 0 runs the tests in one process. Brokers
+# that wait too long for a processor elect new leaders: raise the number only with the processors.
 CHECK_WORKERS ?= 2
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 2
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
