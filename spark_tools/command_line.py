@@ -10,7 +10,7 @@ exit code 0  done
         130  ended by Ctrl-C
         143  ended by SIGTERM
 
-Which of 4, 5 and 6 are told apart from 0 is `--fail-on`'s matter.
+`--fail-on` chooses which of 4, 5 and 6 a job exits with; it exits with 0 for the others.
 """
 
 from __future__ import annotations
@@ -46,8 +46,13 @@ class JobOutcome(Enum):
     NOTHING_TO_DO = "nothing-to-do"
 
 
-_EXIT_CODES = {JobOutcome.DONE: 0, JobOutcome.UNDECIDED: 3, JobOutcome.DATA_LOSS: 4}
-_EXIT_CODES |= {JobOutcome.FAILED_WORK: 5, JobOutcome.NOTHING_TO_DO: 6}
+_EXIT_CODES = {
+    JobOutcome.DONE: 0,
+    JobOutcome.UNDECIDED: 3,
+    JobOutcome.DATA_LOSS: 4,
+    JobOutcome.FAILED_WORK: 5,
+    JobOutcome.NOTHING_TO_DO: 6,
+}
 _CHOSEN = (JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK, JobOutcome.NOTHING_TO_DO)
 
 
@@ -95,8 +100,8 @@ def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
         metavar="OUTCOMES",
         type=_outcomes,
         default=(JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK),
-        help="which of data-loss (exit code 4), failed-work (5) and nothing-to-do (6) are told by"
-        " the exit code, comma-separated, or none (default: data-loss,failed-work)",
+        help="which of data-loss (exit code 4), failed-work (5) and nothing-to-do (6) set the exit"
+        " code, comma-separated, or none (default: data-loss,failed-work)",
     )
     parser.add_argument(
         "--summary",
@@ -121,8 +126,8 @@ def ended(
     arguments: argparse.Namespace, name: str, outcome: JobOutcome, counts: Mapping[str, int]
 ) -> int:
     """Write the summary, if one is wanted; the exit code. `counts` are the job's own."""
-    is_told = outcome not in _CHOSEN or outcome in arguments.fail_on
-    exit_code = _EXIT_CODES[outcome] if is_told else 0
+    is_reported = outcome not in _CHOSEN or outcome in arguments.fail_on
+    exit_code = _EXIT_CODES[outcome] if is_reported else 0
     summary = {
         "job": name,
         "exit_code": exit_code,
@@ -149,7 +154,7 @@ def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
 
 
 def _begin_summary(path: Path) -> None:
-    """Write that the job runs; what an earlier one wrote goes. InvalidConfigError if it can't."""
+    """Replace an earlier summary by one of a running job. InvalidConfigError if that fails."""
     try:
         _write_summary(path, {"outcome": "running"})
     except (OSError, ValueError) as error:
@@ -219,8 +224,8 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
         with _ended_by_signals():
             sys.exit(job())
     except SystemExit as end:
-        if summary is not None and isinstance(end.code, int) and end.code > _BY_SIGNAL:
-            _tell_failure(name, summary, end.code, "interrupted")
+        if isinstance(end.code, int) and end.code > _BY_SIGNAL:
+            _record_failure(name, summary, end.code, "interrupted")
         raise
     except TieredStorageError as error:
         reason = " ".join(str(error).split())
@@ -230,17 +235,17 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
     except OSError as error:
         reason, exit_code = str(error), _FAILED
     except Exception as error:
-        if summary is not None:
-            _tell_failure(name, summary, _FAILED, repr(error))
+        _record_failure(name, summary, _FAILED, repr(error))
         raise
     sys.stderr.write(f"{name}: {reason}\n")
-    if summary is not None:
-        _tell_failure(name, summary, exit_code, reason)
+    _record_failure(name, summary, exit_code, reason)
     sys.exit(exit_code)
 
 
-def _tell_failure(name: str, summary: Path, exit_code: object, reason: str) -> None:
-    """As far as that can be written: the job's own failure is told in any case."""
+def _record_failure(name: str, summary: Path | None, exit_code: int, reason: str) -> None:
+    """Write the summary of a failed job, if one is wanted and if the file can be written."""
+    if summary is None:
+        return
     failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}
     with suppress(OSError, ValueError):
         _write_summary(summary, failed)

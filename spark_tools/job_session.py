@@ -98,7 +98,7 @@ def require_writable(spark: SparkSession, directory: str) -> None:
 def require_connector_jar(jars: str | None) -> None:
     """InvalidConfigError if a session of the job's own will lack Spark's Kafka connector.
 
-    Told before Spark starts. Where somebody else configures Spark it is for `require_connector`.
+    Checked before Spark starts. `require_connector` checks where somebody else configures Spark.
     """
     home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
     is_configured = any(name in os.environ for name in _CONFIGURING)

@@ -38,7 +38,7 @@ try:
         ReadMaxRows,
         SupportsTriggerAvailableNow,
     )
-except ImportError:  # before Spark 4.2 a source is not told from where it reads on
+except ImportError:  # before Spark 4.2 a source does not learn the start offset
     SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
 
 _LOOK_INTERVAL_S = 30.0  # for partitions that were added
@@ -50,7 +50,7 @@ class SegmentStreamReader(DataSourceStreamReader):
     def __init__(
         self, connection: Connection, options: ReadOptions, given: Mapping[str, str]
     ) -> None:
-        """`given` are the user's options; what streams don't have is told when it is first used."""
+        """`given` are the user's options. The first use refuses those that streams do not have."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
@@ -84,9 +84,9 @@ class SegmentStreamReader(DataSourceStreamReader):
         return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
 
     def reportLatestOffset(self) -> StreamOffsets | None:  # noqa: N802 - Spark's name
-        """The end of what is stored, for the query's progress: how far it is behind.
+        """The end of what is stored at the last `latestOffset`, for the query's progress.
 
-        As of the last look: a query does not end because of what is told of it.
+        Asks nothing: a failure to report progress must not end a query.
         """
         return self._stored_offsets
 

@@ -35,7 +35,7 @@ class OptionValues:
         return self._given.get(name.lower())
 
     def listed(self, name: str, expected: str) -> tuple[str, ...]:
-        """What stands between commas, once each."""
+        """The parts between commas, without repetitions."""
         text = self._given[name.lower()]
         found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
         if not all(found):

@@ -160,7 +160,7 @@ def _refuse_unknown(given: OptionValues) -> None:
 
 
 def _mode(given: OptionValues) -> Mode:
-    """Of `failOnDataLoss`, which Spark has, or of `mode`, which tells more."""
+    """The mode by `failOnDataLoss`, an option of Spark, or by `mode`, which has more values."""
     if not given.has("failOnDataLoss"):
         return given.choice("mode", Mode, Mode.FAILFAST)
     fails = given.flag("failOnDataLoss", default=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from rsm.segment.aborted import Isolation
@@ -91,7 +92,7 @@ class Planner:
         return _Planned(stored=stored, local=local, pieces=pieces)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
-        """The chosen partitions as of now, which stay stored for `lease_ms`."""
+        """Lease the chosen partitions for `lease_ms` and return them as they are then."""
         terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
         found = []
         for tip in self.partitions:
@@ -175,14 +176,17 @@ def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicI
     if options.pattern is None:
         found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
         return _choose(found, options)
-    for attempt in range(_PATTERN_ATTEMPTS):
-        topics = find_topics(client, options.pattern, timeout_ms=options.timeout_ms)
-        try:
-            return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
-        except MissingTopicError:  # it was deleted meanwhile
-            if attempt == _PATTERN_ATTEMPTS - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    for _ in range(_PATTERN_ATTEMPTS - 1):
+        with suppress(MissingTopicError):  # a topic was deleted after it was listed
+            return _find_matching(client, options.pattern, options)
+    return _find_matching(client, options.pattern, options)
+
+
+def _find_matching(
+    client: Mapping[str, str], pattern: re.Pattern[str], options: ReadOptions
+) -> list[TopicIdPartition]:
+    topics = find_topics(client, pattern, timeout_ms=options.timeout_ms)
+    return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
 
 
 def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:

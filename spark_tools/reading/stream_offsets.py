@@ -7,10 +7,10 @@ read from its beginning, once anything of it is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from rsm.segment.coverage import covered_end, stored_end
+from rsm.segment.coverage import StoredRange, covered_end, stored_end
 from rsm.segment.errors import UnsupportedError
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.admission import Backlog, TriggerLimits, admitted_ends
@@ -49,10 +49,10 @@ def latest_offsets(
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}
     for each in stored:
-        tip = each.topic_id_partition
-        waiting = _waiting(each, start, target)
+        tip, ranges = each.topic_id_partition, readable_ranges(each)
+        waiting = _waiting(each, ranges, start, target)
         if waiting is not None:
-            backlogs[tip.topic, str(tip.partition)] = _backlog(each, waiting, limits)
+            backlogs[tip.topic, str(tip.partition)] = _backlog(each, ranges, waiting, limits)
     for (topic, partition), end_offset in admitted_ends(backlogs, limits).items():
         found.setdefault(topic, {})[partition] = end_offset
     return found
@@ -69,10 +69,13 @@ def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
 
 
 def _waiting(
-    stored: StoredPartition, start: StreamOffsets, target: StreamOffsets | None
+    stored: StoredPartition,
+    ranges: Sequence[StoredRange],
+    start: StreamOffsets,
+    target: StreamOffsets | None,
 ) -> OffsetRange | None:
     """What can be read of a partition from `start` on; None: it has nothing yet."""
-    tip, ranges = stored.topic_id_partition, readable_ranges(stored)
+    tip = stored.topic_id_partition
     begun = start.get(tip.topic, {}).get(str(tip.partition))
     first = stored.state.first_readable_offset
     is_known = begun is not None
@@ -91,10 +94,15 @@ def _waiting(
     return OffsetRange(start_offset=begun, end_offset=end_offset)
 
 
-def _backlog(stored: StoredPartition, waiting: OffsetRange, limits: TriggerLimits) -> Backlog:
+def _backlog(
+    stored: StoredPartition,
+    ranges: Sequence[StoredRange],
+    waiting: OffsetRange,
+    limits: TriggerLimits,
+) -> Backlog:
     if limits.max_bytes is None:
         return Backlog(offsets=waiting, parts=())
-    pieces = cover(stored, readable_ranges(stored), None, waiting)
+    pieces = cover(stored, ranges, None, waiting)
     parts = [(each.offsets, each.size_bytes) for each in pieces if isinstance(each, SegmentPiece)]
     return Backlog(offsets=waiting, parts=tuple(parts))
 

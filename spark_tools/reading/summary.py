@@ -86,7 +86,7 @@ def in_one_line(summaries: Collection[PartitionSummary]) -> str:
 
 
 def readable_size(size_bytes: int) -> str:
-    """With a unit, at most one digit behind the point."""
+    """The size with a unit and with one decimal place at most."""
     size = float(size_bytes)
     for unit in _UNITS[:-1]:
         if size < _KIB:

@@ -82,7 +82,7 @@ def _read(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
 
 @_compiled
 def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
-    """Start and length (-1 for null) of bytes behind a length, and what follows, or _NOT_ONE."""
+    """Start and length (-1: null) of length-prefixed bytes, and the next position or _NOT_ONE."""
     length, start = _read(data, position, end, _VARINT_BITS)
     if start == _NOT_ONE or length < -1 or length > end - start:
         return 0, 0, _NOT_ONE
@@ -91,7 +91,7 @@ def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
 
 @_compiled
 def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
-    """Where what follows so many headers begins, or _NOT_ONE."""
+    """The position after `count` headers, or _NOT_ONE."""
     for _ in range(count):
         _, length, position = _read_span(data, position, end)
         if position == _NOT_ONE or length < 0:

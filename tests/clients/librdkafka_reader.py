@@ -37,7 +37,8 @@ def _consumer(request: ReadRequest) -> Consumer:
             "queued.max.messages.kbytes": max(1, request.fetch_bytes >> 10),
             "fetch.queue.backoff.ms": 2,
             # A connection that is being made when the last other one ends keeps the library from
-            # seeing that all brokers are down. Then it begins anew after this time, else 5 minutes.
+            # seeing that all brokers are down. Then it rebootstraps only after this time, by
+            # default 5 minutes.
             "metadata.recovery.rebootstrap.trigger.ms": 10_000,
         }
     )

@@ -123,10 +123,10 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
     assert max(files) < stored + 20
 
 
-def documented_commands(behind: str) -> str:
-    """The lines of a shell that docs/spark.md has behind a sentence."""
+def documented_commands(after: str) -> str:
+    """The lines of a shell that docs/spark.md has after a sentence."""
     text = (_CHECKOUT / "docs" / "spark.md").read_text()
-    block = text.split(f"{behind}\n\n", 1)[1].split("\n\n", 1)[0]
+    block = text.split(f"{after}\n\n", 1)[1].split("\n\n", 1)[0]
     assert all(line.startswith("    ") for line in block.splitlines())
     return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 

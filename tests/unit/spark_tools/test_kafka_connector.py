@@ -5,27 +5,33 @@ import pytest
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.kafka_connector import client_settings, connector_options
 
+LIBRDKAFKAS = {
+    "bootstrap.servers": "broker:9092",
+    "security.protocol": "SASL_SSL",
+    "ssl.ca.location": "/ca.pem",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "repair",
+    "sasl.password": 'pa"ss\\word',
+}
+JAVAS = {
+    "kafka.bootstrap.servers": "broker:9092",
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.ssl.truststore.type": "PEM",
+    "kafka.ssl.truststore.location": "/ca.pem",
+    "kafka.sasl.mechanism": "SCRAM-SHA-512",
+    "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
+    'required username="repair" password="pa\\"ss\\\\word";',
+}
 
-def test_options_when_logging_in_by_password_then_javas_names() -> None:
-    client = {
-        "bootstrap.servers": "broker:9092",
-        "security.protocol": "SASL_SSL",
-        "ssl.ca.location": "/ca.pem",
-        "sasl.mechanisms": "SCRAM-SHA-512",
-        "sasl.username": "repair",
-        "sasl.password": 'pa"ss\\word',
-    }
 
-    assert connector_options(client, {"kafka.fetch.min.bytes": "1"}) == {
-        "kafka.bootstrap.servers": "broker:9092",
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.ssl.truststore.type": "PEM",
-        "kafka.ssl.truststore.location": "/ca.pem",
-        "kafka.sasl.mechanism": "SCRAM-SHA-512",
-        "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
-        'required username="repair" password="pa\\"ss\\\\word";',
-        "kafka.fetch.min.bytes": "1",
-    }
+@pytest.mark.parametrize("mechanism", ["sasl.mechanism", "sasl.mechanisms"])
+def test_options_when_logging_in_by_password_then_javas_names(mechanism: str) -> None:
+    """Librdkafka has two names for the mechanism."""
+    client = {mechanism if name == "sasl.mechanism" else name: v for name, v in LIBRDKAFKAS.items()}
+
+    options = connector_options(client, {"kafka.fetch.min.bytes": "1"})
+
+    assert options == {**JAVAS, "kafka.fetch.min.bytes": "1"}
 
 
 def test_options_when_only_the_user_can_tell_how_to_log_in_then_asked() -> None:
@@ -38,26 +44,9 @@ def test_options_when_only_the_user_can_tell_how_to_log_in_then_asked() -> None:
 
 
 def test_settings_when_given_as_spark_has_them_then_librdkafkas() -> None:
-    options = {
-        "kafka.bootstrap.servers": "broker:9092",
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.ssl.truststore.type": "PEM",
-        "kafka.ssl.truststore.location": "/ca.pem",
-        "kafka.sasl.mechanism": "SCRAM-SHA-512",
-        "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
-        'required username="repair" password="pa\\"ss\\\\word";',
-        "kafka.max.poll.records": "1000",
-        "subscribe": "orders",
-    }
+    options = {**JAVAS, "kafka.max.poll.records": "1000", "subscribe": "orders"}
 
-    assert client_settings(options) == {
-        "bootstrap.servers": "broker:9092",
-        "security.protocol": "SASL_SSL",
-        "ssl.ca.location": "/ca.pem",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "repair",
-        "sasl.password": 'pa"ss\\word',
-    }
+    assert client_settings(options) == LIBRDKAFKAS
 
 
 @pytest.mark.parametrize(
