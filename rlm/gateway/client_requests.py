@@ -53,7 +53,10 @@ _LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
 
 
 class ClientRequests:
-    """`stream` takes the client's bytes; it raises what the session ends the connection for."""
+    """`stream` takes the client's bytes; it raises what the session ends the connection for.
+
+    `has_begun`: anything came but ApiVersions and steps of a login.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class ClientRequests:
         self._state = state
         self._ahead = ahead
         self._answered_ahead = answered_ahead
+        self.has_begun = False
         self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
 
     def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
@@ -74,6 +78,7 @@ class ClientRequests:
         if head is None:
             return None
         way = route(head)
+        self.has_begun = self.has_begun or not _is_beginning(head)
         if way is Route.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
         if way in _LOOKED_INTO and self._state.login.is_missing:
@@ -283,6 +288,10 @@ class ClientRequests:
 
     def _send(self, data: bytes) -> None:
         self._state.actions.append(ToBroker(data))
+
+
+def _is_beginning(head: RequestHead) -> bool:
+    return head.api_key == API_VERSIONS.key or is_login_step(head)
 
 
 def _answer_of(head: RequestHead, way: Route) -> Pending:

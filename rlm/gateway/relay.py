@@ -77,6 +77,7 @@ class Relay:
         self._splice: Splice | None = None
         self._closed = closed
         self._is_closed = False
+        self._leaving_for: CloseReason | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._active_s = self._loop.time()
@@ -128,11 +129,23 @@ class Relay:
             return
         self._go_on_if_taken()
         self._pace()
+        self._end_if_leaving()
 
     def broker_is_full(self, *, is_full: bool) -> None:
         """The broker's transport has enough, or takes more again."""
         self._broker_is_full = is_full
         self._pace()
+
+    def leave(self, reason: CloseReason, *, within_s: float) -> None:
+        """End both connections once the client awaits no answer, or else after `within_s`.
+
+        One that was closed before its first answer is taken for refused: franz-go, for one, then
+        fails instead of asking again. Idempotent.
+        """
+        if self._leaving_for is None and not self._is_closed:
+            self._leaving_for = reason
+            self._loop.call_later(within_s, self.close, reason)
+            self._end_if_leaving()
 
     def close(self, reason: CloseReason, detail: str = "") -> None:
         """End both connections; what was answered before is still sent. Idempotent."""
@@ -206,6 +219,13 @@ class Relay:
             return
         self._go_on_if_taken()
         self._pace()
+        self._end_if_leaving()
+
+    def _end_if_leaving(self) -> None:
+        if self._leaving_for is None or self._output.is_blocked:
+            return
+        if self._session.may_end:
+            self.close(self._leaving_for)
 
     def _go_on_if_taken(self) -> None:
         """Have the session take up what it holds, in a step of its own, once the client may ask."""

@@ -49,6 +49,7 @@ _QUIET_REASONS = frozenset(
 )
 
 _LEAVE_S = 2.0
+_GUESTS_LEAVE_S = 30.0
 _GUESTS_INTERVAL_S = 1.0
 _REFUSED_INTERVAL_S = 0.5
 _ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
@@ -297,7 +298,7 @@ class GatewayServer:
             if first is not None:
                 for number, relay in tuple(self._relays.items()):
                     if number >= first:
-                        relay.close(CloseReason.LED_ELSEWHERE)
+                        relay.leave(CloseReason.LED_ELSEWHERE, within_s=_GUESTS_LEAVE_S)
 
         await self._repeat("stray_connections", look, interval_s=_GUESTS_INTERVAL_S)
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rlm.gateway.actions import Action, Close
-from rlm.gateway.asking_ahead import AskingAhead
+from rlm.gateway.asking_ahead import AskingAhead, is_asked_ahead_only
 from rlm.gateway.broker_answers import BrokerAnswers
 from rlm.gateway.client_requests import ClientRequests
 from rlm.gateway.close_reason import CloseReason, ConnectionRefusedByGatewayError
@@ -76,6 +76,16 @@ class Session:
     def is_idle(self) -> bool:
         """Whether the broker owes nothing."""
         return not self._state.pending
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the client awaits no answer, and has asked more than how to begin."""
+        answers, requests = self._answers.stream, self._requests.stream
+        return (
+            self._requests.has_begun
+            and not (answers.is_within_frame or requests.is_within_frame or self._state.is_working)
+            and is_asked_ahead_only(self._state.pending)
+        )
 
     @property
     def request_count(self) -> int:
