@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from rsm.segment.errors import InvalidConfigError
+from spark_tools.application_leases import LEASE_IDLE_S, application_keeper
 from spark_tools.connection import Connection
+from spark_tools.leases.keeper import kept_leases
 from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.planner import open_planner, plan_pieces, require_readable
@@ -46,23 +49,29 @@ class SegmentRowsReader(DataSourceReader):
     that is planned last would hold for the others too. Options choose what is read.
     """
 
-    def __init__(self, connection: Connection, options: ReadOptions) -> None:
+    def __init__(
+        self, connection: Connection, options: ReadOptions, keeper_address: str | None
+    ) -> None:
         self._connection = connection
         self._options = options
+        self._keeper_address = keeper_address
 
     def partitions(self) -> Sequence[InputPartition]:
         """Raises InvalidConfigError, NotFoundError, RetriableError: nothing was read then."""
         show_log()
-        with in_one_sentence():
-            pieces = plan_pieces(self._connection, self._options)
-        return [SegmentPartition(piece) for piece in pieces]
+        planned_at = datetime.now(UTC)
+        with in_one_sentence(), kept_leases(self._keeper_address) as leases:
+            pieces = plan_pieces(self._connection, self._options, leases)
+        return [SegmentPartition(piece, planned_at) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return partition_rows(partition, self._connection, self._options)
 
 
 class RlmDataSource(DataSource):
-    """Options: docs/spark.md."""
+    """Options: docs/spark.md. `keeper_address` is where the leases of queries are kept."""
+
+    keeper_address: str | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -81,7 +90,8 @@ class RlmDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         with in_one_sentence():
             connection, options = self._parsed()
-            return SegmentRowsReader(connection, _with_schema(options, schema))
+            options = _with_schema(options, schema)
+            return SegmentRowsReader(connection, options, self.keeper_address)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         with in_one_sentence():
@@ -93,9 +103,16 @@ class RlmDataSource(DataSource):
         return Connection.of(self.options, takes_kafkas=True), options
 
 
-def register(spark: SparkSession) -> None:
-    """Make the format `rlm` known to a session."""
-    spark.dataSource.register(RlmDataSource)
+def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
+    """Make the format `rlm` known to a session.
+
+    The read leases of its queries are renewed while the application runs jobs, and released when
+    none has run for `lease_idle_s`, and when the process ends.
+    """
+    keeper = application_keeper(spark, idle_s=lease_idle_s)
+    address = None if keeper is None else keeper.address
+    # A class of its own, for Spark sends a class that can be imported by its name alone.
+    spark.dataSource.register(type("RlmDataSource", (RlmDataSource,), {"keeper_address": address}))
 
 
 def explain(spark: SparkSession, **options: str) -> DataFrame:

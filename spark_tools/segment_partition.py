@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from rsm.segment.errors import NotFoundError
 from spark_tools.connection import Connection
 from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.broker_reader import read_from_broker
@@ -18,9 +20,10 @@ from spark_tools.reading.segment_reader import read_piece
 class SegmentPartition(InputPartition):
     """One piece of a segment or of a broker's log."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: Piece, planned_at: datetime) -> None:
         super().__init__(piece)
         self.piece = piece
+        self.planned_at = planned_at
 
 
 def partition_rows(
@@ -36,5 +39,16 @@ def partition_rows(
         storage = connection.store.open()
         try:
             yield from read_piece(partition.piece, storage, options)
+        except NotFoundError as error:
+            raise _no_longer_stored(error, partition.planned_at) from error
         finally:
             storage.close()
+
+
+def _no_longer_stored(error: NotFoundError, planned_at: datetime) -> NotFoundError:
+    return NotFoundError(
+        "what was planned is not in the store: it has expired since, or is lost",
+        planned_at=planned_at.isoformat(timespec="seconds"),
+        reason=error,
+        expected="load() again, which plans by what is stored now; `rlm-audit` finds what is lost",
+    )

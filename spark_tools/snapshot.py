@@ -48,12 +48,13 @@ _LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
 class LeaseTerms:
     """Who reads, and for how long what is read must stay. `duration_ms` 0: no lease is taken.
 
-    A holder has one lease per partition, however often it reads: it is renewed and never narrowed
-    or shortened.
+    A holder has one lease per partition, however often it reads. One that `keeps` what it leased
+    before never narrows or shortens it; another one leases only what it reads next.
     """
 
     holder: str
     duration_ms: int
+    keeps: bool = True
 
     @property
     def lease_id(self) -> UUID:
@@ -140,12 +141,15 @@ class MetadataSnapshot:
 
     def take_lease(
         self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
-    ) -> None:
-        """Have what is stored of `offsets` stay for a while. RetriableError if it can't."""
+    ) -> ReadLeaseTaken | None:
+        """Have what is stored of `offsets` stay for a while; None if there is nothing to lease.
+
+        RetriableError if it can't.
+        """
         if not terms.duration_ms or not len(offsets):
-            return
+            return None
         held = self._manager.partition_state(partition).read_leases
-        own = [lease for lease in held if lease.lease_id == terms.lease_id]
+        own = [lease for lease in held if terms.keeps and lease.lease_id == terms.lease_id]
         now_ms = self._manager.broker_time_ms()
         taken = ReadLeaseTaken(
             event_id=uuid4(),
@@ -164,6 +168,7 @@ class MetadataSnapshot:
         result = self._manager.publish(taken)
         if not result.accepted:
             raise RetriableError("no read lease", partition=partition, reason=result.refusal)
+        return taken
 
     def partition(self, partition: TopicIdPartition) -> StoredPartition:
         """What is stored of a partition and how much of that may be read."""

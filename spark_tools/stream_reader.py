@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyspark
@@ -98,7 +99,8 @@ class SegmentStreamReader(DataSourceStreamReader):
         """Raises NotFoundError where what is to be read has expired."""
         self._reached = end
         pieces = self._opened().pieces(between(self._options, start, end))
-        return [SegmentPartition(piece) for piece in pieces]
+        planned_at = datetime.now(UTC)
+        return [SegmentPartition(piece, planned_at) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return partition_rows(partition, self._connection, self._options)
@@ -118,7 +120,9 @@ class SegmentStreamReader(DataSourceStreamReader):
         if self._planner is None:
             with in_one_sentence():
                 _require_possible(self._given, self._options)
-            self._planner = self._open.enter_context(open_planner(self._connection, self._options))
+            # Spark is done with what it read before.
+            opened = open_planner(self._connection, self._options, keeps_leases=False)
+            self._planner = self._open.enter_context(opened)
             self._looked_s = time.monotonic()
         return self._planner
 

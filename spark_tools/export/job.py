@@ -93,7 +93,8 @@ class Export:
 
     def _rows(self, pieces: Sequence[Piece]) -> DataFrame:
         """What the data source would read of these pieces, each by a task of its own."""
-        packed = [(pickle.dumps(SegmentPartition(piece)),) for piece in pieces]
+        now = datetime.now(UTC)
+        packed = [(pickle.dumps(SegmentPartition(piece, now)),) for piece in pieces]
         each = self._spark.sparkContext.parallelize(packed, max(1, len(packed)))
         frame = self._spark.createDataFrame(each, "piece binary")
         read = partial(_read, connection=self._connection, options=self._options)

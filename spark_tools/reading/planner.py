@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
+from rlmm.events import ReadLeaseTaken
 from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
@@ -20,6 +21,8 @@ from spark_tools.cluster_topics import (
     find_topics,
 )
 from spark_tools.connection import Connection
+from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
+from spark_tools.leases.topic import LeaseTopic
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece, SegmentPiece, plan
 from spark_tools.reading.summary import PartitionSummary, in_one_line, summarized
@@ -40,6 +43,18 @@ class _Planned:
     pieces: list[Piece]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLeases:
+    """In whose name leases are taken, and who is given those that were.
+
+    `keeps` as in LeaseTerms: whether what was planned before is still read.
+    """
+
+    holder: str
+    taken: Callable[[ReadLeaseTaken], None]
+    keeps: bool = True
+
+
 class Planner:
     """Plans reads of some partitions by metadata that is open. One thread's."""
 
@@ -48,10 +63,12 @@ class Planner:
         partitions: Sequence[TopicIdPartition],
         metadata: MetadataSnapshot,
         client: Mapping[str, str],
+        leases: PlanLeases,
     ) -> None:
         self.partitions = tuple(partitions)
         self._metadata = metadata
         self._client = client
+        self._leases = leases
 
     def pieces(self, options: ReadOptions) -> list[Piece]:
         """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
@@ -93,11 +110,15 @@ class Planner:
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
         """Lease the chosen partitions for `lease_ms` and return them as they are then."""
-        terms = LeaseTerms(holder=f"spark:{socket.gethostname()}", duration_ms=options.lease_ms)
+        terms = LeaseTerms(
+            holder=self._leases.holder, duration_ms=options.lease_ms, keeps=self._leases.keeps
+        )
         found = []
         for tip in self.partitions:
             if options.chooses(tip.topic, tip.partition):
-                self._metadata.take_lease(tip, _to_be_leased(tip, options), terms)
+                lease = self._metadata.take_lease(tip, _to_be_leased(tip, options), terms)
+                if lease is not None:
+                    self._leases.taken(lease)
                 found.append(self._metadata.partition(tip))
         return found
 
@@ -142,16 +163,36 @@ class Planner:
 
 
 @contextmanager
-def open_planner(connection: Connection, options: ReadOptions) -> Iterator[Planner]:
-    """InvalidConfigError for a cluster, topic or partition that there is not."""
+def open_planner(
+    connection: Connection,
+    options: ReadOptions,
+    leases: LeaseHolder | None = None,
+    *,
+    keeps_leases: bool = True,
+) -> Iterator[Planner]:
+    """Open the metadata for plans. Without `leases`, those are renewed until the block is left.
+
+    InvalidConfigError for a cluster, topic or partition that there is not.
+    """
     chosen = _find_chosen(connection.client, options)
-    with open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata:
-        yield Planner(chosen, metadata, connection.client)
+    with (
+        open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata,
+        nullcontext(leases) if leases else closing(LeaseRenewal(new_holder())) as holder,
+    ):
+        topic = LeaseTopic(
+            client=connection.client,
+            name=connection.metadata_topic,
+            partition_count=metadata.identity.partition_count,
+        )
+        own = PlanLeases(
+            holder=holder.holder, taken=partial(holder.hold, topic), keeps=keeps_leases
+        )
+        yield Planner(chosen, metadata, connection.client, own)
 
 
-def plan_pieces(connection: Connection, options: ReadOptions) -> list[Piece]:
-    """As `Planner.batch`."""
-    with open_planner(connection, options) as planner:
+def plan_pieces(connection: Connection, options: ReadOptions, leases: LeaseHolder) -> list[Piece]:
+    """As `Planner.batch`; `leases` has the leases from then on."""
+    with open_planner(connection, options, leases) as planner:
         return planner.batch(options)
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import spark_partition_id
+from pyspark.sql.functions import lit, spark_partition_id, udf
 
+from rlmm.partition_state import ReadLease
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import RetriableError
+from spark_tools.application_leases import LEASE_IDLE_S
 from spark_tools.data_source import explain, register
 from spark_tools.rows.schema import COLUMNS
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
+from tests.services.waiting import wait_until
 
 _TOPICS = ("every", "older")
 _PUSHES_FILTERS = "spark.sql.python.filterPushdown.enabled"
@@ -206,6 +213,7 @@ def test_read_when_an_object_is_gone_then_its_task_tells_segment_object_and_offs
 
     assert unreadable_object in str(failure.value)
     assert "a stored segment can't be read" in str(failure.value)
+    assert "expected=load() again" in str(failure.value)
     assert "Traceback" not in str(failure.value)
 
 
@@ -317,6 +325,44 @@ def test_explain_when_asked_then_what_a_query_would_read(
     assert row["pruned_by_offset"] == row["pruned_by_time"] == 0
     assert bounded["start_offset"] == 40
     assert bounded["pruned_by_offset"] == row["segments"] - bounded["segments"] > 0
+
+
+def _when_let(offset: int, permit: str) -> bool:
+    """True; of one record not before the permit is there."""
+    return offset != 5 or wait_until(Path(permit).exists, 120)
+
+
+def leases_held(metadata: RemoteLogMetadataManager, twins: TwinTopics) -> list[ReadLease]:
+    state = metadata.partition_state(twins["every"].tiered)
+    return list(state.leases_held(metadata.broker_time_ms()))
+
+
+def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_ended(
+    spark: SparkSession, twins: TwinTopics, tmp_path: Path
+) -> None:
+    """A query that runs for longer than a lease lasts."""
+    register(spark, lease_idle_s=1.0)
+    waits, permit = udf(_when_let, "boolean", useArrow=False), tmp_path / "permit"
+    frame = loaded(spark, twins, "every", columns="offset", leaseMs="2000")
+
+    with twins.host.metadata() as metadata, ThreadPoolExecutor(1) as pool:
+        wait_until(lambda: not leases_held(metadata, twins))  # of queries before
+        query = pool.submit(frame.where(waits("offset", lit(str(permit)))).count)
+        (first,) = wait_until(lambda: leases_held(metadata, twins), despite=RetriableError)
+        later = wait_until(
+            lambda: [
+                lease
+                for lease in leases_held(metadata, twins)
+                if lease.expires_ms > first.expires_ms + 2000
+            ]
+        )
+        assert not query.done()
+        assert later[0].lease_id == first.lease_id
+        permit.touch()
+        assert query.result() > 40
+        # Sooner than it would have expired: the metadata of this process sees it only by its end.
+        wait_until(lambda: not metadata.partition_state(twins["every"].tiered).read_leases)
+    register(spark, lease_idle_s=LEASE_IDLE_S)
 
 
 def test_read_when_planned_then_expiry_is_held_by_a_lease(

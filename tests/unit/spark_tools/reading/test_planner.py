@@ -9,6 +9,7 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events import ReadLeaseTaken
 from rlmm.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicIdentity
@@ -18,7 +19,7 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import Planner, _choose, _require_assigned, _with_added
+from spark_tools.reading.planner import PlanLeases, Planner, _choose, _require_assigned, _with_added
 from spark_tools.snapshot import MetadataSnapshot
 from tests.folding import append
 from tests.log_dir_builder import ManualClock
@@ -55,6 +56,10 @@ def options(**given: str) -> ReadOptions:
     return ReadOptions.of({**chosen, **given})
 
 
+def leases(*, keeps: bool = True) -> PlanLeases:
+    return PlanLeases(holder="spark:a", taken=lambda _lease: None, keeps=keeps)
+
+
 def leased(metadata: MetadataSnapshot, tip: TopicIdPartition = ORDERS) -> list[OffsetRange]:
     return [lease.offsets for lease in metadata.leases_held(tip)]
 
@@ -62,7 +67,7 @@ def leased(metadata: MetadataSnapshot, tip: TopicIdPartition = ORDERS) -> list[O
 def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased() -> None:
     metadata = snapshot()
 
-    pieces = Planner(BOTH, metadata, {}).pieces(options(assign='{"orders":[1]}'))
+    pieces = Planner(BOTH, metadata, {}, leases()).pieces(options(assign='{"orders":[1]}'))
 
     assert [piece.topic_id_partition for piece in pieces] == [SECOND]
     assert (leased(metadata), len(leased(metadata, SECOND))) == ([], 1)
@@ -71,7 +76,7 @@ def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased(
 def test_pieces_when_planned_then_the_lease_names_who_reads_and_for_how_long() -> None:
     metadata = snapshot()
 
-    Planner(BOTH, metadata, {}).pieces(options(leaseMs="7000"))
+    Planner(BOTH, metadata, {}, leases()).pieces(options(leaseMs="7000"))
 
     (lease,) = metadata.leases_held(ORDERS)
     assert lease.holder.startswith("spark:")
@@ -93,16 +98,33 @@ def test_lease_when_bounded_then_is_of_what_may_be_read(
 ) -> None:
     metadata = snapshot()
 
-    pieces = Planner((ORDERS,), metadata, {}).pieces(options(**given))
+    pieces = Planner((ORDERS,), metadata, {}, leases()).pieces(options(**given))
 
     assert leased(metadata) == [OffsetRange(start_offset=expected[0], end_offset=expected[1])]
     assert offsets_of(pieces) == [(expected[0], min(expected[1], 100))]
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_lease_when_planned_again_then_keeps_what_was_leased_before_only_if_that_is_still_read(
+    keeps: bool,
+) -> None:
+    metadata = snapshot()
+    taken: list[ReadLeaseTaken] = []
+    planner = Planner(
+        (ORDERS,), metadata, {}, PlanLeases(holder="spark:a", taken=taken.append, keeps=keeps)
+    )
+
+    planner.pieces(options(**bounds(10, 20)))
+    planner.pieces(options(**bounds(20, 30)))
+
+    assert leased(metadata) == [OffsetRange(start_offset=10 if keeps else 20, end_offset=30)]
+    assert [lease.offsets.end_offset for lease in taken] == [20, 30]
+
+
 def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
     metadata = snapshot()
 
-    Planner(BOTH, metadata, {}).pieces(options(leaseMs="0"))
+    Planner(BOTH, metadata, {}, leases()).pieces(options(leaseMs="0"))
 
     assert leased(metadata) == []
 
@@ -110,7 +132,7 @@ def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
 def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
     metadata = snapshot()
 
-    assert Planner((ORDERS,), metadata, {}).pieces(options(**bounds(0, 0))) == []
+    assert Planner((ORDERS,), metadata, {}, leases()).pieces(options(**bounds(0, 0))) == []
     assert leased(metadata) == []
 
 
@@ -143,7 +165,7 @@ def test_partitions_when_looked_for_again_then_only_new_ones_are_added() -> None
 
 def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() -> None:
     """The client refuses more than its maximum before it asks anybody."""
-    planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"})
+    planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"}, leases())
     given = options(endingOffsets="latest", timeoutMs=str(MAX_TIMEOUT_MS + 1))
 
     for ask in (planner.look_for_new, planner.pieces):

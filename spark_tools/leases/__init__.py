@@ -1,0 +1,1 @@
+"""Read leases of queries: renewed while they run, released when they end."""

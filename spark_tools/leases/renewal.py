@@ -1,0 +1,159 @@
+"""LeaseRenewal: keeps read leases from expiring until they are released.
+
+A lease is renewed by a new record when a third of its duration has passed. It is released by a
+tombstone, so that expiry goes on at once and not only when the lease has run out.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+from typing import Protocol
+from uuid import uuid4
+
+from rlmm.codec import encode
+from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
+from rlmm.partitioner import metadata_partition
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.errors import RetriableError
+from spark_tools.leases.topic import LeaseTopic
+
+_log = logging.getLogger(__name__)
+_RENEWALS = 3  # within a lease's duration
+_STEP_S = 0.5
+
+
+class LeaseHolder(Protocol):
+    """Takes over the leases that a plan takes."""
+
+    @property
+    def holder(self) -> str:
+        """In whose name they are taken."""
+
+    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
+        """Keep a lease that was just written; a later one of the same id replaces it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Held:
+    """`since_s`: when the lease was taken, `due_s`: when it is to be renewed; monotonic."""
+
+    topic: LeaseTopic
+    lease: ReadLeaseTaken
+    since_s: float
+    due_s: float
+
+
+class LeaseRenewal:
+    """Thread-safe. Its own thread writes; `hold` does not wait for it.
+
+    Memory: an entry per lease. A lease is given up after 24 hours, the longest that one may last.
+    """
+
+    def __init__(
+        self, holder: str, *, opened: Callable[[LeaseTopic], EventTopic] = LeaseTopic.open
+    ) -> None:
+        self.holder = holder
+        self._opened = opened
+        self._lock = Lock()
+        self._writing = Lock()
+        self._held: dict[tuple[object, ...], _Held] = {}
+        self._topics: dict[tuple[str, str], EventTopic] = {}
+        self._is_failing = False
+        self._is_closed = Event()
+        self._thread: Thread | None = None
+
+    @property
+    def count(self) -> int:
+        """How many leases are held."""
+        return len(self._held)
+
+    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
+        """Renew a lease that was just written; a later one of the same id replaces it."""
+        now_s = time.monotonic()
+        held = _Held(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
+        with self._lock:
+            self._held[_key(held)] = held
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="read-leases", daemon=True)
+                self._thread.start()
+
+    def release(self) -> None:
+        """End all leases that are held. What cannot be written is left to expire."""
+        with self._writing:
+            with self._lock:
+                released, self._held = list(self._held.values()), {}
+            try:
+                for held in released:
+                    self._write(held, None)
+            except RetriableError as error:
+                _log.warning("read leases are left to expire: %s", error)
+            for topic in self._topics.values():  # no connection is held for nothing
+                topic.close()
+            self._topics.clear()
+
+    def close(self) -> None:
+        """Release what is held. Idempotent; `hold` may not be called after it."""
+        self._is_closed.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.release()
+
+    def _run(self) -> None:
+        while not self._is_closed.wait(_STEP_S):
+            with self._writing:
+                self._renew_due(time.monotonic())
+
+    def _renew_due(self, now_s: float) -> None:
+        with self._lock:
+            due = [held for held in self._held.values() if held.due_s <= now_s]
+        for held in due:
+            if now_s - held.since_s >= READ_LEASE_MAX_MS / 1000:
+                self._forget(held)
+                continue
+            renewed = replace(held.lease, event_id=uuid4())
+            try:
+                self._write(held, renewed)
+            except RetriableError as error:
+                if not self._is_failing:
+                    _log.warning("a read lease was not renewed, trying again: %s", error)
+                self._is_failing = True
+                return
+            self._is_failing = False
+            held.due_s = now_s + _wait_s(renewed)
+
+    def _forget(self, held: _Held) -> None:
+        with self._lock:
+            if self._held.get(_key(held)) is held:
+                del self._held[_key(held)]
+
+    def _write(self, held: _Held, lease: ReadLeaseTaken | None) -> None:
+        """Write a lease, or with None its end. RetriableError if that is not known to be done."""
+        record = encode(lease or held.lease)
+        partition = metadata_partition(held.lease.topic_id_partition, held.topic.partition_count)
+        name = _name(held.topic)
+        if name not in self._topics:
+            self._topics[name] = self._opened(held.topic)
+        value = None if lease is None else record.value
+        self._topics[name].publish(partition, record.key, value)
+
+
+def new_holder() -> str:
+    """The name of one that reads on this host, unlike all others; for people, too."""
+    return f"spark:{socket.gethostname()}:{uuid4()}"
+
+
+def _wait_s(lease: ReadLeaseTaken) -> float:
+    return lease.duration_ms / 1000 / _RENEWALS
+
+
+def _name(topic: LeaseTopic) -> tuple[str, str]:
+    return topic.client.get("bootstrap.servers", ""), topic.name
+
+
+def _key(held: _Held) -> tuple[object, ...]:
+    return *_name(held.topic), held.lease.topic_id_partition, held.lease.lease_id

@@ -1,0 +1,142 @@
+"""Leases that are renewed until they are released, and what the topic is written meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from uuid import UUID
+
+import pytest
+
+from rlmm.codec import decode
+from rlmm.events import ReadLeaseTaken
+from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.errors import RetriableError
+from rsm.segment.ranges import OffsetRange
+from rsm.system_clock import SystemClock
+from spark_tools.leases.renewal import LeaseRenewal
+from spark_tools.leases.topic import LeaseTopic
+from tests.metadata_builder import ORDERS
+from tests.services.waiting import wait_until
+
+TOPIC = LeaseTopic(client={"sasl.password": "secret"}, name="metadata", partition_count=1)
+
+
+def lease(
+    *, duration_ms: int, offsets: tuple[int, int] = (0, 10), number: int = 7
+) -> ReadLeaseTaken:
+    return ReadLeaseTaken(
+        event_id=UUID(int=1),
+        lease_id=UUID(int=number),
+        topic_id_partition=ORDERS,
+        offsets=OffsetRange(start_offset=offsets[0], end_offset=offsets[1]),
+        duration_ms=duration_ms,
+        holder="spark:a",
+    )
+
+
+class RefusingTopic(MemoryTopic):
+    """Of a cluster that cannot be reached while `refuses`."""
+
+    refuses = False
+    refused_count = 0
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        if self.refuses:
+            self.refused_count += 1
+            raise RetriableError("no broker")
+        return super().publish(partition, key, value)
+
+
+class Written:
+    def __init__(self) -> None:
+        self.log = MemoryLog(SystemClock())
+        self.topic = RefusingTopic(self.log)
+        self.opened = 0
+
+    def open(self, _topic: LeaseTopic) -> EventTopic:
+        self.opened += 1
+        return self.topic
+
+    def leases(self) -> list[ReadLeaseTaken | None]:
+        """What was written, in order; None is the end of one."""
+        found: list[ReadLeaseTaken | None] = []
+        for record in self.log.records(0):
+            event = None if record.value is None else decode(record.key, record.value)
+            assert event is None or isinstance(event, ReadLeaseTaken)
+            found.append(event)
+        return found
+
+
+@contextmanager
+def renewal(written: Written) -> Iterator[LeaseRenewal]:
+    with closing(LeaseRenewal("spark:a", opened=written.open)) as made:
+        yield made
+
+
+def test_lease_when_a_third_of_it_has_passed_then_written_again_with_the_same_id() -> None:
+    written = Written()
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=600))
+        wait_until(lambda: len(written.leases()) >= 2, describe="two leases")
+
+        first, second = written.leases()[:2]
+        assert first is not None
+        assert second is not None
+        assert first.lease_id == second.lease_id == UUID(int=7)
+        assert len({first.event_id, second.event_id, UUID(int=1)}) == 3
+        assert first.offsets == lease(duration_ms=600).offsets
+    assert written.opened == 1
+
+
+def test_lease_when_taken_again_then_the_last_one_is_renewed() -> None:
+    written = Written()
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=60_000))
+        made.hold(TOPIC, lease(duration_ms=600, offsets=(10, 20)))
+        wait_until(written.leases, describe="a lease")
+
+    assert [each.offsets.start_offset for each in written.leases() if each] == [10]
+    assert written.leases()[-1] is None
+    assert len(written.leases()) == 2
+
+
+@pytest.mark.parametrize("end", [LeaseRenewal.release, LeaseRenewal.close])
+def test_leases_when_released_then_ended_and_not_renewed(
+    end: Callable[[LeaseRenewal], None],
+) -> None:
+    written = Written()
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=60_000))
+        made.hold(TOPIC, lease(duration_ms=60_000, number=8))
+
+        end(made)
+
+        assert written.leases() == [None, None]
+        assert made.count == 0
+    assert written.leases() == [None, None]
+
+
+def test_lease_when_the_cluster_cannot_be_reached_then_renewed_once_it_can() -> None:
+    written = Written()
+    written.topic.refuses = True
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=600))
+        wait_until(lambda: written.topic.refused_count > 1, describe="a second attempt")
+        assert written.leases() == []
+        written.topic.refuses = False
+        wait_until(written.leases, describe="a lease")
+
+
+def test_leases_when_they_cannot_be_released_then_left_to_expire() -> None:
+    written = Written()
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=60_000))
+        written.topic.refuses = True
+        made.release()
+        assert made.count == 0
+
+
+def test_topic_when_shown_then_without_the_clients_secrets() -> None:
+    assert "secret" not in repr(TOPIC)
