@@ -59,7 +59,7 @@ services: ## Install all that the tests start: stores, clients, Spark's connecto
 maven:
 	@for each in $(MAVEN_STAMPS); do $(MAKE) --no-print-directory $$each || exit 1; done
 
-test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 50 times as much of it (an hour or so)
+test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
 # That Spark limits no micro-batches, and leaves sockets open.

@@ -21,7 +21,7 @@ _TESTS = Path(__file__).parent
 _MAX_NAME_CHARACTERS = 80
 
 # A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
-settings.register_profile("without-clock", deadline=None)
+settings.register_profile("without-clock", deadline=None, max_examples=60)
 # `make fuzz` and `make test-long`: as many times as one waits for.
 settings.register_profile("long", deadline=None, max_examples=5_000)
 # `make mutants`: the same examples each time, and no time spent on a failure that is one anyway.
