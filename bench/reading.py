@@ -1,9 +1,9 @@
 """Reading stored segments, beside librdkafka's consumer of the same records at the broker.
 
 The topic is stored and not trimmed, so all read the same offsets: the product takes from the store
-whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read`, the
-whole command with every record decoded and printed, and the scan under it, which fetches from the
-store and checks every batch, as whoever serves batches needs them. Runs alternate.
+whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read --json`,
+the whole command with every record decoded and printed, and the scan under it, which fetches from
+the store and checks every batch, as whoever serves batches needs them. Runs alternate.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetR
 
 def _rlm_read(configuration: Path, offsets: OffsetRange) -> float:
     """Seconds of the whole command, its start included; what it prints is thrown away."""
-    command = [RLM, "read", f"{TOPIC}:0", "--config", str(configuration)]
+    command = [RLM, "read", f"{TOPIC}:0", "--json", "--config", str(configuration)]
     started = time.perf_counter()
     subprocess.run(
         [*command, "--from", str(offsets.start_offset), "--to", str(offsets.end_offset)],

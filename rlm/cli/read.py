@@ -23,7 +23,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.record_lines import human_line, json_line
+from rlm.cli.record_lines import human_line, json_lines
 from rlm.cli.session import Session, open_session
 from rlm.outside import client_properties, open_chunk_storage, storage_manager
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
@@ -195,7 +195,7 @@ def _print(
     """Write a line per record; ends quietly when nobody reads any more."""
     for found in log.read(offsets.start_offset, offsets.end_offset):
         lines = (
-            [json_line(partition, found.tier, record) for record in found.records]
+            json_lines(partition, found.tier, found.records)
             if as_json
             else [human_line(found.tier, record) for record in found.records]
         )

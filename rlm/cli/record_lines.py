@@ -1,4 +1,4 @@
-"""One record as one line: as JSON, or for people. Pure.
+"""Records as lines: as JSON, or for people. Pure.
 
 JSON: topic, partition, offset, timestamp_ms, timestamp_type, key, value, headers, tier. Bytes that
 are UTF-8 are a string; others are base64 under the name with `_base64` behind it. A header is
@@ -7,72 +7,85 @@ are UTF-8 are a string; others are base64 under the name with `_base64` behind i
 
 from __future__ import annotations
 
-import base64
-import json
+from binascii import b2a_base64
+from collections.abc import Iterable
+from json.encoder import encode_basestring as _quoted
 
 from rlm.cli.times import iso_time
 from rlm.remote_read.tiered_log import Tier
 from rsm.segment.batch import TimestampType
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.records import Record
+from rsm.segment.records import Headers, Record
 
 _TIMESTAMP_TYPES = {
     TimestampType.CREATE_TIME: "CreateTime",
     TimestampType.LOG_APPEND_TIME: "LogAppendTime",
 }
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def json_line(topic_id_partition: TopicIdPartition, tier: Tier, record: Record) -> str:
-    """The record as one JSON object."""
-    fields: dict[str, object] = {
-        "topic": topic_id_partition.topic,
-        "partition": topic_id_partition.partition,
-        "offset": record.offset,
-        "timestamp_ms": record.timestamp_ms,
-        "timestamp_type": _TIMESTAMP_TYPES[record.timestamp_type],
-    }
-    for name, content in (("key", record.key), ("value", record.value)):
-        text = _text(content)
-        if content is not None and text is None:
-            fields[f"{name}_base64"] = _base64(content)
-        else:
-            fields[name] = text
-    fields["headers"] = [_header(name, value) for name, value in record.headers]
-    fields["tier"] = tier.value
-    return _encode(fields)
+def json_lines(
+    topic_id_partition: TopicIdPartition, tier: Tier, records: Iterable[Record]
+) -> list[str]:
+    """Each record as one JSON object.
+
+    Written out by hand: `json` takes four times as long for an object of these fields.
+    """
+    topic, partition = topic_id_partition.topic, topic_id_partition.partition
+    start = f'{{"topic":{_quoted(topic)},"partition":{partition},"offset":'
+    end = f',"tier":"{tier.value}"}}'
+    no_headers = f',"headers":[]{end}'
+    types = {each: f',"timestamp_type":"{name}",' for each, name in _TIMESTAMP_TYPES.items()}
+    lines = []
+    for offset, timestamp_ms, timestamp_type, key, value, headers in records:
+        key_name, key_text = '"key":', "null"
+        if key is not None:
+            try:
+                key_text = _quoted(key.decode())
+            except UnicodeDecodeError:
+                key_name, key_text = '"key_base64":', _base64(key)
+        value_name, value_text = ',"value":', "null"
+        if value is not None:
+            try:
+                value_text = _quoted(value.decode())
+            except UnicodeDecodeError:
+                value_name, value_text = ',"value_base64":', _base64(value)
+        rest = f',"headers":{_headers(headers)}{end}' if headers else no_headers
+        lines.append(
+            f'{start}{offset},"timestamp_ms":{timestamp_ms}{types[timestamp_type]}'
+            f"{key_name}{key_text}{value_name}{value_text}{rest}"
+        )
+    return lines
 
 
 def human_line(tier: Tier, record: Record) -> str:
     """The record in columns; text is quoted, so that a line stays one."""
     columns = [str(record.offset), iso_time(record.timestamp_ms), tier.value, _shown(record.key)]
     columns.append(_shown(record.value))
-    columns += [f"{_encode(name)}={_shown(value)}" for name, value in record.headers]
+    columns += [f"{_quoted(name)}={_shown(value)}" for name, value in record.headers]
     return "  ".join(columns)
 
 
-def _header(name: str, value: bytes | None) -> list[str | None]:
-    text = _text(value)
-    if value is not None and text is None:
-        return [name, None, _base64(value)]
-    return [name, text]
+def _headers(headers: Headers) -> str:
+    return f"[{','.join([_header(*each) for each in headers])}]"
 
 
-def _text(content: bytes | None) -> str | None:
-    if content is None:
-        return None
+def _header(name: str, value: bytes | None) -> str:
+    if value is None:
+        return f"[{_quoted(name)},null]"
     try:
-        return content.decode("utf-8")
+        return f"[{_quoted(name)},{_quoted(value.decode())}]"
     except UnicodeDecodeError:
-        return None
+        return f"[{_quoted(name)},null,{_base64(value)}]"
 
 
 def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")
+    return f'"{b2a_base64(content, newline=False).decode("ascii")}"'
 
 
 def _shown(content: bytes | None) -> str:
     if content is None:
         return "null"
-    text = _text(content)
-    return f"base64:{_base64(content)}" if text is None else _encode(text)
+    try:
+        return _quoted(content.decode())
+    except UnicodeDecodeError:
+        return f"base64:{b2a_base64(content, newline=False).decode('ascii')}"

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.cli.record_lines import human_line, json_line
+from rlm.cli.record_lines import human_line, json_lines
 from rlm.remote_read.tiered_log import Tier
 from rsm.segment.batch import TimestampType
 from rsm.segment.ids import TopicIdPartition
@@ -26,29 +27,50 @@ RECORDS = st.builds(
 )
 
 
-def content_of(row: dict[str, str | None], name: str) -> bytes | None:
-    if f"{name}_base64" in row:
-        return base64.b64decode(row[f"{name}_base64"] or "")
-    text = row[name]
-    return None if text is None else text.encode()
+def fields_of(record: Record, tier: Tier) -> dict[str, Any]:
+    """The documented fields, in their order."""
+    fields = {
+        "topic": TIP.topic,
+        "partition": TIP.partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        "timestamp_type": "LogAppendTime" if record.timestamp_type else "CreateTime",
+    }
+    for name, content in (("key", record.key), ("value", record.value)):
+        fields |= (
+            {name: text_of(content)}
+            if content is None or text_of(content) is not None
+            else {f"{name}_base64": base64.b64encode(content).decode()}
+        )
+    fields["headers"] = [
+        [name, text_of(value)]
+        if value is None or text_of(value) is not None
+        else [name, None, base64.b64encode(value).decode()]
+        for name, value in record.headers
+    ]
+    return {**fields, "tier": tier.value}
 
 
-@given(record=RECORDS)
-def test_json_line_when_any_record_then_one_line_that_tells_all_of_it(record: Record) -> None:
-    line = json_line(TIP, Tier.REMOTE, record)
-
-    row = json.loads(line)
-    assert "\n" not in line
-    assert content_of(row, "key") == record.key
-    assert content_of(row, "value") == record.value
-    assert [h[0] for h in row["headers"]] == [name for name, _ in record.headers]
-    assert [
-        base64.b64decode(h[2]) if len(h) == 3 else None if h[1] is None else h[1].encode()
-        for h in row["headers"]
-    ] == [value for _, value in record.headers]
+def text_of(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
-def test_json_line_when_plain_then_the_documented_fields() -> None:
+@given(records=st.lists(RECORDS, max_size=3), tier=st.sampled_from(Tier))
+def test_json_lines_when_any_records_then_what_json_writes_of_their_fields(
+    records: list[Record], tier: Tier
+) -> None:
+    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+    lines = json_lines(TIP, tier, records)
+
+    assert lines == [write(fields_of(record, tier)) for record in records]
+    assert not any("\n" in line or "\r" in line for line in lines)
+
+
+def test_json_lines_when_plain_then_the_documented_fields() -> None:
     record = Record(
         offset=5,
         timestamp_ms=1_700_000_000_000,
@@ -58,7 +80,9 @@ def test_json_line_when_plain_then_the_documented_fields() -> None:
         headers=(("h", b"v"),),
     )
 
-    assert json.loads(json_line(TIP, Tier.LOCAL, record)) == {
+    (line,) = json_lines(TIP, Tier.LOCAL, [record])
+
+    assert json.loads(line) == {
         "topic": "orders",
         "partition": 2,
         "offset": 5,

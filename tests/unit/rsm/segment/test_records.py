@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 
 import cramjam
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.batch import TimestampType, parse_header
+from rsm.segment.batch import HEADER_BYTES, TimestampType, parse_header
 from rsm.segment.compression import CompressionType
 from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.records import (
@@ -27,6 +28,9 @@ from tests.segment_builder import (
     record,
     records,
 )
+from tests.unit.rsm.segment.plain_records import plain_records
+
+_LENGTHS = st.sampled_from([0, 1, 63, 64, 65, 200, 8191, 8192, 8193, 1 << 20])
 
 
 @st.composite
@@ -57,6 +61,62 @@ def test_decode_when_built_with_any_codec_then_records_come_back(
     content: list[Record], codec: CompressionType
 ) -> None:
     assert decode(build_batch(content, codec=codec)) == tuple(content)
+
+
+@given(
+    key_bytes=_LENGTHS,
+    value_bytes=_LENGTHS,
+    name_bytes=_LENGTHS,
+    offset_delta=st.integers(0, (1 << 31) - 1),
+    delta_ms=st.integers(-(1 << 60), 1 << 60),
+)
+def test_decode_when_numbers_take_any_count_of_bytes_then_records_come_back(
+    key_bytes: int, value_bytes: int, name_bytes: int, offset_delta: int, delta_ms: int
+) -> None:
+    content = [
+        record(5, timestamp_ms=0),
+        record(
+            5 + offset_delta,
+            bytes(value_bytes),
+            key=bytes(key_bytes),
+            timestamp_ms=delta_ms,
+            headers=[("n" * name_bytes, bytes(key_bytes)), ("", None)],
+        ),
+    ]
+
+    assert decode(build_batch(content)) == tuple(content)
+
+
+@given(content=ascending_records(), data=st.data())
+def test_decode_when_bytes_of_the_records_are_others_then_as_read_number_by_number(
+    content: list[Record], data: st.DataObject
+) -> None:
+    payload = bytearray(build_batch(content)[HEADER_BYTES:])
+    for _ in range(data.draw(st.integers(0, 3))):
+        payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(payload)) | st.just(len(payload)))
+    batch = pack_batch(
+        bytes(payload[:cut]),
+        last_offset=data.draw(st.just(5_000) | st.integers(0, 100)),
+        attributes=data.draw(st.sampled_from([0, 8])),
+        base_timestamp_ms=1_000,
+        max_timestamp_ms=2_000,
+        record_count=len(content),
+    )
+
+    assert _outcome(decode, batch) == _outcome(
+        lambda each: plain_records(parse_header(memoryview(each)), each), batch
+    )
+
+
+def _outcome(
+    decoded: Callable[[bytes], tuple[Record, ...]], batch: bytes
+) -> tuple[Record, ...] | None:
+    """None if the batch is corrupt."""
+    try:
+        return decoded(batch)
+    except CorruptError:
+        return None
 
 
 def test_decode_when_snappy_is_without_blocks_then_records_come_back() -> None:

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.varint import encode_varint, encode_varlong, read_varint, read_varlong
+from rsm.segment.varint import (
+    ONE_BYTE,
+    TWO_BYTES,
+    encode_varint,
+    encode_varlong,
+    read_varint,
+    read_varlong,
+)
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -21,6 +28,17 @@ def test_varint_when_written_and_read_then_value_and_position_come_back(
         value,
         len(before) + len(encoded),
     )
+
+
+def test_tables_when_any_number_of_one_or_two_bytes_then_its_value() -> None:
+    numbers = range(-(1 << 13), 1 << 13)
+    encoded = [encode_varint(number) for number in numbers]
+
+    found = [
+        TWO_BYTES[each[0]][each[1]] if len(each) == 2 else ONE_BYTE[each[0]] for each in encoded
+    ]
+
+    assert found == list(numbers)
 
 
 @given(value=INT64, behind=st.binary(max_size=3))
