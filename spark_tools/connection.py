@@ -71,6 +71,11 @@ class StoreConnection:
                 raise
 
     @property
+    def url(self) -> str:
+        """Where segments are, for people, without secrets."""
+        return store_options.store_url(self.settings, self.key_prefix)
+
+    @property
     def listed_prefix(self) -> str:
         """What the names of all objects begin with."""
         return f"{self.key_prefix}/" if self.key_prefix else ""

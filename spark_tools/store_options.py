@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
@@ -59,6 +60,50 @@ def store_settings(values: Mapping[str, str]) -> StoreSettings:
                 found=backend,
                 expected="filesystem, azure, gcs, hdfs or s3",
             )
+
+
+def store_url(settings: StoreSettings, prefix: str) -> str:
+    """Where objects are whose names begin with `prefix`, without user, password, key or signature.
+
+    For people: a store with an endpoint of its own is named with it.
+    """
+    below = f"/{prefix}" if prefix else ""
+    match settings:
+        case FilesystemSettings():
+            return f"{settings.root.absolute().as_uri().rstrip('/')}{below}"
+        case AzureSettings():
+            return f"azure://{_azure_account(settings)}/{settings.container}{below}"
+        case GcsSettings():
+            return f"gs://{settings.bucket}{below}{_at(settings.endpoint_url)}"
+        case HdfsSettings():
+            hosts = ", ".join(filter(None, map(without_secrets, settings.namenode_urls)))
+            return f"hdfs:{settings.root.rstrip('/')}{below} at {hosts}"
+        case S3Settings():
+            return f"s3://{settings.bucket}{below}{_at(settings.endpoint_url)}"
+
+
+def without_secrets(url: str) -> str:
+    """A URL without what may be one: user, password, query and fragment. Empty if it is none."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        return ""
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{port}{parts.path}" if parts.scheme and host else ""
+
+
+def _azure_account(settings: AzureSettings) -> str:
+    """The name in a connection string, or the host of its endpoint."""
+    parts = dict(part.strip().partition("=")[::2] for part in settings.connection_string.split(";"))
+    endpoint = without_secrets(parts.get("BlobEndpoint", ""))
+    return parts.get("AccountName") or endpoint.partition("://")[2].rstrip("/")
+
+
+def _at(endpoint_url: str | None) -> str:
+    url = without_secrets(endpoint_url or "")
+    return f" at {url}" if url else ""
 
 
 def _azure(values: Mapping[str, str]) -> AzureSettings:

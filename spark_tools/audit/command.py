@@ -9,7 +9,6 @@ import argparse
 import math
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,7 +21,9 @@ from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
 from spark_tools.audit.metadata_source import open_metadata
 from spark_tools.audit.orphan_letters import orphan_letters
-from spark_tools.audit.page import report_page
+from spark_tools.audit.page.facts import AuditFacts
+from spark_tools.audit.page.readable import Price
+from spark_tools.audit.page.report import report_page
 from spark_tools.cluster_topics import ensure_letter_topic, find_partitions
 from spark_tools.command_line import (
     JobOutcome,
@@ -37,9 +38,11 @@ from spark_tools.command_line import (
 from spark_tools.connection import Connection
 from spark_tools.job_session import job_session, require_reachable, require_writable
 from spark_tools.record_writer import OutgoingRecord, write_records
+from spark_tools.store_options import without_secrets
 
 _NAME = "rlm-audit"
 _LETTER_PARTITIONS = 10
+_CURRENCY = "USD"
 
 
 def main() -> None:
@@ -88,7 +91,9 @@ def audit(arguments: argparse.Namespace) -> int:
         if not counts:
             sys.stdout.write("nothing was found\n")
         if arguments.page is not None:
-            Path(arguments.page).write_text(_page(result, arguments.price), encoding="utf-8")
+            Path(arguments.page).write_text(
+                _page(result, connection, settings, arguments), encoding="utf-8"
+            )
         if arguments.output is not None:
             rows = finding_rows(result.settled.findings).to_pylist()
             frame = spark.createDataFrame(rows, FINDINGS_DDL)
@@ -105,6 +110,8 @@ def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
         raise InvalidConfigError("to what?", option="--yes", expected="--delete or --quarantine")
     if arguments.price is not None and arguments.page is None:
         raise InvalidConfigError("costs are on the page", option="--price", expected="--page")
+    if arguments.currency is not None and arguments.price is None:
+        raise InvalidConfigError("a currency of what?", option="--currency", expected="--price")
 
 
 def _price(text: str) -> float:
@@ -148,14 +155,29 @@ def _treat(result: AuditResult, connection: Connection, arguments: argparse.Name
     sys.stdout.write(f"rlm-repair is to {about}")
 
 
-def _page(result: AuditResult, price: float | None) -> str:
-    return report_page(
-        totals=result.settled.totals,
-        findings=result.settled.findings,
-        positions=result.seen.positions,
-        price_per_gib_month=price,
-        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+def _page(
+    result: AuditResult,
+    connection: Connection,
+    settings: AuditSettings,
+    arguments: argparse.Namespace,
+) -> str:
+    price, output = arguments.price, arguments.output
+    facts = AuditFacts(
+        cluster_id=result.seen.topic.cluster_id,
+        store=connection.store.url,
+        metadata_topic=connection.metadata_topic,
+        metadata_positions=result.seen.positions,
+        grace_ms=settings.grace_ms,
+        checksums_read=settings.verify_checksums,
+        started_ms=result.seen.first_ms,
+        took_ms=result.took_ms,
+        price=None
+        if price is None
+        else Price(per_gib_month=price, currency=arguments.currency or _CURRENCY),
+        config=arguments.config,
+        output=output and (without_secrets(output) or output),
     )
+    return report_page(facts, result.settled.totals, result.settled.findings)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -166,6 +188,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--price", metavar="PRICE", type=_price, help="of a GiB a month, for the page's costs"
     )
+    parser.add_argument("--currency", metavar="NAME", help=f"of that price (default {_CURRENCY})")
     parser.add_argument(
         "--metadata-cache",
         metavar="DIR",

@@ -62,10 +62,11 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """What was found, as of `seen.positions` of the metadata topic."""
+    """What was found, as of `seen.positions` of the metadata topic, and how long that took."""
 
     settled: Settled
     seen: Sightings
+    took_ms: int
 
 
 class Audit:
@@ -93,6 +94,7 @@ class Audit:
     def run(self) -> AuditResult:
         """Raises IncompleteError."""
         first_ms = self._clock.wall_ms()
+        begun_ms = self._clock.monotonic_ms()
         age = Age(cut_off_ms=first_ms - self._settings.grace_ms)
         try:
             with self._open_metadata() as metadata:
@@ -110,7 +112,8 @@ class Audit:
                     topic=metadata.identity,
                     positions=positions,
                 )
-                return AuditResult(settled=settled, seen=seen)
+                took_ms = self._clock.monotonic_ms() - begun_ms
+                return AuditResult(settled=settled, seen=seen, took_ms=took_ms)
         except SPARK_ERRORS as error:
             raise IncompleteError(
                 "the store did not answer whole", reason=cause_of(error)

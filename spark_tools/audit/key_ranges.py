@@ -40,7 +40,8 @@ ExpectedRow = tuple[str, int, int, bool]
 class ExpectedObject:
     """An object that the metadata names. `must_exist`: its segment is finished.
 
-    Length and checksum are -1 where they are not recorded. Whose it is may be left out.
+    Length and checksum are -1 where they are not recorded. Whose it is, and which offsets its
+    segment has, may be left out.
     """
 
     key: str
@@ -50,6 +51,8 @@ class ExpectedObject:
     topic: str = ""
     partition: int = -1
     segment_id: str = ""
+    start_offset: int = -1
+    end_offset: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,8 @@ def expected_objects(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[E
                 topic=metadata.topic_id_partition.topic,
                 partition=metadata.topic_id_partition.partition,
                 segment_id=str(metadata.segment_id),
+                start_offset=metadata.offsets.start_offset,
+                end_offset=metadata.offsets.end_offset,
             )
 
 

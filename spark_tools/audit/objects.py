@@ -112,6 +112,8 @@ def _about(kind: FindingKind, known: ExpectedObject, detail: str) -> Finding:
         partition=known.partition,
         segment_id=known.segment_id,
         object_key=known.key,
+        start_offset=known.start_offset,
+        end_offset=known.end_offset,
         length_bytes=known.length_bytes,
         detail=detail,
     )

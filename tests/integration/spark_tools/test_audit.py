@@ -72,12 +72,17 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
     assert capsys.readouterr().out == "checksum 1\nmissing 1\norphan 1\noverlap 1\nsize 1\n"
     rows = {row["kind"]: row for row in spark.read.parquet(f"{output}/findings").collect()}
     assert rows["missing"]["object_key"] == missing.objects[0].key
+    assert (rows["missing"]["start_offset"], rows["missing"]["end_offset"]) == (100, 200)
     assert rows["size"]["object_key"] == truncated.objects[0].key
     assert rows["checksum"]["object_key"] == rotten.objects[0].key
     assert rows["orphan"]["object_key"] == orphan
     assert rows["overlap"]["segment_id"] == str(overlapping.segment_id)
-    assert world.partition.topic in page.read_text()
-    assert str(right.segment_id) not in page.read_text()
+    shown = page.read_text()
+    assert "<h1>Data is missing: 2 ranges in 1 partition.</h1>" in shown
+    store = f"s3://{world.settings.bucket}/{world.partition.topic} at {world.settings.endpoint_url}"
+    for said in ("[100, 200)", store, "0.02 USD for 1 GiB a month", "every object was computed"):
+        assert said in shown
+    assert str(right.segment_id) not in shown
     assert {chunk.name for chunk in storage.list(f"{world.partition.topic}/")} == before
     assert [each.name for each in output.iterdir()] == ["findings"]
     storage.close()

@@ -9,7 +9,7 @@ import pytest
 
 from rlm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.store_options import KEYS, store_settings
+from spark_tools.store_options import KEYS, store_settings, store_url
 
 _BACKEND = "rsm.config.storage.backend"
 _STORE = "rsm.config.storage."
@@ -127,3 +127,56 @@ def test_store_when_it_has_a_secret_then_never_shown() -> None:
     )
 
     assert "hush" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "url"),
+    [
+        ({"backend": "filesystem", "filesystem.root": "/srv/a b"}, "file:///srv/a%20b/cold"),
+        ({"backend": "s3", "s3.bucket.name": "b"}, "s3://b/cold"),
+        (
+            {
+                "backend": "s3",
+                "s3.bucket.name": "b",
+                "s3.endpoint.url": "https://hush:hush@s3.example:9000/x?token=hush#hush",
+            },
+            "s3://b/cold at https://s3.example:9000/x",
+        ),
+        (
+            {"backend": "s3", "s3.bucket.name": "b", "s3.endpoint.url": "hush:hush@s3.example"},
+            "s3://b/cold",
+        ),
+        (
+            {
+                "backend": "azure",
+                "azure.container.name": "c",
+                "azure.connection.string": "AccountName=acme;AccountKey=hush==",
+            },
+            "azure://acme/c/cold",
+        ),
+        (
+            {
+                "backend": "azure",
+                "azure.container.name": "c",
+                "azure.connection.string": "BlobEndpoint=https://x.example/;"
+                "SharedAccessSignature=sv=1&sig=hush",
+            },
+            "azure://x.example/c/cold",
+        ),
+        ({"backend": "gcs", "gcs.bucket.name": "b"}, "gs://b/cold"),
+        (
+            {
+                "backend": "hdfs",
+                "hdfs.namenode.urls": "http://hush@a:1/,http://[::1]:2",
+                "hdfs.root": "/tiered",
+            },
+            "hdfs:/tiered/cold at http://a:1, http://[::1]:2",
+        ),
+    ],
+)
+def test_url_when_of_any_store_then_its_place_and_no_secret(
+    options: dict[str, str], url: str
+) -> None:
+    settings = store_settings({f"{_STORE}{key}": value for key, value in options.items()})
+
+    assert store_url(settings, "cold") == url

@@ -36,6 +36,7 @@ def test_audit_when_its_store_is_not_there_then_told_before_any_work(tmp_path: P
     [
         (["--yes"], "--delete or --quarantine"),
         (["--price", "0.02"], "expected=--page"),
+        (["--currency", "EUR", "--page", "audit.html"], "expected=--price"),
         (["--option", "remote.orphan.grace=1"], "nearest=remote.orphan.grace.ms"),
         (["--option", "timeoutMs=1"], "option=timeoutMs"),
     ],

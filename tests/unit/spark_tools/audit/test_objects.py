@@ -35,6 +35,8 @@ def expected(key: str, *, must_exist: bool = True) -> ExpectedObject:
         topic="orders",
         partition=0,
         segment_id="s",
+        start_offset=100,
+        end_offset=200,
     )
 
 
@@ -107,13 +109,13 @@ def test_confirmed_when_something_was_missing_then_only_if_it_still_should_be_th
 
     again = confirmed(suspicion, None, expected("a"), AGE)
     assert again is not None
-    assert again.kind == "missing"
+    assert (again.kind, again.start_offset, again.end_offset) == ("missing", 100, 200)
     assert confirmed(suspicion, found("a"), expected("a"), AGE) is None
     assert confirmed(suspicion, None, expected("a", must_exist=False), AGE) is None
     assert confirmed(suspicion, None, None, AGE) is None
     shorter = confirmed(suspicion, found("a", length_bytes=1), expected("a"), AGE)
     assert shorter is not None
-    assert shorter.kind == "size"
+    assert (shorter.kind, shorter.start_offset, shorter.end_offset) == ("size", 100, 200)
 
 
 def test_expected_when_of_segments_then_only_finished_ones_must_exist() -> None:
@@ -158,5 +160,6 @@ def test_expected_when_as_rows_then_as_one_by_one() -> None:
     rows = expected_batch(list(expected_rows(segments))).to_pylist()
 
     assert [ExpectedObject(**row) for row in rows] == [
-        replace(each, topic="", partition=-1, segment_id="") for each in expected_objects(segments)
+        replace(each, topic="", partition=-1, segment_id="", start_offset=-1, end_offset=-1)
+        for each in expected_objects(segments)
     ]

@@ -1,0 +1,141 @@
+"""What each finding means and what people do about it, with commands to copy. Pure.
+
+docs/spark.md says the same of each kind.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spark_tools.audit.findings import Finding, FindingKind
+from spark_tools.audit.page.markup import Html, code, command, joined, text
+
+LOSS_TITLES = {
+    FindingKind.MISSING.value: "Object is missing",
+    FindingKind.SIZE.value: "Object has another length",
+    FindingKind.CHECKSUM.value: "Object has another checksum",
+    FindingKind.GAP.value: "Nothing is stored",
+}
+"""The kinds of data loss, by the values of `FindingKind`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housekeeping:
+    """A kind of finding that takes nothing from readers.
+
+    `action` makes what to do of the options that name the configuration.
+    """
+
+    kind: FindingKind
+    title: str
+    meaning: str
+    action: Callable[[str], Html]
+
+
+def configured(config: str | None) -> str:
+    """The option of commands that names the file an audit was run with, or a placeholder."""
+    return f"--config {shlex.quote(config or 'rlm.properties')}"
+
+
+def loss_action(loss: Finding, options: str) -> Html:
+    """The next step for one loss; the commands change nothing."""
+    place = shlex.quote(f"{loss.topic}:{loss.partition}")
+    look = command(f"rlm explain {place} {max(loss.start_offset, 0)} {options}")
+    if loss.kind == FindingKind.GAP.value:
+        return joined(
+            text("See where the offsets are:"),
+            look,
+            text("If no broker has them, see what can be accepted as lost:"),
+            command(f"rlm topic resolve {place} --dry-run {options}"),
+        )
+    segment = shlex.quote(f"--lost-segment={loss.segment_id.rsplit(':', 1)[-1]}")
+    return joined(
+        text("Restore the object under its name, then check:"),
+        look,
+        text("If it cannot be restored, see what is lost:"),
+        command(f"rlm topic resolve {place} {segment} --dry-run {options}"),
+    )
+
+
+def _treat_orphans(options: str) -> Html:
+    return joined(
+        text("See how many can go:"),
+        command(f"rlm-audit {options} --delete"),
+        text("Have them deleted:"),
+        command(f"rlm-audit {options} --delete --yes"),
+        text("and then run"),
+        command(f"rlm-repair {options} --jars spark-jars"),
+    )
+
+
+def _repair(options: str) -> Html:
+    return joined(
+        text("See why:"),
+        command(f"rlm dlq list {options}"),
+        text("Finish them:"),
+        command(f"rlm-repair {options} --jars spark-jars"),
+    )
+
+
+def _leave_to_manager(options: str) -> Html:
+    return joined(
+        text("The manager deletes them. If they stay, look at its log and at"),
+        command(f"rlm status {options}"),
+    )
+
+
+HOUSEKEEPING = (
+    Housekeeping(
+        kind=FindingKind.ORPHAN,
+        title="Orphans",
+        meaning="Objects that no segment of the metadata names. Nothing reads them.",
+        action=_treat_orphans,
+    ),
+    Housekeeping(
+        kind=FindingKind.QUARANTINED,
+        title="Orphans in quarantine",
+        meaning="Orphans that were moved out of the way longer ago than the grace period.",
+        action=_treat_orphans,
+    ),
+    Housekeeping(
+        kind=FindingKind.FOREIGN,
+        title="Foreign objects",
+        meaning="Objects with names that segments never have. Nothing reads or deletes them.",
+        action=lambda _: text("Move them out of the prefix of the store."),
+    ),
+    Housekeeping(
+        kind=FindingKind.DANGLING_DELETE,
+        title="Deletions that did not finish",
+        meaning="Segments whose deletion began longer ago than the grace period.",
+        action=_repair,
+    ),
+    Housekeeping(
+        kind=FindingKind.DANGLING_COPY,
+        title="Copies that did not finish",
+        meaning="Segments whose copy is past its deadline. The local log has their records.",
+        action=_leave_to_manager,
+    ),
+    Housekeeping(
+        kind=FindingKind.BELOW_LOG_START,
+        title="Segments below the log start",
+        meaning="Segments that retention has expired.",
+        action=_leave_to_manager,
+    ),
+    Housekeeping(
+        kind=FindingKind.OUT_OF_LINEAGE,
+        title="Segments that an election cut off",
+        meaning="Segments of a history that is not the log's any more.",
+        action=lambda _: joined(
+            text("None. They expire after"), code("remote.unreferenced.grace.ms"), by=" "
+        ),
+    ),
+    Housekeeping(
+        kind=FindingKind.OVERLAP,
+        title="Overlapping segments",
+        meaning="Two segments hold the same offsets. Readers get each offset once.",
+        action=lambda _: text("None."),
+    ),
+)
+"""In the order of the page: what needs people first."""

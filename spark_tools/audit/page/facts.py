@@ -1,0 +1,65 @@
+"""What was audited, how and when; and what all parts of the page say in the same way. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from spark_tools.audit.findings import Finding
+from spark_tools.audit.page.markup import NOTHING, Html, code, joined, text
+from spark_tools.audit.page.readable import Price
+
+NOT_KNOWN = text("–")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFacts:
+    """What was audited, how and when. Times are of the wall clock.
+
+    `store` is an address without secrets; `config` and `output` are as the command line has them;
+    `metadata_positions` are the next offsets of the metadata topic's partitions.
+    """
+
+    cluster_id: str
+    store: str
+    metadata_topic: str
+    metadata_positions: Mapping[int, int]
+    grace_ms: int
+    checksums_read: bool
+    started_ms: int
+    took_ms: int
+    price: Price | None = None
+    config: str | None = None
+    output: str | None = None
+
+
+def more(facts: AuditFacts, rest_count: int) -> Html:
+    """How many findings are not shown, and where they are; nothing if there is none."""
+    if rest_count <= 0:
+        return NOTHING
+    where = (
+        joined(text("All are in"), code(f"{facts.output}/findings"))
+        if facts.output
+        else joined(code("rlm-audit … --output DIR"), text("writes all of them as Parquet"))
+    )
+    return Html(f"<p>{text(f'And {rest_count:,} more.')} {where}.</p>")
+
+
+def offsets(finding: Finding) -> Html:
+    """A finding's range of offsets."""
+    if finding.start_offset < 0:
+        return NOT_KNOWN
+    if finding.end_offset < 0:
+        return text(f"from {finding.start_offset} on")
+    return text(f"[{finding.start_offset}, {finding.end_offset})")
+
+
+def cost(facts: AuditFacts, size_bytes: int) -> Html:
+    """What a size costs in a month."""
+    return NOT_KNOWN if facts.price is None else text(facts.price.of(size_bytes))
+
+
+def wall_time(wall_ms: int) -> str:
+    """A time, in UTC."""
+    return datetime.fromtimestamp(wall_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

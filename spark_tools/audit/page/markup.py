@@ -1,0 +1,99 @@
+"""HTML that nothing in a name can break out of: all text goes through `text` or `code`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NewType
+
+Html = NewType("Html", str)
+"""Markup, or text that is escaped."""
+
+NOTHING = Html("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table; numbers are aligned by their last digit."""
+
+    title: str
+    is_number: bool = False
+
+
+def text(content: object) -> Html:
+    """Any text. Characters that do not show, or that turn others around, are written as escapes."""
+    return Html(escape("".join(map(_visible, str(content)))))
+
+
+def code(content: object) -> Html:
+    """Text for machines: a name, say."""
+    return Html(f"<code>{text(content)}</code>")
+
+
+def command(content: str) -> Html:
+    """A command to copy, on lines of its own, which break between its words only."""
+    words = " ".join(f"<span>{text(word)}</span>" for word in content.split(" "))
+    return Html(f'<code class="command">{words}</code>')
+
+
+def small(content: object) -> Html:
+    """Any text, in small letters."""
+    return Html(f"<small>{text(content)}</small>")
+
+
+def joined(*parts: Html, by: str = " ") -> Html:
+    """The parts that are not empty, one after the other."""
+    return Html(by.join(part for part in parts if part))
+
+
+def paragraph(*parts: Html) -> Html:
+    """Some parts as one paragraph."""
+    return Html(f"<p>{joined(*parts)}</p>")
+
+
+def section(title: str, *parts: Html) -> Html:
+    """A part of the page under a heading of the second level."""
+    return Html(f"<section><h2>{text(title)}</h2>\n{joined(*parts, by=chr(10))}\n</section>")
+
+
+def described(pairs: Iterable[tuple[str, Html]]) -> Html:
+    """Names, each with what it is."""
+    items = "\n".join(f"<div><dt>{text(name)}</dt><dd>{what}</dd></div>" for name, what in pairs)
+    return Html(f"<dl>\n{items}\n</dl>")
+
+
+def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Html]]) -> Html:
+    """A table whose first column heads its rows.
+
+    The roles keep it one for screen readers where the style shows its rows as blocks.
+    """
+    titles = "".join(
+        f'<th role="columnheader" scope="col"{_class(each)}>{text(each.title)}</th>'
+        for each in columns
+    )
+    body = "\n".join(_row(columns, row) for row in rows)
+    return Html(
+        f'<table role="table"><caption>{text(caption)}</caption>\n'
+        f'<thead role="rowgroup"><tr role="row">{titles}</tr></thead>\n'
+        f'<tbody role="rowgroup">{body}</tbody></table>'
+    )
+
+
+def _row(columns: Sequence[Column], row: Sequence[Html]) -> str:
+    head, *others = [
+        f'{_class(column)} data-label="{text(column.title)}"><span>{content}</span>'
+        for column, content in zip(columns, row, strict=True)
+    ]
+    cells = "".join(f'<td role="cell"{each}</td>' for each in others)
+    return f'<tr role="row"><th role="rowheader" scope="row"{head}</th>{cells}</tr>'
+
+
+def _class(column: Column) -> str:
+    return ' class="n"' if column.is_number else ""
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,72 @@
+"""The page as a whole: one file of HTML that loads nothing and runs nothing. Pure.
+
+Memory and length: as many rows as are shown, whatever the number of findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_tools.audit.findings import Finding
+from spark_tools.audit.page.advice import configured
+from spark_tools.audit.page.facts import AuditFacts, wall_time
+from spark_tools.audit.page.housekeeping_section import housekeeping_section
+from spark_tools.audit.page.loss_section import loss_section
+from spark_tools.audit.page.losses import losses_of, verdict
+from spark_tools.audit.page.markup import NOTHING, Html, command, joined, paragraph, text
+from spark_tools.audit.page.readable import duration
+from spark_tools.audit.page.store_sections import about_section, topics_section
+from spark_tools.audit.page.style import STYLE
+from spark_tools.audit.totals import TopicTotals
+
+
+def report_page(
+    facts: AuditFacts, totals: Sequence[TopicTotals], findings: Sequence[Finding]
+) -> str:
+    """What is lost, what there is to clean up, what each topic holds, and how that was found."""
+    losses = losses_of(findings)
+    sentence = verdict(losses)
+    parts = (
+        _header(facts, sentence, is_loss=bool(losses)),
+        loss_section(facts, losses),
+        housekeeping_section(facts, findings),
+        topics_section(facts, totals),
+        about_section(facts),
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{text(sentence)} rlm-audit, cluster {text(facts.cluster_id)}</title>"
+        f"<style>{STYLE}</style></head>\n<body>\n{joined(*parts, by=chr(10))}\n</body></html>\n"
+    )
+
+
+def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
+    """The verdict, and what limits it."""
+    limits = [
+        text(
+            "The checksum of every object was computed from its bytes."
+            if facts.checksums_read
+            else "Objects were not read: damage that keeps an object's length can be missed."
+        ),
+        NOTHING if facts.checksums_read else _read_them(facts),
+        text(
+            f"What is younger than {duration(facts.grace_ms)} may not be judged yet."
+            if facts.grace_ms
+            else "Everything was judged, however young."
+        ),
+    ]
+    about = f"Audit of cluster {facts.cluster_id}, {wall_time(facts.started_ms)}"
+    return Html(
+        f'<header{" class=loss" if is_loss else ""}><p class="kicker">{text(about)}</p>'
+        f"<h1>{text(sentence)}</h1>{paragraph(*limits)}</header>"
+    )
+
+
+def _read_them(facts: AuditFacts) -> Html:
+    return joined(
+        text("To read every object:"),
+        command(f"rlm-audit {configured(facts.config)} --verify-checksums"),
+    )
