@@ -17,10 +17,11 @@ from rich.table import Table
 from rlm.broker.client_check import check_client
 from rlm.broker.kafka_canary_topics import KafkaCanaryTopics
 from rlm.cli.command_start import LONGEST_S, finite
+from rlm.cli.manager_access import manager_client
 from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
-from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.session import Session, open_session
 from rlm.cli.store_rules import store_rule_rows
 from rlm.cli.tiering_session import tiering_of
 from rlm.config.load import CommandConfig, client_command_config

@@ -12,11 +12,12 @@ import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
+from rlm.cli.manager_access import manager_client
 from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.session import Session, open_session
 from rlm.cli.stored_objects import stored_objects
 from rlm.cli.times import iso_time
 from rlm.policy.explanation import whereabouts, whereabouts_as_json

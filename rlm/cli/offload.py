@@ -13,11 +13,12 @@ import typer
 
 from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.log_bounds import PartitionName
+from rlm.cli.manager_access import manager_client
 from rlm.cli.managers import LeadingManagers, ManagerRolled
 from rlm.cli.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import leaders_of, manager_client, open_session
+from rlm.cli.session import leaders_of, open_session
 from rlm.tasks.offload import Offload, Offloaded
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata

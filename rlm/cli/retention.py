@@ -11,11 +11,12 @@ import typer
 
 from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.log_bounds import PartitionName
+from rlm.cli.manager_access import manager_client
 from rlm.cli.managers import live_managers
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
-from rlm.cli.session import leaders_of, manager_client, open_session
+from rlm.cli.session import leaders_of, open_session
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.retention_run import run_retention
 from rlmm.processes import ProcessRegistered

@@ -19,9 +19,6 @@ from rlm.cli.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.log_lines import configure_command_logging
 from rlm.outside import open_bootstrap, open_metadata_topic
-from rlm.rest.credentials import MetadataCredentials
-from rlm.rest.manager_client import ManagerClient
-from rlm.rest.tls import client_context
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -101,17 +98,6 @@ def open_session(
         )
     finally:
         metadata.close()
-
-
-def manager_client(session: Session) -> ManagerClient:
-    """What asks the managers of the session's cluster; whoever opened it closes it.
-
-    InvalidConfigError if the trust store cannot be read.
-    """
-    return ManagerClient(
-        MetadataCredentials(metadata=session.metadata, cluster_id=session.cluster_id),
-        client_context(session.config.rest_tls),
-    )
 
 
 def leaders_of(session: Session, topic: str) -> Mapping[int, int | None]:

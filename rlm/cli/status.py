@@ -16,6 +16,7 @@ from rich.table import Table
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
+from rlm.cli.manager_access import manager_client
 from rlm.cli.manager_words import ask_managers
 from rlm.cli.named_topic import find_partition
 from rlm.cli.options import (
@@ -25,7 +26,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.session import Session, open_session
 from rlm.cli.times import iso_time
 from rlm.policy.anomalies import anomalies_text
 from rlm.policy.cluster_status import (

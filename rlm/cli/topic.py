@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlm.cli import resolve
+from rlm.cli.manager_access import manager_client
 from rlm.cli.named_topic import await_topic
 from rlm.cli.options import (
     ClusterOptions,
@@ -22,7 +23,7 @@ from rlm.cli.options import (
     with_cluster_options,
 )
 from rlm.cli.output import printing
-from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.session import Session, open_session
 from rlm.cli.tiering_session import (
     ForceOption,
     end_tiering,

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.manager_access import manager_client
 from rlm.cli.options import ClusterOptions, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
-from rlm.cli.session import Session, manager_client, open_session
+from rlm.cli.session import Session, open_session
 from rlm.cli.tiering_session import (
     ForceOption,
     end_tiering,
