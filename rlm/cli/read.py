@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,9 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
 _FETCH_THREADS = 2
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_LINES_AT_ONCE = 500
+"""Few enough to stay in a processor's cache until they are written: a batch may hold thousands."""
 
 _Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
 _From = Annotated[
@@ -106,7 +110,7 @@ def _read(
         found = _find(view, wanted.name)
         with _tiered_log(session, found, isolation, cluster.timeout_ms) as (log, local):
             offsets = _range(log, local, wanted)
-            with _reporting_damage(session):
+            with _reporting_damage(session), _seldom_collecting():
                 _print(log, found, offsets, as_json=as_json)
 
 
@@ -152,6 +156,17 @@ def _reporting_damage(session: Session) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Look for garbage in cycles seldom: records come by the thousand and are part of none."""
+    youngest, *others = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(youngest, *others)
+
+
 def _remote_tier(session: Session, stack: ExitStack) -> RemoteTier | None:
     """The store, if one is configured; closed with the stack."""
     settings = session.config.storage
@@ -194,10 +209,12 @@ def _print(
 ) -> None:
     """Write a line per record; ends quietly when nobody reads any more."""
     for found in log.read(offsets.start_offset, offsets.end_offset):
-        lines = (
-            json_lines(partition, found.tier, found.records)
-            if as_json
-            else [human_line(found.tier, record) for record in found.records]
-        )
-        with printing():
-            sys.stdout.write("\n".join(lines) + "\n")
+        for start in range(0, len(found.records), _LINES_AT_ONCE):
+            records = found.records[start : start + _LINES_AT_ONCE]
+            lines = (
+                json_lines(partition, found.tier, records)
+                if as_json
+                else [human_line(found.tier, record) for record in records]
+            )
+            with printing():
+                sys.stdout.write("\n".join(lines) + "\n")
