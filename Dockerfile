@@ -22,7 +22,7 @@ ENV PIP_NO_CACHE_DIR=1
 COPY --chown=rlm:rlm Makefile requirements-dev.txt ./
 COPY --chown=rlm:rlm tests/services/pom.xml tests/services/
 COPY --chown=rlm:rlm tests/services/hadoop tests/services/hadoop/
-RUN make build/stamps/jars build/stamps/hadoop && rm -rf ~/.m2
+RUN make build/stamps/jars build/stamps/hadoop build/stamps/schema-registry && rm -rf ~/.m2
 RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
 
 COPY --chown=rlm:rlm tests/clients/go tests/clients/go/

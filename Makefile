@@ -18,6 +18,8 @@ SPARK_OLDEST_VERSION = 4.0.0
 AZURITE_VERSION = 3.35.0
 FAKE_GCS_VERSION = v1.56.1
 VERSITYGW_VERSION = v1.8.0
+# The newest that runs on Java 17.
+APICURIO_VERSION = 2.6.13.Final
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
@@ -29,7 +31,7 @@ PYTEST := $(BIN)/python -m pytest
 # that wait too long for a processor elect new leaders: raise the number only with the processors.
 CHECK_WORKERS ?= 2
 TEST_WORKERS ?= 2
-MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering)
+MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering schema-registry)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
@@ -130,7 +132,7 @@ released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtur
 
 lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml
-	$(PIP_COMPILE) --extra dev --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(PIP_COMPILE) --extra dev --extra schemas --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
 
 clean: ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info
@@ -209,6 +211,16 @@ $(STAMPS)/reader-go: $(GO_READER)
 $(STAMPS)/reader-java: tests/clients/java/Reader.java $(STAMPS)/jars
 	@command -v javac >/dev/null || { echo "A JDK is needed for all tests: no javac" >&2; exit 1; }
 	@javac -d $(CLIENTS)/java -cp '$(KAFKA)/jars/*' --release 17 -Xlint:all -Werror $<
+	@mkdir -p $(@D) && touch $@
+
+# Apicurio Registry, which speaks Confluent's REST API, for the tests of decoded columns.
+$(STAMPS)/schema-registry:
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching Apicurio Registry into build/schema-registry"
+	@rm -rf build/schema-registry
+	@$(MVN) dependency:copy -DoutputDirectory=$(CURDIR)/build/schema-registry \
+		-Dartifact=io.apicurio:apicurio-registry-app:$(APICURIO_VERSION):tar.gz:all
+	@cd build/schema-registry && tar -xzf apicurio-registry-app-*.tar.gz && rm apicurio-registry-app-*.tar.gz
 	@mkdir -p $(@D) && touch $@
 
 # An S3 server, for the tests of that store and its benchmark.
