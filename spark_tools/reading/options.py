@@ -16,9 +16,11 @@ from types import MappingProxyType
 from rsm.segment.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES, OPTIONS
+from spark_tools.option_values import OptionValues, wrong_value
 from spark_tools.reading.admission import TriggerLimits
-from spark_tools.reading.option_values import OptionValues, wrong_value
 from spark_tools.rows.schema import HEADERS, UNREADABLE, chosen_columns
+from spark_tools.schemas.settings import OPTIONS as DECODE_OPTIONS
+from spark_tools.schemas.settings import REGISTRY_PREFIX, DecodeSettings
 
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
 """The end of what is stored; where the log begins; the end of the broker's log."""
@@ -27,7 +29,7 @@ _NAMES = (
     "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "fromTimestamp",
     "untilTimestamp", "columns", "includeHeaders", "isolation", "mode", "failOnDataLoss",
     "splitBytes", "minPartitions", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "leaseMs",
-    "timeoutMs",
+    "timeoutMs", *DECODE_OPTIONS,
 )  # fmt: skip
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
 # What Spark's Kafka source has and this one has not, by the name in lower case.
@@ -97,6 +99,7 @@ class ReadOptions:
     lease_ms: int
     timeout_ms: int
     limits: TriggerLimits
+    decode: DecodeSettings
 
     def chooses(self, topic: str, partition: int) -> bool:
         """Whether anything of a partition is to be read."""
@@ -137,6 +140,7 @@ class ReadOptions:
             min_partitions=given.number("minPartitions", 1, at_least=1, at_most=1 << 20),
             lease_ms=given.number("leaseMs", _DEFAULT_LEASE_MS, at_least=0, at_most=_MAX_LEASE_MS),
             timeout_ms=given.number("timeoutMs", _DEFAULT_TIMEOUT_MS, at_least=1, at_most=1 << 31),
+            decode=DecodeSettings.of(given),
             limits=TriggerLimits(
                 max_offsets=given.number_if_given("maxOffsetsPerTrigger", at_least=1, at_most=_MAX),
                 max_bytes=given.number_if_given("maxBytesPerTrigger", at_least=1, at_most=_MAX),
@@ -152,7 +156,7 @@ def _refuse_unknown(given: OptionValues) -> None:
             raise InvalidConfigError(
                 "this source does not have that option", option=name, instead=_OTHERS[name]
             )
-        if name in known or name in OPTIONS or name.startswith(OPTION_PREFIXES):
+        if name in known or name in OPTIONS or name.startswith((*OPTION_PREFIXES, REGISTRY_PREFIX)):
             continue
         close = difflib.get_close_matches(name, known, n=1, cutoff=_MIN_LIKENESS)
         nearest = {"nearest": known[close[0]]} if close else {}

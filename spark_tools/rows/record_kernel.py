@@ -37,7 +37,8 @@ SPAN_FIELDS = 6
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
-_NOT_ONE = -1
+NOT_ONE = -1
+"""In place of a position: what was to be read is not there."""
 
 
 def _keeps_code() -> bool:
@@ -53,15 +54,16 @@ def _keeps_code() -> bool:
 _KEEPS_CODE = _keeps_code()
 
 
-def _compiled(function: Function) -> Function:
+def compiled(function: Function) -> Function:
+    """Have numba compile a function when it is first called."""
     return cast("Function", numba.njit(cache=_KEEPS_CODE, nogil=True)(function))
 
 
-@_compiled
-def _read(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
-    """The zigzag number of that width, and where what follows begins; _NOT_ONE if it is none.
+@compiled
+def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
+    """The zigzag number of that width, and where what follows begins; NOT_ONE if it is none.
 
-    A position that is _NOT_ONE gives that again.
+    A position that is NOT_ONE gives that again.
     """
     raw = np.uint64(0)
     shift = 0
@@ -77,53 +79,53 @@ def _read(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
             value = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
             return value, position  # type: ignore[return-value]  # an int, to numba
         shift += 7
-    return 0, _NOT_ONE
+    return 0, NOT_ONE
 
 
-@_compiled
+@compiled
 def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
-    """Start and length (-1: null) of length-prefixed bytes, and the next position or _NOT_ONE."""
-    length, start = _read(data, position, end, _VARINT_BITS)
-    if start == _NOT_ONE or length < -1 or length > end - start:
-        return 0, 0, _NOT_ONE
+    """Start and length (-1: null) of length-prefixed bytes, and the next position or NOT_ONE."""
+    length, start = read_number(data, position, end, _VARINT_BITS)
+    if start == NOT_ONE or length < -1 or length > end - start:
+        return 0, 0, NOT_ONE
     return start, length, start + max(length, 0)
 
 
-@_compiled
+@compiled
 def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
-    """The position after `count` headers, or _NOT_ONE."""
+    """The position after `count` headers, or NOT_ONE."""
     for _ in range(count):
         _, length, position = _read_span(data, position, end)
-        if position == _NOT_ONE or length < 0:
-            return _NOT_ONE
+        if position == NOT_ONE or length < 0:
+            return NOT_ONE
         _, _, position = _read_span(data, position, end)
-        if position == _NOT_ONE:
-            return _NOT_ONE
+        if position == NOT_ONE:
+            return NOT_ONE
     return position
 
 
-@_compiled
+@compiled
 def _read_record(data: Bytes, position: int, batch_end: int, record: Int64s) -> int:
-    """Write what is found of the record there; return where the next begins, or _NOT_ONE.
+    """Write what is found of the record there; return where the next begins, or NOT_ONE.
 
     `record`: timestamp delta, offset delta, start and length of key and value, start of the headers
     and their number.
     """
-    length, start = _read(data, position, batch_end, _VARINT_BITS)
-    if start == _NOT_ONE or length <= 0 or length > batch_end - start:
-        return _NOT_ONE
+    length, start = read_number(data, position, batch_end, _VARINT_BITS)
+    if start == NOT_ONE or length <= 0 or length > batch_end - start:
+        return NOT_ONE
     end = start + length
-    record[0], cursor = _read(data, start + 1, end, _VARLONG_BITS)
-    record[1], cursor = _read(data, cursor, end, _VARINT_BITS)
+    record[0], cursor = read_number(data, start + 1, end, _VARLONG_BITS)
+    record[1], cursor = read_number(data, cursor, end, _VARINT_BITS)
     record[2], record[3], cursor = _read_span(data, cursor, end)
     record[4], record[5], cursor = _read_span(data, cursor, end)
-    record[7], record[6] = _read(data, cursor, end, _VARINT_BITS)
-    if record[6] == _NOT_ONE or record[7] < 0:
-        return _NOT_ONE
-    return end if _after_headers(data, record[6], end, record[7]) == end else _NOT_ONE
+    record[7], record[6] = read_number(data, cursor, end, _VARINT_BITS)
+    if record[6] == NOT_ONE or record[7] < 0:
+        return NOT_ONE
+    return end if _after_headers(data, record[6], end, record[7]) == end else NOT_ONE
 
 
-@_compiled
+@compiled
 def find_records(
     data: Bytes,
     batches: Int64s,
@@ -136,7 +138,7 @@ def find_records(
     """Write what is found of each record within the bounds, in order; return how many these are.
 
     `owners` are rows of `batches`. The rows of `spans` are start and length of the key, of the
-    value (-1 for null), and start and number of the headers. Returns _NOT_ONE if a batch's bytes
+    value (-1 for null), and start and number of the headers. Returns NOT_ONE if a batch's bytes
     are not its records.
     """
     row = 0
@@ -146,8 +148,8 @@ def find_records(
         position = batch[_START]
         for _ in range(batch[_COUNT]):
             position = _read_record(data, position, batch[_END], record)
-            if position == _NOT_ONE or record[1] < 0 or record[1] > batch[_LAST_DELTA]:
-                return _NOT_ONE
+            if position == NOT_ONE or record[1] < 0 or record[1] > batch[_LAST_DELTA]:
+                return NOT_ONE
             offset = batch[_BASE_OFFSET] + record[1]
             time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else batch[_BASE_MS] + record[0]
             if bounds[0] <= offset < bounds[1] and bounds[2] <= time_ms <= bounds[3]:
@@ -157,11 +159,11 @@ def find_records(
                 spans[:, row] = record[2:]
                 row += 1
         if position != batch[_END]:
-            return _NOT_ONE
+            return NOT_ONE
     return row
 
 
-@_compiled
+@compiled
 def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> None:
     """Write start and length of each header's name and of its value, of records that were found."""
     number = 0
@@ -177,7 +179,7 @@ def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> 
             number += 1
 
 
-@_compiled
+@compiled
 def gather(data: Bytes, starts: Int32s, lengths: Int32s, edges: Int32s, gathered: Bytes) -> None:
     """Write the bytes of each span one after the other, and where each begins and the last ends."""
     # Unsigned: an index that may be negative keeps the copy from being vectorized.

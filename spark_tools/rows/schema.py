@@ -45,6 +45,7 @@ _SPARK_TYPES: Mapping[str, str] = MappingProxyType(
         UNREADABLE: "string",
     }
 )
+NOT_DECODED: Mapping[str, str] = MappingProxyType({})
 COLUMNS = tuple(name for name in _ARROW_TYPES if name != UNREADABLE)
 """All columns of a record; UNREADABLE is there besides where what can't be read is listed."""
 
@@ -71,9 +72,9 @@ def spark_types(columns: Sequence[str]) -> Mapping[str, str]:
     return {name: _SPARK_TYPES[name] for name in columns}
 
 
-def spark_ddl(columns: Sequence[str]) -> str:
-    """The columns as Spark's DDL."""
-    return ", ".join(f"`{name}` {_SPARK_TYPES[name]}" for name in columns)
+def spark_ddl(columns: Sequence[str], decoded: Mapping[str, str] = NOT_DECODED) -> str:
+    """The columns as Spark's DDL; `decoded` has the types of those that are not records' own."""
+    return ", ".join(f"`{name}` {decoded.get(name) or _SPARK_TYPES[name]}" for name in columns)
 
 
 def arrow_schema(columns: Sequence[str]) -> pa.Schema:

@@ -1,0 +1,104 @@
+"""Flat records of Avro as columns of numbers and of spans of bytes, by compiled code. Pure.
+
+Whatever a record has that is not as its schema says is for fastavro to judge: it is left out here.
+
+ImportError where numba is not installed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spark_tools.rows.record_kernel import (
+    NOT_ONE,
+    Bytes,
+    Int32s,
+    Int64s,
+    compiled,
+    gather,
+    read_number,
+)
+
+BOOLEAN, INT, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM = range(8)
+"""What a leaf is."""
+
+NOT_NULL = -1
+"""In place of the position of null in a leaf's union."""
+
+__all__ = ["gather"]  # of the spans that are found here
+
+_INT_BITS = 32
+_LONG_BITS = 64
+
+
+@compiled
+def _read_bits(data: Bytes, position: int, count: int) -> int:
+    """That many bytes, the lowest first."""
+    bits = np.uint64(0)
+    for number in range(count):
+        bits |= np.uint64(data[position + number]) << np.uint64(8 * number)
+    return np.int64(bits)  # type: ignore[return-value]  # an int, to numba
+
+
+@compiled
+def _read_leaf(data: Bytes, position: int, end: int, kind: int, size: int, leaf: Int64s) -> int:
+    """Write number, start and length there; return where the next leaf begins, or NOT_ONE."""
+    leaf[1], leaf[2] = 0, 0
+    if kind in (INT, LONG, ENUM):
+        leaf[0], position = read_number(data, position, end, _LONG_BITS)
+        if kind == INT and not -(1 << (_INT_BITS - 1)) <= leaf[0] < 1 << (_INT_BITS - 1):
+            return NOT_ONE
+        return NOT_ONE if kind == ENUM and not 0 <= leaf[0] < size else position
+    length = size
+    if kind == BYTES:
+        length, position = read_number(data, position, end, _LONG_BITS)
+    if position == NOT_ONE or length < 0 or length > end - position:
+        return NOT_ONE
+    if kind in (BYTES, FIXED):
+        leaf[1], leaf[2] = position, length
+        return position + length
+    leaf[0] = _read_bits(data, position, length)
+    return NOT_ONE if kind == BOOLEAN and leaf[0] > 1 else position + length
+
+
+@compiled
+def read_leaves(
+    data: Bytes,
+    edges: Int32s,
+    header_bytes: int,
+    leaves: Int64s,
+    wanted: Bytes,
+    numbers: Int64s,
+    starts: Int32s,
+    lengths: Int32s,
+) -> None:
+    """Write the leaves of each wanted row, a row of the results per leaf; -1 as length for null.
+
+    `leaves` has a kind, a size (of fixed bytes, or the number of an enum's symbols), and the
+    position of null in its union for each leaf. `wanted` becomes 0 for a row that cannot be read.
+    """
+    leaf = np.empty(3, dtype=np.int64)
+    for row in range(len(wanted)):
+        if not wanted[row]:
+            continue
+        position, end = edges[row] + header_bytes, edges[row + 1]
+        for number in range(leaves.shape[0]):
+            null_at = leaves[number, 2]
+            leaf[0], leaf[1], leaf[2] = 0, 0, -1
+            branch = -2
+            if null_at != NOT_NULL:
+                branch, position = read_number(data, position, end, _LONG_BITS)
+                if position == NOT_ONE or not 0 <= branch <= 1:
+                    position = NOT_ONE
+                    break
+            if branch != null_at:
+                position = _read_leaf(
+                    data, position, end, leaves[number, 0], leaves[number, 1], leaf
+                )
+                if position == NOT_ONE:
+                    break
+            numbers[number, row] = leaf[0]
+            starts[number, row] = leaf[1]
+            lengths[number, row] = leaf[2]
+        if position == NOT_ONE:
+            wanted[row] = 0

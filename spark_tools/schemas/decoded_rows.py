@@ -1,0 +1,225 @@
+"""Columns of record batches decoded, on executors.
+
+The writer's schema of each record is looked up by its id, at most MAX_SCHEMA_IDS of them per task.
+Memory: the decoded values of one batch as Python objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rsm.segment.errors import (
+    CorruptError,
+    NotFoundError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from spark_tools.schemas.bindings import open_registry
+from spark_tools.schemas.decoding import Decoding, error_column, raw_column
+from spark_tools.schemas.schema_text import Bools, ColumnSchema, Decode, SchemaText
+from spark_tools.schemas.settings import DecodeMode, RegistrySettings
+from spark_tools.schemas.wire_format import HEADER_BYTES, schema_id_of
+from spark_tools.schemas.writer_schemas import MAX_SCHEMA_IDS, WriterSchemas
+
+POSITION_COLUMNS = ("topic", "partition", "offset")
+"""What errors name: the batches that are decoded have these columns."""
+
+_MAX_REASON = 300
+_MAX_HEADERS = 16
+"""Of one batch: schema ids that are looked up before its rows, which hostile bytes have many of."""
+
+
+class ColumnDecoder:
+    """Decodes one column's payloads. `writers` None: they have no header. One thread's."""
+
+    def __init__(
+        self, schema: ColumnSchema, reader: SchemaText, writers: WriterSchemas | None
+    ) -> None:
+        """`schema` is that of `reader`."""
+        self._schema = schema
+        self._reader = reader
+        self._writers = writers
+        self._bare = schema.decoder(None) if writers is None else None
+        self._decoders: dict[bytes, Decode | str] = {}
+        self._own: set[bytes] = set()
+        """Headers with the id of the reader's own schema."""
+
+    def decode(self, payloads: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+        """The values, null where there is none, and why by position of what was not decoded.
+
+        Raises RetriableError, InvalidConfigError if the registry does not answer.
+        """
+        compiled = self._compiled(payloads)
+        if compiled is None:
+            return self._decoded(payloads, range(len(payloads)))
+        array, left = compiled
+        if not len(left):
+            return array, {}
+        others, errors = self._decoded(payloads.take(pa.array(left)), left.tolist())
+        places = np.arange(len(payloads))
+        places[left] = len(payloads) + np.arange(len(left))
+        return pa.concat_arrays([array, others]).take(pa.array(places)), errors
+
+    def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
+        """What compiled code reads, and the other rows; None if it reads none."""
+        rows = self._schema.rows
+        if rows is None or not len(payloads):
+            return None
+        wanted = payloads.is_valid().to_numpy(zero_copy_only=False)
+        is_null = ~wanted
+        start = 0
+        if self._bare is None:
+            start = HEADER_BYTES
+            wanted = wanted & self._is_own(payloads)
+        try:
+            array, is_read = rows.read(payloads, start, wanted)
+        except pa.ArrowInvalid:  # of which row, the decoder finds
+            return None
+        return array, np.flatnonzero(~(is_read | is_null))
+
+    def _is_own(self, payloads: pa.Array) -> Bools:
+        """Whether the header has the id of the reader's own schema."""
+        headers = pc.dictionary_encode(pc.binary_slice(payloads, 0, HEADER_BYTES))
+        values = headers.dictionary.to_pylist()
+        for each in values[:_MAX_HEADERS]:
+            self._decoder_of(each)
+        is_own = [each in self._own for each in values]
+        codes = headers.indices.fill_null(len(is_own)).to_numpy(zero_copy_only=False)
+        found: Bools = np.array([*is_own, False])[codes]
+        return found
+
+    def _decoded(
+        self, payloads: pa.Array, positions: Sequence[int]
+    ) -> tuple[pa.Array, dict[int, str]]:
+        """By decoders; `positions` are those of the payloads, for errors."""
+        values: list[object] = []
+        errors: dict[int, str] = {}
+        for row, payload in zip(positions, payloads.to_pylist(), strict=True):
+            decoded: object = None
+            if payload is not None:
+                decode = self._bare or self._decoder_of(payload)
+                if isinstance(decode, str):
+                    errors[row] = decode
+                else:
+                    start = 0 if self._bare else HEADER_BYTES
+                    try:
+                        decoded = decode(payload[start:])
+                    except Exception as error:  # noqa: BLE001 - of any kind, for hostile bytes
+                        errors[row] = _reason(error)
+            values.append(decoded)
+        try:
+            return self._schema.array(values), errors
+        except Exception:  # noqa: BLE001 - a value that does not fit; which is found below
+            return self._one_by_one(values, positions, errors), errors
+
+    def _one_by_one(
+        self, values: list[object], positions: Sequence[int], errors: dict[int, str]
+    ) -> pa.Array:
+        for row, value in enumerate(values):
+            try:
+                self._schema.array([value])
+            except Exception as error:  # noqa: BLE001 - the same
+                errors[positions[row]] = _reason(error)
+                values[row] = None
+        return self._schema.array(values)
+
+    def _decoder_of(self, payload: bytes) -> Decode | str:
+        """What decodes a payload, or why nothing does."""
+        header = payload[:HEADER_BYTES]
+        found = self._decoders.get(header)
+        if found is None:
+            try:
+                found = self._of_id(schema_id_of(payload), header)
+            except (CorruptError, NotFoundError, UnsupportedError) as error:
+                found = _reason(error)
+            if len(self._decoders) < MAX_SCHEMA_IDS:
+                self._decoders[header] = found
+        return found
+
+    def _of_id(self, schema_id: int, header: bytes) -> Decode:
+        assert self._writers is not None
+        writer = self._writers.by_id(schema_id)
+        if writer.format is not self._reader.format:
+            raise UnsupportedError(
+                "a schema of another format", schema_id=schema_id, found=writer.format.value
+            )
+        if writer == self._reader:
+            self._own.add(header)
+        return self._schema.decoder(writer)
+
+
+def decoded_rows(
+    batches: Iterator[pa.RecordBatch], decoding: Decoding, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The batches with `columns` alone, decoded ones among them, and columns of errors.
+
+    Batches have the position's columns too. Raises CorruptError for the first record that cannot be
+    decoded if the mode is failfast; RetriableError if the registry does not answer.
+    """
+    wanted = [
+        each
+        for each in decoding.readers
+        if {each.column, error_column(each.column), raw_column(each.column)} & set(columns)
+    ]
+    writers = None if decoding.registry is None else _writers(decoding.registry)
+    try:
+        decoders = {
+            each.column: ColumnDecoder(each.open(), each.schema, writers) for each in wanted
+        }
+        for batch in batches:
+            yield _decoded(batch, decoders, decoding, columns)
+    finally:
+        if writers is not None:
+            writers.close()
+
+
+def _writers(settings: RegistrySettings) -> WriterSchemas:
+    return WriterSchemas(open_registry(settings))
+
+
+def _decoded(
+    batch: pa.RecordBatch,
+    decoders: Mapping[str, ColumnDecoder],
+    decoding: Decoding,
+    columns: Sequence[str],
+) -> pa.RecordBatch:
+    arrays = {name: batch.column(name) for name in columns if name in batch.schema.names}
+    for name, decoder in decoders.items():
+        payloads = batch.column(name)
+        arrays[name], errors = decoder.decode(payloads)
+        if decoding.mode is DecodeMode.FAILFAST:
+            if errors:
+                raise _located(batch, name, min(errors), errors)
+            continue
+        rows = range(batch.num_rows)
+        arrays[error_column(name)] = pa.array([errors.get(row) for row in rows], pa.string())
+        raw = [payloads[row].as_py() if row in errors else None for row in rows] if errors else None
+        arrays[raw_column(name)] = (
+            pa.nulls(batch.num_rows, pa.binary()) if raw is None else pa.array(raw, pa.binary())
+        )
+    return pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
+
+
+def _located(
+    batch: pa.RecordBatch, column: str, row: int, errors: Mapping[int, str]
+) -> CorruptError:
+    position = {name: batch.column(name)[row].as_py() for name in POSITION_COLUMNS}
+    return CorruptError(
+        "a record cannot be decoded; decodeMode permissive keeps it",
+        column=column,
+        **position,
+        reason=errors[row],
+    )
+
+
+def _reason(error: Exception) -> str:
+    """In one line, without what a record may have at length."""
+    text = (
+        str(error) if isinstance(error, TieredStorageError) else f"{type(error).__name__}: {error}"
+    )
+    return " ".join(text.split())[:_MAX_REASON]

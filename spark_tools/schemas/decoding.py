@@ -1,0 +1,133 @@
+"""What is decoded and by which schemas, fixed on the driver for all executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rsm.segment.errors import (
+    InvalidConfigError,
+    NotFoundError,
+    UnsupportedError,
+)
+from spark_tools.rows.schema import spark_ddl
+from spark_tools.schemas.bindings import open_column, open_registry
+from spark_tools.schemas.column_types import spark_type
+from spark_tools.schemas.schema_text import ColumnSchema, SchemaFormat, SchemaText
+from spark_tools.schemas.settings import DecodeMode, DecodeSettings, RegistrySettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnReader:
+    """The reader's schema of a column, for executors."""
+
+    column: str
+    schema: SchemaText
+    message: str | None
+
+    def open(self) -> ColumnSchema:
+        """UnsupportedError for a schema that columns cannot have; InvalidConfigError."""
+        return open_column(self.schema, self.message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """What is decoded and how; executors are handed this.
+
+    `output` are the columns of rows, in their order; empty: those of the options, then errors'.
+    """
+
+    readers: tuple[ColumnReader, ...] = ()
+    registry: RegistrySettings | None = None
+    mode: DecodeMode = DecodeMode.FAILFAST
+    output: tuple[str, ...] = ()
+
+    def columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns of rows with these columns of records."""
+        if self.output:
+            return self.output
+        added: list[str] = []
+        if self.mode is DecodeMode.PERMISSIVE:
+            for each in self.readers:
+                if each.column in columns:
+                    added += [error_column(each.column), raw_column(each.column)]
+        return (*columns, *added)
+
+    def needed(self, columns: Sequence[str], output: Sequence[str]) -> tuple[str, ...]:
+        """Which of the records' columns rows with the columns `output` are made of."""
+        return tuple(
+            name for name in columns if {name, error_column(name), raw_column(name)} & set(output)
+        )
+
+    def spark_types(self, columns: Sequence[str], *, quoted: bool) -> Mapping[str, str]:
+        """Spark's types of the decoded ones of these columns, and of those of errors."""
+        types: dict[str, str] = {}
+        for each in self.readers:
+            if each.column in columns:
+                types[each.column] = spark_type(each.open().arrow_type, quoted=quoted)
+                if self.mode is DecodeMode.PERMISSIVE:
+                    types[error_column(each.column)] = "string"
+                    types[raw_column(each.column)] = "binary"
+        return types
+
+
+def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
+    """Rows with these columns of records as Spark's DDL."""
+    types = decoding.spark_types(columns, quoted=True)
+    return spark_ddl(decoding.columns(columns), types)
+
+
+def error_column(column: str) -> str:
+    """Has why a record could not be decoded."""
+    return f"{column}_error"
+
+
+def raw_column(column: str) -> str:
+    """Has the bytes of a record that could not be decoded."""
+    return f"{column}_raw"
+
+
+def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
+    """Fix the reader's schemas. On the driver.
+
+    Raises InvalidConfigError for a schema that columns cannot have and for a subject that is not
+    there; RetriableError if the registry does not answer.
+    """
+    if not settings.columns:
+        return Decoding()
+    registry = None if settings.registry is None else open_registry(settings.registry)
+    readers = []
+    try:
+        for each in settings.columns:
+            try:
+                if each.schema is not None or registry is None:
+                    schema = SchemaText(format=each.format, text=each.schema or "")
+                else:
+                    subject = each.subject or _subject(each.column, topics)
+                    schema = registry.of_subject(subject, each.version)
+                _require_format(schema, each.format)
+                reader = ColumnReader(column=each.column, schema=schema, message=each.message)
+                spark_type(reader.open().arrow_type, quoted=True)
+            except (UnsupportedError, NotFoundError) as error:
+                raise InvalidConfigError(
+                    "a column has no usable schema", column=each.column, reason=error
+                ) from error
+            readers.append(reader)
+    finally:
+        if registry is not None:
+            registry.close()
+    return Decoding(readers=tuple(readers), registry=settings.registry, mode=settings.mode)
+
+
+def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
+    if schema.format is not expected:
+        raise UnsupportedError("the schema is of another format", found=schema.format.value)
+
+
+def _subject(column: str, topics: Sequence[str]) -> str:
+    """By Confluent's TopicNameStrategy. InvalidConfigError where there is not one topic."""
+    if len(topics) != 1:
+        raise InvalidConfigError(
+            "no subject for a column", column=column, expected=f"{column}Subject, or one topic"
+        )
+    return f"{topics[0]}-{column}"

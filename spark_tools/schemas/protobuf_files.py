@@ -1,0 +1,117 @@
+"""Schemas of Protobuf as descriptors: text is compiled by protoc, base64 is a descriptor already.
+
+Protoc runs in a process of its own: a schema of a registry is text from outside.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from google.protobuf import (
+    any_pb2,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from rsm.segment.errors import UnsupportedError
+from spark_tools.schemas.schema_text import SchemaText
+
+_MAIN = "main.proto"
+_COMPILE_TIMEOUT_S = 30.0
+_WELL_KNOWN = {
+    each.DESCRIPTOR.name: each.DESCRIPTOR.serialized_pb
+    for each in (
+        any_pb2,
+        duration_pb2,
+        empty_pb2,
+        field_mask_pb2,
+        struct_pb2,
+        timestamp_pb2,
+        wrappers_pb2,
+    )
+}
+
+
+def file_descriptor(schema: SchemaText) -> FileDescriptor:
+    """The schema's file in a pool of its own. UnsupportedError for one that is not Protobuf."""
+    texts = {**dict(schema.all_references()), _MAIN: schema}
+    given = {name: _serialized(each.text, name) for name, each in texts.items()}
+    files = {name: each for name, each in given.items() if each is not None}
+    if len(files) < len(given):
+        files |= _compiled({name: each.text for name, each in texts.items()})
+    pool = DescriptorPool()
+    try:
+        _add(pool, _MAIN, files, set())
+        return pool.FindFileByName(_MAIN)
+    except (TypeError, KeyError, RecursionError) as error:
+        raise UnsupportedError("not a schema of Protobuf", reason=str(error)[:200]) from error
+
+
+def _serialized(text: str, name: str) -> FileDescriptorProto | None:
+    """A descriptor in base64, as Confluent's serializer of Python registers it; None for text."""
+    try:
+        found = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+    found.name = name
+    return found
+
+
+def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
+    with TemporaryDirectory(prefix="rlm-protoc-") as name:
+        directory = Path(name)
+        for each, text in texts.items():
+            path = PurePosixPath(each)
+            if path.is_absolute() or ".." in path.parts or "\0" in each:
+                raise UnsupportedError("not a name of a file to import", name=each)
+            target = directory / "files" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        compiled = directory / "compiled"
+        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{directory / 'files'}"]
+        command += ["--include_imports", f"--descriptor_set_out={compiled}", _MAIN]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_COMPILE_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise UnsupportedError("a schema of Protobuf takes too long to compile") from error
+        if done.returncode:
+            lines = " ".join(done.stderr.replace(f"{directory / 'files'}/", "").split())
+            raise UnsupportedError("not a schema of Protobuf", reason=lines[:300])
+        found = FileDescriptorSet.FromString(compiled.read_bytes())
+    return {each.name: each for each in found.file}
+
+
+def _add(
+    pool: DescriptorPool, name: str, files: Mapping[str, FileDescriptorProto], added: set[str]
+) -> None:
+    """Add a file after those that it imports. KeyError for one that is not there."""
+    if name in added:
+        return
+    added.add(name)
+    if name in files:
+        for each in files[name].dependency:
+            _add(pool, each, files, added)
+        pool.AddSerializedFile(files[name].SerializeToString())
+    else:
+        pool.AddSerializedFile(_WELL_KNOWN[name])

@@ -1,0 +1,39 @@
+"""The schemas that records of one task name, looked up once each."""
+
+from __future__ import annotations
+
+from rsm.segment.errors import NotFoundError, TieredStorageError, UnsupportedError
+from spark_tools.schemas.schema_text import SchemaSource, SchemaText
+
+MAX_SCHEMA_IDS = 1_000
+
+
+class WriterSchemas:
+    """Of one registry. One task's, which is one thread."""
+
+    def __init__(self, registry: SchemaSource) -> None:
+        """Closes the registry in the end."""
+        self._registry = registry
+        self._found: dict[int, SchemaText | TieredStorageError] = {}
+
+    def by_id(self, schema_id: int) -> SchemaText:
+        """The schema. Ids that are not there, or cannot be read, are not asked for again.
+
+        Raises NotFoundError, UnsupportedError, also for more than MAX_SCHEMA_IDS;
+        InvalidConfigError, RetriableError if the registry does not answer.
+        """
+        if schema_id not in self._found:
+            if len(self._found) >= MAX_SCHEMA_IDS:
+                raise UnsupportedError("too many schema ids in one task", most=MAX_SCHEMA_IDS)
+            try:
+                self._found[schema_id] = self._registry.by_id(schema_id)
+            except (NotFoundError, UnsupportedError) as error:
+                self._found[schema_id] = error
+        found = self._found[schema_id]
+        if isinstance(found, TieredStorageError):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """Release connections."""
+        self._registry.close()
