@@ -31,7 +31,8 @@ from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.options import Mode, ReadOptions
 from spark_tools.reading.planner import open_planner, plan_pieces, require_readable
 from spark_tools.reading.summary import PartitionSummary
-from spark_tools.rows.schema import UNREADABLE, spark_ddl, spark_types
+from spark_tools.rows.schema import UNREADABLE, spark_types
+from spark_tools.schemas.decoding import Decoding, decoded_ddl, resolve
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 from spark_tools.stream_reader import SegmentStreamReader
 
@@ -50,10 +51,15 @@ class SegmentRowsReader(DataSourceReader):
     """
 
     def __init__(
-        self, connection: Connection, options: ReadOptions, keeper_address: str | None
+        self,
+        connection: Connection,
+        options: ReadOptions,
+        decoding: Decoding,
+        keeper_address: str | None,
     ) -> None:
         self._connection = connection
         self._options = options
+        self._decoding = decoding
         self._keeper_address = keeper_address
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -65,13 +71,14 @@ class SegmentRowsReader(DataSourceReader):
         return [SegmentPartition(piece, planned_at) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return partition_rows(partition, self._connection, self._options)
+        return partition_rows(partition, self._connection, self._options, self._decoding)
 
 
 class RlmDataSource(DataSource):
     """Options: docs/spark.md. `keeper_address` is where the leases of queries are kept."""
 
     keeper_address: str | None = None
+    _decoding: Decoding | None = None  # Spark keeps this object from `load()` on, pickled
 
     @classmethod
     def name(cls) -> str:
@@ -80,23 +87,33 @@ class RlmDataSource(DataSource):
     def schema(self) -> str:
         """Spark asks when the user calls `load()`: what is wrong is said there.
 
-        Raises InvalidConfigError.
+        Raises InvalidConfigError, RetriableError.
         """
         with in_one_sentence():
             connection, options = self._parsed()
             require_readable(connection, options)
-        return spark_ddl(options.columns)
+            self._decoding = resolve(options.decode, options.topics)
+            return decoded_ddl(options.columns, self._decoding)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         with in_one_sentence():
             connection, options = self._parsed()
-            options = _with_schema(options, schema)
-            return SegmentRowsReader(connection, options, self.keeper_address)
+            chosen, decoding = self._with_schema(options, schema)
+            return SegmentRowsReader(connection, chosen, decoding, self.keeper_address)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         with in_one_sentence():
             connection, options = self._parsed()
-            return SegmentStreamReader(connection, _with_schema(options, schema), self.options)
+            chosen, decoding = self._with_schema(options, schema)
+            return SegmentStreamReader(connection, chosen, self.options, decoding)
+
+    def _with_schema(
+        self, options: ReadOptions, schema: StructType
+    ) -> tuple[ReadOptions, Decoding]:
+        decoding = self._decoding
+        if decoding is None:  # the user gives the schema of Spark
+            decoding = resolve(options.decode, options.topics)
+        return _with_schema(options, decoding, schema)
 
     def _parsed(self) -> tuple[Connection, ReadOptions]:
         options = ReadOptions.of(self.options)
@@ -142,9 +159,13 @@ def _row_of(summary: PartitionSummary) -> dict[str, object]:
     }
 
 
-def _with_schema(options: ReadOptions, schema: StructType) -> ReadOptions:
+def _with_schema(
+    options: ReadOptions, decoding: Decoding, schema: StructType
+) -> tuple[ReadOptions, Decoding]:
     """With the columns of a user's schema: some of the data source's, of its types."""
-    own = spark_types(options.columns)
+    columns = decoding.columns(options.columns)
+    decoded = decoding.spark_types(options.columns, quoted=False)
+    own = {name: decoded.get(name) or spark_types((name,))[name] for name in columns}
     given = {field.name: field.dataType.simpleString() for field in schema}
     wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
@@ -157,6 +178,8 @@ def _with_schema(options: ReadOptions, schema: StructType) -> ReadOptions:
         raise InvalidConfigError(
             "the schema is not the data source's",
             found=", ".join(f"{name} {kind}" for name, kind in wrong.items()),
-            expected=f"some of {spark_ddl(options.columns)}",
+            expected=f"some of {decoded_ddl(options.columns, decoding)}",
         )
-    return replace(options, columns=tuple(schema.fieldNames()))
+    chosen = tuple(schema.fieldNames())
+    of_records = decoding.needed(options.columns, chosen)
+    return replace(options, columns=of_records), replace(decoding, output=chosen)

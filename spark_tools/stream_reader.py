@@ -28,6 +28,7 @@ from spark_tools.reading.stream_offsets import (
     latest_offsets,
     stored_offsets,
 )
+from spark_tools.schemas.decoding import Decoding
 from spark_tools.segment_partition import SegmentPartition, partition_rows
 from spark_tools.stored_partition import StoredPartition
 
@@ -49,12 +50,17 @@ class SegmentStreamReader(DataSourceStreamReader):
     """One streaming query. Nothing is opened before Spark asks for offsets."""
 
     def __init__(
-        self, connection: Connection, options: ReadOptions, given: Mapping[str, str]
+        self,
+        connection: Connection,
+        options: ReadOptions,
+        given: Mapping[str, str],
+        decoding: Decoding,
     ) -> None:
         """`given` are the user's options. The first use refuses those that streams do not have."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
+        self._decoding = decoding
         self._planner: Planner | None = None
         self._open = ExitStack()
         self._reached: StreamOffsets = {}
@@ -103,7 +109,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         return [SegmentPartition(piece, planned_at) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return partition_rows(partition, self._connection, self._options)
+        return partition_rows(partition, self._connection, self._options, self._decoding)
 
     def stop(self) -> None:
         self._planner = None

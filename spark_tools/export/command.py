@@ -76,6 +76,13 @@ def _require_exportable(options: ReadOptions) -> None:
             found=",".join(options.columns),
             expected="one more",
         )
+    if options.decode.columns:
+        raise InvalidConfigError(
+            "keys and values are exported as bytes",
+            option=f"{options.decode.columns[0].column}Format",
+            found=options.decode.columns[0].format.value,
+            expected="binary",
+        )
     for name, bound_ms in (
         ("fromTimestamp", options.from_ms),
         ("untilTimestamp", options.until_ms),

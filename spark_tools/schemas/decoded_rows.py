@@ -219,7 +219,9 @@ def _located(
 
 def _reason(error: Exception) -> str:
     """In one line, without what a record may have at length."""
-    text = (
-        str(error) if isinstance(error, TieredStorageError) else f"{type(error).__name__}: {error}"
-    )
+    text = str(error)
+    if isinstance(error, EOFError):
+        text = "the bytes end within a value"
+    elif not isinstance(error, TieredStorageError):
+        text = f"{type(error).__name__}: {text}"
     return " ".join(text.split())[:_MAX_REASON]

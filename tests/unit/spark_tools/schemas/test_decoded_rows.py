@@ -73,7 +73,13 @@ def test_rows_when_failfast_then_the_error_says_where() -> None:
     with pytest.raises(CorruptError) as caught:
         list(decoded_rows(iter([batch]), decoding(), ("value",)))
 
-    for part in ("column=value", "topic=orders", "partition=3", "offset=101", "reason="):
+    for part in (
+        "column=value",
+        "topic=orders",
+        "partition=3",
+        "offset=101",
+        "reason=the bytes end",
+    ):
         assert part in str(caught.value)
 
 
