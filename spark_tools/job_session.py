@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -21,7 +22,12 @@ from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _CONNECTOR = "spark-sql-kafka-0-10"
-_CONFIGURING = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Is set by `spark-submit`: Spark's JVM is running before a job begins."""
+_CONFIGURING = (_SUBMITTED, "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
+_PYTHON = "PYSPARK_PYTHON"
+_JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _PROBE = "_can_be_written"
 """Spark reads no file whose name begins so."""
 
@@ -33,6 +39,9 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     Ctrl-C stays what it was before: Spark's own handler, which asks the JVM in the midst of its
     answer, is not kept. What ends the program may have ended Spark, too.
 
+    Where the user has said nothing else, Spark's own Python processes run this interpreter, and
+    Spark logs errors only.
+
     `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
     """
     running = SparkSession.getActiveSession()
@@ -42,7 +51,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
         if not found:
             raise InvalidConfigError("no jars in that directory", option="--jars", found=jars)
         builder = builder.config("spark.jars", ",".join(found))
-    with _handler_kept(signal.SIGINT):
+    with _handler_kept(signal.SIGINT), _environment():
         spark = builder.getOrCreate()
     try:
         yield spark
@@ -66,6 +75,48 @@ def _handler_kept(number: int) -> Iterator[None]:
     finally:
         if handler is not None and current_thread() is main_thread():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What Spark inherits when it starts here; afterwards the environment is what it is now."""
+    added = environment_of(os.environ)
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables for a Spark that a job starts in that environment, where these don't say it.
+
+    A cluster's Python is the user's matter. A log4j2 file in Spark's configuration directory and
+    options that the user gives to the JVM win over our log settings.
+    """
+    added: dict[str, str] = {}
+    if _PYTHON not in environ and not _is_configured(environ):
+        added[_PYTHON] = sys.executable
+    configuration = Path(environ.get("SPARK_CONF_DIR") or _home(environ) / "conf")
+    if _SUBMITTED not in environ and not any(configuration.glob("log4j2*")):
+        ours = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+        added[_JVM_OPTIONS] = f"{ours} {environ.get(_JVM_OPTIONS, '')}".strip()
+    return added
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
+
+
+def _is_configured(environ: Mapping[str, str]) -> bool:
+    """Whether somebody else says what Spark runs on, and with which jars."""
+    is_named = any(name in environ for name in _CONFIGURING)
+    return is_named or (_home(environ) / "conf" / "spark-defaults.conf").exists()
 
 
 def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
@@ -100,13 +151,11 @@ def require_connector_jar(jars: str | None) -> None:
 
     Checked before Spark starts. `require_connector` checks where somebody else configures Spark.
     """
-    home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
-    is_configured = any(name in os.environ for name in _CONFIGURING)
-    if is_configured or (home / "conf" / "spark-defaults.conf").exists():
+    if _is_configured(os.environ):
         return
     if SparkSession.getActiveSession() is not None:
         return
-    directories = [home / "jars", *([] if jars is None else [Path(jars)])]
+    directories = [_home(os.environ) / "jars", *([] if jars is None else [Path(jars)])]
     found = sorted(path.name for each in directories for path in each.glob(f"{_CONNECTOR}_*.jar"))
     if any(name.endswith(f"-{pyspark.__version__}.jar") for name in found):
         return

@@ -131,6 +131,30 @@ def documented_commands(after: str) -> str:
     return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 
 
+def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(
+    twins: TwinTopics, tmp_path: Path
+) -> None:
+    """As a user starts it: by its path, with no word of Spark, in a directory of its own."""
+    program = str(Path(sys.executable).with_name("rlm-export"))
+    options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
+
+    done = subprocess.run(
+        [program, *options, "every", str(tmp_path / "out")],
+        env={name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=200.0,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("every-0 [0, ")
+    # Of the JVM itself, about a module in trial that Spark asks for.
+    said = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
+    assert said == []
+
+
 def test_export_when_the_user_is_wrong_then_one_line_and_exit_2(
     twins: TwinTopics, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
 from spark_tools.job_session import (
+    environment_of,
     job_session,
     require_connector,
     require_connector_jar,
@@ -109,3 +111,24 @@ def test_session_when_there_are_no_jars_then_told_before_spark_starts(tmp_path: 
         job_session("rlm-repair", jars=str(tmp_path)),
     ):
         pass
+
+
+def test_environment_when_the_user_said_nothing_then_this_python_and_errors_only() -> None:
+    added = environment_of({"SPARK_SUBMIT_OPTS": "-Xmx1g"})
+
+    assert added["PYSPARK_PYTHON"] == sys.executable
+    # Of two of one name the JVM takes the second: the user's.
+    log_settings, users = added["SPARK_SUBMIT_OPTS"].split(" ")
+    path = Path(log_settings.removeprefix("-Dlog4j2.configurationFile=file://"))
+    assert "rootLogger.level = error" in path.read_text()
+    assert users == "-Xmx1g"
+
+
+def test_environment_when_the_user_has_settings_then_they_win(tmp_path: Path) -> None:
+    elsewhere = {"SPARK_CONF_DIR": str(tmp_path)}
+
+    assert "PYSPARK_PYTHON" not in environment_of({"PYSPARK_PYTHON": "python3"})
+    assert environment_of({"PYSPARK_GATEWAY_PORT": "4711"}) == {}
+    assert list(environment_of(elsewhere)) == ["SPARK_SUBMIT_OPTS"]
+    (tmp_path / "log4j2.properties").touch()
+    assert environment_of(elsewhere) == {}
