@@ -25,6 +25,11 @@ LOST = (
 OURS = (
     "Job aborted: Traceback\nrsm.segment.errors.CorruptError: a chunk is damaged object=a\n  at z"
 )
+PYTHONS = (
+    "An exception was thrown from the Python worker: Traceback (most recent call last):\n"
+    '  File "worker.py", line 1, in main\n    loads()\n    ^^^^^^^\n'
+    "ModuleNotFoundError: No module named 'spark_tools'\n SQLSTATE: 38000\n\tat org.apache.X"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +56,7 @@ def raising(error: BaseException) -> Callable[[], int]:
         (RetriableError("the topic\ncan't be read"), 1, "the topic can't be read"),
         (PySparkException(OURS), 1, "a chunk is damaged object=a"),
         (PySparkException("Table not found\n  at z"), 1, "Table not found"),
+        (PySparkException(PYTHONS), 1, "ModuleNotFoundError: No module named 'spark_tools'"),
         (Py4JError(LOST), 1, "java.lang.NoClassDefFoundError: scala/X"),
         (Py4JError(""), 1, "Py4JError"),
         (OSError(ENOSPC, "No space left", "/tmp/a"), 1, "[Errno 28] No space left: '/tmp/a'"),
