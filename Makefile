@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos hosts demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage spark-zip proto docs released-state lock clean static services maven
+	bench-metadata bench-spark bench-storage spark-zip spark-env proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,6 +13,7 @@ HADOOP := build/hadoop
 KAFKA_TIERING := build/kafka-tiering
 KAFKA_VERSION = $(shell sed -n 's|.*<kafka.version>\(.*\)</.*|\1|p' tests/services/pom.xml)
 CLIENTS := build/clients
+SPARK_ENVIRONMENT := build/spark/environment.tar.gz
 SPARK_OLDEST := build/spark-oldest
 SPARK_OLDEST_VERSION = 4.0.0
 AZURITE_VERSION = 3.35.0
@@ -22,6 +23,7 @@ VERSITYGW_VERSION = v1.8.0
 APICURIO_VERSION = 2.6.13.Final
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
+JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/log4j2.properties
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 # Setuptools warns at length that an editable installation is one.
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -54,7 +56,7 @@ test: services static ## The static checks and every test
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
 	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \
-		$(addprefix $(STAMPS)/,versitygw fake-gcs azurite reader-go)
+		$(addprefix $(STAMPS)/,versitygw fake-gcs azurite reader-go) $(SPARK_ENVIRONMENT)
 	@$(MAKE) --no-print-directory $(STAMPS)/broker $(STAMPS)/reader-java
 
 # One after the other: two Mavens at once can spoil each other's downloads.
@@ -120,6 +122,10 @@ spark-zip: $(STAMPS)/dev ## Make build/spark, which spark-submit is given: our m
 	@cp spark_tools/submit/rlm_*.py build/spark
 	@echo "made build/spark/kafka-rlm.zip and $$(cd build/spark && echo rlm_*.py)"
 
+spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark, which spark-submit is given: rlm with all it needs, and a file per job
+	@cp spark_tools/submit/rlm_*.py build/spark
+	@echo "made $(SPARK_ENVIRONMENT) and $$(cd build/spark && echo rlm_*.py)"
+
 proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
@@ -133,6 +139,9 @@ released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtur
 lock: $(STAMPS)/dev ## Pin the dependencies in requirements*.txt again (UPGRADE=1: to the newest)
 	$(PIP_COMPILE) --build-deps-for editable -o requirements.txt pyproject.toml
 	$(PIP_COMPILE) --extra dev --extra schemas --extra spark -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(PIP_COMPILE) --extra spark --extra schemas --extra s3 --extra azure --extra gcs -c requirements-dev.txt \
+		--no-allow-unsafe --unsafe-package pyspark --unsafe-package py4j \
+		-o requirements-spark.txt pyproject.toml
 
 clean: ## Remove what was installed and built
 	rm -rf .venv build dist *.egg-info
@@ -142,6 +151,24 @@ static:
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary $(OURS)
 	$(BIN)/lint-imports --cache-dir build/import-linter
+
+# Compiled modules go with it: they are made where it is, whatever the environment says.
+$(STAMPS)/spark-packages: requirements-spark.txt $(STAMPS)/product
+	@echo "Installing what executors need into build/spark-env"
+	@rm -rf build/spark-env
+	@$(BIN)/python -m venv build/spark-env
+	@env -u PYTHONPYCACHEPREFIX build/spark-env/bin/python -m pip --disable-pip-version-check \
+		install --quiet --no-deps --require-hashes -r requirements-spark.txt
+	@mkdir -p $(@D) && touch $@
+
+$(SPARK_ENVIRONMENT): $(STAMPS)/spark-packages $(STAMPS)/dev $(JOB_SOURCES)
+	@echo "Packing the environment of executors"
+	@rm -rf build/lib build/spark/wheel && mkdir -p build/spark
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation \
+		--wheel-dir build/spark/wheel .
+	@env -u PYTHONPYCACHEPREFIX build/spark-env/bin/python -m pip --disable-pip-version-check \
+		install --quiet --no-deps --force-reinstall build/spark/wheel/*.whl
+	@$(BIN)/venv-pack --quiet --force --compress-level 1 --prefix build/spark-env --output $@
 
 # rlm as a user installs it: enough for the demo.
 $(STAMPS)/product: requirements.txt pyproject.toml

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
@@ -78,13 +81,17 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
     assert files.names("_attempts") == []
 
 
+@pytest.mark.parametrize(
+    "sent", ["This packs all of it, and sends it to the executors:", "sent, as a zip:"]
+)
 def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
-    twins: TwinTopics, tmp_path: Path
+    twins: TwinTopics, tmp_path: Path, worker_directories: Path, sent: str
 ) -> None:
     """Executors are processes of their own here, too."""
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.ui.enabled false\n"
         "spark.executor.memory 512m\n"
+        "spark.log.level WARN\n"
         f"spark.executor.extraJavaOptions {' '.join(SHORT_LIVED_JVM)}\n"
     )
     programs = Path(sys.executable).parent
@@ -95,9 +102,11 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
         "SPARK_CONF_DIR": str(tmp_path),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = documented_commands("The package itself can be sent as a zip:")
+    for ours in ("NUMBA_CACHE_DIR", "PYTHONPYCACHEPREFIX"):
+        environment.pop(ours, None)
+    command = documented_commands(sent)
     for documented, here in (
-        ("spark://master:7077", "'local-cluster[2,1,512]'"),
+        ("spark://master:7077", "'local-cluster[1,1,512]'"),
         ("rlm.properties", str(twins.host.config_path)),
         (" orders ", " --option columns=offset,value every "),
         ("s3a://lake/kafka", str(tmp_path / "out")),
@@ -111,7 +120,7 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
         cwd=_CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=250.0,
+        timeout=280.0,
         check=False,
     )
 
@@ -121,6 +130,22 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
     files = parquet.read_table(tmp_path / "out" / "data").column("offset").to_pylist()
     assert len(files) == len(set(files))
     assert max(files) < stored + 20
+    compiled = {path.relative_to(worker_directories).parts[2] for path in _kept(worker_directories)}
+    assert compiled == ({"environment"} if "--archives" in command else set())
+
+
+@pytest.fixture
+def worker_directories() -> Iterator[Path]:
+    """Where workers of `local-cluster` unpack what they are sent; removed afterwards."""
+    directory = Path(pyspark.__file__).parent / "work"
+    shutil.rmtree(directory, ignore_errors=True)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _kept(directory: Path) -> list[Path]:
+    """Code that numba compiled and keeps: below application, executor, and what holds it."""
+    return sorted(directory.glob("*/*/*/**/record_kernel.*.nbc"))
 
 
 def documented_commands(after: str) -> str:
