@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-long test-spark-oldest fuzz sim explore mutants chaos hosts demo bench bench-gateway \
+.PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos hosts demo bench bench-gateway \
 	bench-metadata bench-spark bench-storage spark-zip spark-env proto docs released-state lock clean static services maven
 
 PYTHON ?= python3
@@ -16,11 +16,16 @@ CLIENTS := build/clients
 SPARK_ENVIRONMENT := build/spark/environment.tar.gz
 SPARK_OLDEST := build/spark-oldest
 SPARK_OLDEST_VERSION = 4.0.0
+LAKES_OF_SPARK_OLDEST = -Ddelta.artifact=delta-spark_2.13 -Ddelta.version=4.0.0 \
+	-Diceberg.artifact=iceberg-spark-runtime-4.0_2.13 -Diceberg.version=1.11.0
 AZURITE_VERSION = 3.35.0
 FAKE_GCS_VERSION = v1.56.1
 VERSITYGW_VERSION = v1.8.0
 # The newest that runs on Java 17.
 APICURIO_VERSION = 2.6.13.Final
+AIRFLOW_VERSION = 3.3.2
+NBCLIENT_VERSION = 0.11.0
+IPYKERNEL_VERSION = 7.4.0
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
 JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/log4j2.properties
@@ -33,7 +38,7 @@ PYTEST := $(BIN)/python -m pytest
 # that wait too long for a processor elect new leaders: raise the number only with the processors.
 CHECK_WORKERS ?= 2
 TEST_WORKERS ?= 2
-MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars hadoop kafka-tiering schema-registry)
+MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --no-emit-options $(if $(UPGRADE),--upgrade)
@@ -69,8 +74,12 @@ test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80
 # That Spark limits no micro-batches, and leaves sockets open.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
+		LAKE_JARS=$(CURDIR)/$(SPARK_OLDEST)/lake-jars \
 		$(PYTEST) -q tests/integration/spark_tools -k "not micro_batches" \
 		-W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
+
+examples: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/spark-jars $(STAMPS)/airflow $(STAMPS)/jupyter ## The notebook by Jupyter and the DAG by Airflow, on the demo's data
+	@$(BIN)/python -m tests.examples
 
 fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers, for some minutes
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
@@ -210,14 +219,24 @@ $(STAMPS)/spark-jars: spark_tools/connector.xml
 	@$(MVN) -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/spark-jars
 	@mkdir -p $(@D) && touch $@
 
+# Delta and Iceberg, for the tests of examples.
+$(STAMPS)/lake-jars: tests/services/lakes/pom.xml
+	@command -v mvn >/dev/null || { echo "Maven is needed: no mvn on the PATH" >&2; exit 1; }
+	@echo "Fetching Delta and Iceberg into build/lake-jars"
+	@rm -rf build/lake-jars
+	@$(MVN) -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/lake-jars
+	@mkdir -p $(@D) && touch $@
+
 # In front of the installed one on Python's path.
-$(STAMPS)/spark-oldest: spark_tools/connector.xml $(STAMPS)/dev
+$(STAMPS)/spark-oldest: spark_tools/connector.xml tests/services/lakes/pom.xml $(STAMPS)/dev
 	@echo "Fetching Spark $(SPARK_OLDEST_VERSION) and its Kafka connector into $(SPARK_OLDEST)"
 	@rm -rf $(SPARK_OLDEST)
 	@$(PIP) --target $(SPARK_OLDEST)/packages --no-deps pyspark==$(SPARK_OLDEST_VERSION) \
 		$$(sed -n 's/^\(py4j==[0-9.]*\).*/\1/p' requirements-dev.txt)
 	@$(MVN) -f $< -Dspark.version=$(SPARK_OLDEST_VERSION) dependency:copy-dependencies \
 		-DoutputDirectory=$(CURDIR)/$(SPARK_OLDEST)/jars
+	@$(MVN) -f tests/services/lakes/pom.xml $(LAKES_OF_SPARK_OLDEST) dependency:copy-dependencies \
+		-DoutputDirectory=$(CURDIR)/$(SPARK_OLDEST)/lake-jars
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/hadoop: tests/services/hadoop/pom.xml
@@ -271,6 +290,21 @@ $(STAMPS)/fake-gcs:
 	@echo "Building fake-gcs-server, a stand-in for Google Cloud Storage"
 	@GOBIN=$(CURDIR)/build/fake-gcs go install \
 		github.com/fsouza/fake-gcs-server@$(FAKE_GCS_VERSION)
+	@mkdir -p $(@D) && touch $@
+
+# In an environment of its own: it wants other versions of much that tests need.
+$(STAMPS)/airflow:
+	@echo "Installing Airflow $(AIRFLOW_VERSION) into build/airflow"
+	@rm -rf build/airflow && $(PYTHON) -m venv build/airflow
+	@build/airflow/bin/python -m pip --disable-pip-version-check install --quiet \
+		apache-airflow==$(AIRFLOW_VERSION)
+	@mkdir -p $(@D) && touch $@
+
+# In front of the installed ones on Python's path, for the notebook needs pyspark and rlm as well.
+$(STAMPS)/jupyter: $(STAMPS)/dev
+	@echo "Installing what runs notebooks into build/jupyter"
+	@rm -rf build/jupyter
+	@$(PIP) --target build/jupyter nbclient==$(NBCLIENT_VERSION) ipykernel==$(IPYKERNEL_VERSION)
 	@mkdir -p $(@D) && touch $@
 
 # A peer of the gateway: Kafka's own tiering with the store that Kafka's tests use.

@@ -375,3 +375,24 @@ def test_read_when_planned_then_expiry_is_held_by_a_lease(
         (lease,) = metadata.partition_state(twins["every"].tiered).read_leases
         assert lease.offsets.end_offset > 40
         assert lease.expires_ms > metadata.broker_time_ms() + 7_000_000
+
+
+def test_query_when_done_then_sparks_pages_show_its_rows(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    """Of bytes only those that Python handed over: a source of Python's can't report others."""
+    frame = loaded(spark, twins, "every", columns="offset")
+    count = frame.count()
+    frame.write.format("noop").mode("overwrite").save()
+
+    # py4j's proxies of the stores that Spark's pages are made from.
+    store = cast("Any", spark)._jsparkSession.sharedState().statusStore()
+    queries = store.executionsList()
+    query_id = queries.apply(queries.size() - 1).executionId()
+    found = store.executionMetrics(query_id)
+    nodes = store.planGraph(query_id).allNodes()
+    scan = next(n for n in map(nodes.apply, range(nodes.size())) if "BatchScan" in n.name())
+    metrics = map(scan.metrics().apply, range(scan.metrics().size()))
+    shown = {each.name(): found.get(each.accumulatorId()).get() for each in metrics}
+    assert int(shown["number of output rows"].replace(",", "")) == count
+    assert "KiB" in shown["data returned from Python workers"]

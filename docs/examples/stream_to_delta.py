@@ -1,0 +1,42 @@
+"""Append what is stored of a topic to a Delta table, each record once.
+
+    spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \
+        --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \
+        --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \
+        docs/examples/stream_to_delta.py rlm.properties orders s3a://lake/orders s3a://lake/progress
+
+Spark repeats a micro-batch, under the same number, if it was stopped before it noted the end of it.
+Delta writes nothing for an application and a version that it has. The application is the streaming
+query: a new checkpoint is a new query, which counts its batches from 0 again.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_tools.data_source import register
+
+
+def copy(spark: SparkSession, config: str, topic: str, table: str, checkpoint: str) -> None:
+    """Append what came to be stored since the last call with this checkpoint. Then return.
+
+    `config` is the file of `rlm run`, `table` and `checkpoint` are directories.
+    """
+
+    def append(batch: DataFrame, number: int) -> None:
+        query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        rows = batch.write.format("delta").mode("append")
+        rows.option("txnAppId", query).option("txnVersion", number).save(table)
+
+    register(spark)
+    records = (
+        spark.readStream.format("rlm").option("config", config).option("subscribe", topic).load()
+    )
+    query = records.writeStream.foreachBatch(append).option("checkpointLocation", checkpoint)
+    query.trigger(availableNow=True).start().awaitTermination()
+
+
+if __name__ == "__main__":
+    copy(SparkSession.builder.getOrCreate(), *sys.argv[1:])
