@@ -33,6 +33,7 @@ from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
 from spark_tools.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
 
@@ -66,6 +67,17 @@ def count_above_zero(text: str) -> int:
 def count_or_zero(text: str) -> int:
     """The same, and 0."""
     return 0 if text == "0" else count_above_zero(text)
+
+
+def size_in_bytes(text: str) -> int:
+    """A number of bytes with one of the units KiB, MiB and GiB, or without."""
+    number, unit = text, 1
+    for name, factor in _UNITS.items():
+        if text.lower().endswith(name.lower()):
+            number, unit = text[: -len(name)].strip(), factor
+    if not number.isdecimal() or not int(number):
+        raise argparse.ArgumentTypeError(f"not a size like 128MiB: {text!r}")
+    return int(number) * unit
 
 
 def _timeout_s(text: str) -> int:
@@ -123,9 +135,16 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
 
 
 def ended(
-    arguments: argparse.Namespace, name: str, outcome: JobOutcome, counts: Mapping[str, int]
+    arguments: argparse.Namespace,
+    name: str,
+    outcome: JobOutcome,
+    counts: Mapping[str, int],
+    details: Mapping[str, object] | None = None,
 ) -> int:
-    """Write the summary, if one is wanted; the exit code. `counts` are the job's own."""
+    """Write the summary, if one is wanted; the exit code.
+
+    `counts` are the job's own, and so are `details`, further keys of the summary.
+    """
     is_reported = outcome not in _CHOSEN or outcome in arguments.fail_on
     exit_code = _EXIT_CODES[outcome] if is_reported else 0
     summary = {
@@ -133,6 +152,7 @@ def ended(
         "exit_code": exit_code,
         "outcome": outcome.value,
         "counts": dict(sorted(counts.items())),
+        **(details or {}),
     }
     if arguments.summary is not None:
         try:

@@ -69,5 +69,15 @@ class HadoopFiles(Files):
     def remove(self, path: str) -> None:
         self._files.delete(self._path(path), _RECURSIVE)
 
+    def full_path(self, path: str) -> str:
+        """A path as Spark takes it."""
+        return f"{self._directory}/{path}"
+
+    def local_path(self, path: str) -> str | None:
+        """A path for programs of a host; None if the file system is not the hosts' own."""
+        if self._files.getScheme() != "file":
+            return None
+        return str(self._files.makeQualified(self._path(path)).toUri().getPath())
+
     def _path(self, path: str) -> Any:  # noqa: ANN401 - a class of Java's
         return self._path_type(f"{self._directory}/{path}" if path else self._directory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from dataclasses import asdict
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.command_line import (
@@ -14,13 +15,25 @@ from spark_tools.command_line import (
     require_known,
     run_job,
     shared_arguments,
+    size_in_bytes,
 )
 from spark_tools.connection import OPTION_PREFIXES, Connection
-from spark_tools.export.job import COLUMNS_OF_PATHS, Export
+from spark_tools.export.job import (
+    Export,
+    ExportEvent,
+    ExportPlan,
+    ExportProgress,
+    ExportSettings,
+)
+from spark_tools.export.skipped import SkipCause, SkippedRange
+from spark_tools.export.writing import COLUMNS_OF_PATHS
 from spark_tools.job_session import job_session, require_reachable
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
+from spark_tools.reading.summary import readable_size
+from spark_tools.rows.schema import UNREADABLE
 
 _NAME = "rlm-export"
+_DEFAULT_FILE_BYTES = 128 << 20
 
 
 def main() -> None:
@@ -37,19 +50,89 @@ def export(arguments: argparse.Namespace) -> int:
     ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
     require_known(ours)  # the others are the data source's
     connection = Connection.of(options)
-    _require_exportable(ReadOptions.of(options))  # told before Spark starts
-    counts = Counter[str]()
+    read = ReadOptions.of(options)
+    _require_exportable(read)  # reported before Spark starts
+    settings = ExportSettings(
+        file_bytes=arguments.file_size, by_date=arguments.partition_by == "date"
+    )
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
-        for done in Export(spark, options, arguments.output.rstrip("/")).run():
-            offsets = f"[{done.start_offset}, {done.end_offset})"
-            sys.stdout.write(f"{done.topic}-{done.partition} {offsets} {done.records_count}\n")
-            sys.stdout.flush()
-            counts.update(ranges=1, records=done.records_count)
-    if not counts:
+        job = Export(spark, options, arguments.output.rstrip("/"), settings)
+        report = _Report()
+        if arguments.dry_run:
+            report.planned(job.plan())
+        else:
+            for event in job.run():
+                report.take(event)
+    outcome = report.outcome(is_loss_accepted=read.mode is Mode.PERMISSIVE)
+    if outcome is JobOutcome.NOTHING_TO_DO:
         sys.stdout.write("nothing to export: all that is stored was exported before\n")
-        return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, counts)
-    return ended(arguments, _NAME, JobOutcome.DONE, counts)
+    details = {"skipped": [_listed(each) for each in report.skipped]}
+    return ended(arguments, _NAME, outcome, report.counts, details)
+
+
+class _Report:
+    """Prints what becomes of each range, and counts."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.skipped: list[SkippedRange] = []
+
+    def take(self, event: ExportEvent) -> None:
+        if isinstance(event, ExportProgress):
+            _say_progress(event)
+        elif isinstance(event, SkippedRange):
+            self._skip(event)
+        else:
+            _print(f"{event.topic}-{event.partition} {event.offsets} {event.records_count}")
+            self.counts.update(ranges=1, records=event.records_count, files=len(event.files))
+
+    def planned(self, plan: ExportPlan) -> None:
+        for each in plan.files:
+            tip, size = each.topic_id_partition, readable_size(each.size_bytes)
+            _print(f"would export {tip.topic}-{tip.partition} {each.offsets}, {size}")
+            self.counts.update(files=1, bytes=each.size_bytes)
+        if plan.files:
+            size = readable_size(self.counts["bytes"])
+            files = self.counts["files"]
+            _print(f"would export {files} {'range' if files == 1 else 'ranges'}, {size}")
+        for skipped in plan.skipped:
+            self._skip(skipped)
+
+    def outcome(self, *, is_loss_accepted: bool) -> JobOutcome:
+        causes = {each.cause for each in self.skipped}
+        if causes - {SkipCause.FAILED.value} and not is_loss_accepted:
+            return JobOutcome.DATA_LOSS
+        if SkipCause.FAILED.value in causes:
+            return JobOutcome.FAILED_WORK
+        return JobOutcome.DONE if self.counts else JobOutcome.NOTHING_TO_DO
+
+    def _skip(self, skipped: SkippedRange) -> None:
+        self.skipped.append(skipped)
+        self.counts.update(skipped=1)
+        where = f"{skipped.topic}-{skipped.partition} {skipped.offsets}"
+        _print(f"skipped {where} {skipped.cause}: {skipped.reason}")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _say_progress(progress: ExportProgress) -> None:
+    """On standard error: standard output lists the ranges."""
+    if progress.files_left:
+        done, total = map(readable_size, (progress.done_bytes, progress.total_bytes))
+        sys.stderr.write(f"{_NAME}: exported {done} of {total}, {progress.files_left} files left\n")
+
+
+def _listed(skipped: SkippedRange) -> dict[str, object]:
+    """For the summary."""
+    return {
+        name: value
+        for name, value in asdict(skipped).items()
+        if name not in ("topic_id", "is_final")
+    }
 
 
 def _require_exportable(options: ReadOptions) -> None:
@@ -62,14 +145,14 @@ def _require_exportable(options: ReadOptions) -> None:
             found="latest",
             expected="stored, or offsets",
         )
-    if options.mode is not Mode.FAILFAST:
+    if options.mode is Mode.DROPMALFORMED:
         raise InvalidConfigError(
-            "what can't be read is not exported",
+            "an export lists what it leaves out",
             option="mode",
             found=options.mode.value,
-            expected=Mode.FAILFAST.value,
+            expected=f"{Mode.FAILFAST.value}, {Mode.PERMISSIVE.value}",
         )
-    if not set(options.columns) - set(COLUMNS_OF_PATHS):
+    if not set(options.columns) - {*COLUMNS_OF_PATHS, UNREADABLE}:
         raise InvalidConfigError(
             "nothing would be exported: these columns are in the files' paths",
             option="columns",
@@ -101,4 +184,19 @@ def command_parser() -> argparse.ArgumentParser:
     parser = shared_arguments(_NAME, "Write stored segments of topics as Parquet files.")
     parser.add_argument("topics", metavar="TOPICS", help="comma-separated")
     parser.add_argument("output", metavar="DIR", help="where files and manifest are")
+    parser.add_argument(
+        "--file-size",
+        metavar="SIZE",
+        type=size_in_bytes,
+        default=_DEFAULT_FILE_BYTES,
+        help="how much of stored segments a file is made of, like 512MiB (default 128MiB)",
+    )
+    parser.add_argument(
+        "--partition-by",
+        choices=["date"],
+        help="have a directory for each date of the records' timestamps, in UTC",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be exported; change nothing"
+    )
     return parser

@@ -1,118 +1,281 @@
-"""The export job: what is stored and was not exported before, a range of a partition at a time."""
+"""The export job: what is stored and was not exported before, several files by one Spark job."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import FencedError, NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ranges import OffsetRange
 from spark_tools.connection import Connection
+from spark_tools.export.file_ranges import FileRange, WrittenFiles, cut, hulls, lines_of
 from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import (
     ExportedRange,
+    ExportFormat,
     PlannedRange,
     lost,
     remaining,
     require_same_rows,
 )
+from spark_tools.export.skipped import (
+    Partition,
+    SkipCause,
+    SkippedRange,
+    SkippedRanges,
+    expired,
+    unexported,
+)
+from spark_tools.export.writing import RowsToWrite, write_files
 from spark_tools.hadoop_files import HadoopFiles
-from spark_tools.reading.options import EARLIEST_OFFSET, OffsetBounds, ReadOptions
-from spark_tools.reading.plan import Piece
+from spark_tools.reading.options import EARLIEST_OFFSET, Mode, OffsetBounds, ReadOptions
+from spark_tools.reading.plan import Hole, Piece
 from spark_tools.reading.planner import Planner, open_planner
-from spark_tools.rows.schema import spark_ddl
-from spark_tools.segment_partition import SegmentPartition, partition_rows
+from spark_tools.rows.schema import UNREADABLE
+from spark_tools.spark_errors import SPARK_ERRORS
 
-COLUMNS_OF_PATHS = ("topic", "partition")
-"""Directories are named by them, so that who reads them has them from there."""
+_FILES_PER_CORE = 4
+"""Of one Spark job: the last tasks of a job leave cores idle, and a job has a fixed cost."""
+_MAX_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportSettings:
+    """What files are like: about `file_bytes` of stored segments each, by date or not."""
+
+    file_bytes: int
+    by_date: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportProgress:
+    """How much of the plan is dealt with. Bytes are those of segments in the store."""
+
+    done_bytes: int
+    total_bytes: int
+    files_left: int
+
+
+ExportEvent = ExportedRange | SkippedRange | ExportProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPlan:
+    """What an export would do: the files it would write, and what it finds nowhere."""
+
+    files: tuple[FileRange, ...]
+    skipped: tuple[SkippedRange, ...]
 
 
 class Export:
     """Exports what `options` of the data source name into `output`, a directory of any store."""
 
-    def __init__(self, spark: SparkSession, options: Mapping[str, str], output: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        options: Mapping[str, str],
+        output: str,
+        settings: ExportSettings,
+    ) -> None:
         self._spark = spark
         self._connection = Connection.of(options)
-        self._options = ReadOptions.of(options)
-        self._output = output
-        self._manifest = Manifest(HadoopFiles(spark, output))
+        given = ReadOptions.of(options)
+        columns = tuple(name for name in given.columns if name != UNREADABLE)
+        # What cannot be read is listed by the plan, and fails a task, whose outcome says so.
+        self._options = replace(given, columns=columns, mode=Mode.FAILFAST)
+        self._settings = settings
+        self._format = ExportFormat.of(self._options, by_date=settings.by_date)
+        self._files = HadoopFiles(spark, output)
+        self._manifest = Manifest(self._files)
+        self._skipped = SkippedRanges(self._files)
+        self._done: list[ExportedRange] = []
+        self._found: list[SkippedRange] = []
+        self._gaps: dict[Partition, list[OffsetRange]] = {}
 
-    def run(self) -> Iterator[ExportedRange]:
-        """Export; each range as soon as it counts.
+    def plan(self) -> ExportPlan:
+        """What `run` would do now; changes nothing.
+
+        Raises InvalidConfigError for other columns or another isolation than before.
+        """
+        self._done = self._manifest.lines()
+        require_same_rows(self._done, self._format)
+        unleased = replace(self._planning, lease_ms=0)
+        with open_planner(self._connection, unleased) as planner:
+            files, holes = self._plan(planner, unleased)
+            found = self._expired_now(planner)
+        skipped = (*found, *(_skipped_hole(hole) for hole in holes))
+        return ExportPlan(files=tuple(files), skipped=skipped)
+
+    def run(self) -> Iterator[ExportEvent]:
+        """Export; each range as soon as it counts, and each that cannot be exported.
 
         Raises InvalidConfigError for other columns or another isolation than before; FencedError
-        where another export does the same; NotFoundError, in the end, where records have expired
-        that were not exported.
+        where another export does the same; RetriableError if nothing can be read any more.
         """
-        done = self._manifest.lines()
-        require_same_rows(done, self._options)
-        self._manifest.complete(done, datetime.now(UTC))
-        expired: list[NotFoundError] = []
-        with open_planner(self._connection, self._options) as planner:
-            for planned in remaining(planner.batch(self._options), done):
-                error = self._expired(planner, planned, done)
-                if error is None:
-                    yield self._export(planner, planned)
-                else:
-                    expired.append(error)
-        if expired:
-            raise expired[0]
+        self._done = self._manifest.lines()
+        require_same_rows(self._done, self._format)
+        self._manifest.complete(self._done, datetime.now(UTC))
+        with open_planner(self._connection, self._planning) as planner:
+            files, holes = self._plan(planner, self._planning)
+            final = self._expired_now(planner)
+            self._record()  # before anything is exported above what is lost
+            yield from final
+            yield from self._skip(map(_skipped_hole, holes))
+            yield from self._export_all(planner, files)
+        self._found = [*final, *self._found]
+        self._record()
 
-    def _expired(
-        self, planner: Planner, planned: PlannedRange, done: Sequence[ExportedRange]
-    ) -> NotFoundError | None:
-        """Why a partition is not exported further until its user says from where."""
-        tip = planned.topic_id_partition
-        if self._options.starting.of(tip.topic, tip.partition) != EARLIEST_OFFSET:
-            return None
-        gaps = (gap.offsets for gap in planner.partition(tip).state.gaps)
-        offsets = lost(planned, done, gaps)
-        if offsets is None:
-            return None
-        return NotFoundError(
-            "records expired before they were exported; startingOffsets goes on behind them",
-            partition=f"{tip.topic}:{tip.partition}",
-            offsets=offsets,
-            startingOffsets=f'{{"{tip.topic}":{{"{tip.partition}":{offsets.end_offset}}}}}',
+    @property
+    def _planning(self) -> ReadOptions:
+        """Options of plans: with pieces for what nothing holds, and none larger than a file."""
+        return replace(
+            self._options,
+            mode=Mode.DROPMALFORMED,
+            min_partitions=1,
+            split_bytes=min(self._options.split_bytes, self._settings.file_bytes),
         )
 
-    def _export(self, planner: Planner, planned: PlannedRange) -> ExportedRange:
+    def _plan(self, planner: Planner, options: ReadOptions) -> tuple[list[FileRange], list[Hole]]:
+        pieces = planner.batch(options)
+        planned = remaining(pieces, self._done)
+        for each in planned:
+            self._found += self._lost(planner, each)
+        parts = list(cut(planned, pieces, self._settings.file_bytes))
+        files = [part for part in parts if isinstance(part, FileRange)]
+        return files, [part for part in parts if isinstance(part, Hole)]
+
+    def _lost(self, planner: Planner, planned: PlannedRange) -> list[SkippedRange]:
+        """What expired before it was exported, and is not on record yet."""
+        tip = planned.topic_id_partition
+        if self._options.starting.of(tip.topic, tip.partition) != EARLIEST_OFFSET:
+            return []
+        gaps = [gap.offsets for gap in planner.partition(tip).state.gaps]
+        key = (id_to_text(tip.topic_id), tip.partition)
+        known = [each.offsets for each in self._skipped.ranges() if each.key == key]
+        return [
+            SkippedRange.of(tip, offsets, SkipCause.EXPIRED, "expired before it was exported")
+            for offsets in lost(planned, self._done, [*gaps, *known])
+        ]
+
+    def _expired_now(self, planner: Planner) -> list[SkippedRange]:
+        """What of the skipped ranges has expired and was not reported as lost before."""
+        starts: dict[Partition, int] = {}
+        for tip in planner.partitions:
+            if self._options.chooses(tip.topic, tip.partition):
+                key = (id_to_text(tip.topic_id), tip.partition)
+                starts[key] = planner.partition(tip).state.first_readable_offset or 0
+                gaps = [gap.offsets for gap in planner.partition(tip).state.gaps]
+                self._gaps[key] = gaps
+        return expired(self._on_record(), starts)
+
+    def _on_record(self) -> list[SkippedRange]:
+        """What was found and what was on record, less what is exported or lost on record."""
+        held = {key: list(offsets) for key, offsets in self._gaps.items()}
+        for line in self._done:
+            held.setdefault((line.topic_id, line.partition), []).append(line.offsets)
+        return unexported([*self._found, *self._skipped.ranges()], held)
+
+    def _record(self) -> None:
+        self._skipped.replace(self._on_record())
+
+    def _skip(self, ranges: Iterator[SkippedRange]) -> Iterator[SkippedRange]:
+        for each in ranges:
+            self._found.insert(0, each)
+            yield each
+
+    def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
+        """Several files at a time; what could not be read for now, once more in the end."""
+        queue = deque(files)
+        total_bytes = sum(each.size_bytes for each in files)
+        at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism
+        failures = 0
+        while queue:
+            ranges = [queue.popleft() for _ in range(min(at_once, len(queue)))]
+            written = yield from self._export(planner, ranges)
+            failures = (
+                0 if any(each.is_lost or len(each.offsets) for each in written) else failures + 1
+            )
+            if failures == _MAX_FAILURES:
+                raise RetriableError("nothing can be read of the store", reason=written[0].reason)
+            for each in written:
+                yield from self._unread(each, queue)
+            left_bytes = sum(each.size_bytes for each in queue)
+            yield ExportProgress(
+                done_bytes=total_bytes - left_bytes, total_bytes=total_bytes, files_left=len(queue)
+            )
+
+    def _unread(self, written: WrittenFiles, queue: deque[FileRange]) -> Iterator[SkippedRange]:
+        """Queue what is left of a range, and report what is skipped of it."""
+        unreadable, file_range = written.unreadable, written.file_range
+        if unreadable is None:
+            return
+        failures = 0 if len(written.offsets) else file_range.failures
+        if not written.is_lost and failures + 1 < _MAX_FAILURES:
+            left = file_range.rest(unreadable.start_offset, failures=failures + 1)
+            queue.extend([] if left is None else [left])
+            return
+        cause = SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
+        skipped = SkippedRange.of(file_range.topic_id_partition, unreadable, cause, written.reason)
+        yield from self._skip(iter([skipped]))
+        left = file_range.rest(unreadable.end_offset)
+        if left is not None:
+            queue.appendleft(left)
+
+    def _export(
+        self, planner: Planner, ranges: Sequence[FileRange]
+    ) -> Generator[ExportEvent, None, list[WrittenFiles]]:
+        """Write the files of these ranges and have those count that could be read."""
         attempt = self._manifest.new_attempt(datetime.now(UTC))
-        path = f"{self._output}/{self._manifest.directory(attempt)}"
-        rows = self._rows(planner.pieces(_within(self._options, planned)))
-        rows.drop(*COLUMNS_OF_PATHS).write.parquet(path)
-        records_count = self._spark.read.parquet(path).count()
-        exported = planned.exported(self._options, records_count, attempt)
-        self._manifest.add(exported)
-        return exported
+        work = RowsToWrite.of(self._connection, self._options, by_date=self._settings.by_date)
+        planned = self._planned_again(planner, ranges)
+        try:
+            written = write_files(
+                self._spark, self._files, self._manifest.directory(attempt), work, planned
+            )
+        except BaseException:
+            with suppress(*SPARK_ERRORS, OSError):
+                self._manifest.discard(attempt)
+            raise
+        try:
+            for line in lines_of(written, self._format, attempt):
+                added = self._manifest.add(line)
+                self._done.append(added)
+                yield added
+        except FencedError:
+            self._manifest.discard(attempt)
+            raise
+        self._manifest.discard(attempt)
+        return written
 
-    def _rows(self, pieces: Sequence[Piece]) -> DataFrame:
-        """What the data source would read of these pieces, each by a task of its own."""
-        now = datetime.now(UTC)
-        packed = [(pickle.dumps(SegmentPartition(piece, now)),) for piece in pieces]
-        each = self._spark.sparkContext.parallelize(packed, max(1, len(packed)))
-        frame = self._spark.createDataFrame(each, "piece binary")
-        read = partial(_read, connection=self._connection, options=self._options)
-        return frame.mapInArrow(read, spark_ddl(self._options.columns))
+    def _planned_again(self, planner: Planner, ranges: Sequence[FileRange]) -> list[FileRange]:
+        """The ranges by what is stored of them now, which a lease keeps from expiring."""
+        pieces: dict[TopicIdPartition, Sequence[Piece]] = {}
+        for tip, offsets in hulls(ranges).items():
+            # What has expired since the first plan is found missing when it is read.
+            with suppress(NotFoundError):
+                pieces[tip] = planner.pieces(_bounded(self._planning, tip, offsets))
+        return [
+            each.planned_again(pieces[each.topic_id_partition])
+            if each.topic_id_partition in pieces
+            else each
+            for each in ranges
+        ]
 
 
-def _read(
-    batches: Iterator[pa.RecordBatch], *, connection: Connection, options: ReadOptions
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for packed in batch.column("piece").to_pylist():
-            partition = pickle.loads(packed)  # noqa: S301 - of our own driver
-            yield from partition_rows(partition, connection, options)
+def _skipped_hole(hole: Hole) -> SkippedRange:
+    return SkippedRange.of(
+        hole.topic_id_partition, hole.offsets, SkipCause.UNREADABLE, hole.error().message
+    )
 
 
-def _within(options: ReadOptions, planned: PlannedRange) -> ReadOptions:
-    """The options of one range: its leases are taken when it is read."""
-    tip, offsets = planned.topic_id_partition, planned.offsets
+def _bounded(options: ReadOptions, tip: TopicIdPartition, offsets: OffsetRange) -> ReadOptions:
+    """The options of a part of a partition: its lease is taken when it is read."""
     named = (tip.topic, tip.partition)
     return replace(
         options,

@@ -1,23 +1,26 @@
 """The manifest of an export: what its directory holds, and how something comes to be in it.
 
     _attempts/<attempt>/                files being written; no reader of `data` sees them
-    _attempts/<attempt>.json            a line about to be added
-    manifest/topic_id=…/partition=…/<start offset>.json   a line: from then on the range counts
-    data/topic=…/topic_id=…/partition=…/from=…/           the files of a line
+    _attempts/<attempt>.<id>.json       a line about to be added
+    manifest/topic_id=…/partition=…/<number>.json   a line: from then on its range counts
+    data/topic=…/topic_id=…/partition=…/            the files of lines, by date if that is wanted
 
-A line is added by a rename, which one export of several alone can do; then the files are moved to
-where it says they are. One that was killed in between is completed by the next. So `data` never
-has an offset twice, and all that the manifest names once no export is at work.
+A line is added by a rename to the next number of its partition, which one export of several alone
+can do, and only after all lines with lower numbers were read and have none of its offsets. Then its
+files are moved to where it says they are. What was killed in between is completed by the next
+export. So lines never overlap, `data` never has an offset twice, and it has all that the manifest
+names once no export is at work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import takewhile
 from uuid import uuid4
 
 from rsm.segment.errors import CorruptError, FencedError
+from spark_tools.export.file_ranges import written_name
 from spark_tools.export.ranges import ExportedRange
 from spark_tools.files import Files
 
@@ -35,17 +38,24 @@ class Manifest:
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._known: dict[str, ExportedRange] = {}
 
     def lines(self) -> list[ExportedRange]:
         """What was exported so far. CorruptError."""
-        return [ExportedRange.of_line(text) for text in self._files.texts(_LINES)]
+        lines = [ExportedRange.of_line(text) for text in self._files.texts(_LINES)]
+        self._known = {_path(line): line for line in lines}
+        return lines
 
     def complete(self, lines: Iterable[ExportedRange], now: datetime) -> None:
         """Do what exports that were killed left to do; `lines` are those of the manifest."""
         attempts = self._files.names(_ATTEMPTS)
-        for line in lines:
-            if line.attempt in attempts:
-                self._place(line)
+        begun = set(attempts)
+        interrupted = [line for line in lines if line.attempt in begun]
+        for line in interrupted:
+            self._place(line)
+        for attempt in {line.attempt for line in interrupted}:
+            if not self._has_files(self.directory(attempt)):
+                self.discard(attempt)
         oldest = f"{now - _KEPT:{_TIME}}"
         for name in attempts:
             if name < oldest:
@@ -59,44 +69,58 @@ class Manifest:
         """Where an attempt writes its files."""
         return f"{_ATTEMPTS}/{attempt}"
 
-    def add(self, line: ExportedRange) -> None:
-        """Have a range count whose files are written.
+    def discard(self, attempt: str) -> None:
+        """Remove what an attempt has written and no line has."""
+        self._files.remove(self.directory(attempt))
 
-        FencedError if another export has done any of it meanwhile; then nothing of it is left.
+    def add(self, line: ExportedRange) -> ExportedRange:
+        """Have a range count whose files are written; the line as it was added.
+
+        FencedError if another export has done any of it meanwhile; then no file of it counts.
         """
-        staged = f"{_ATTEMPTS}/{line.attempt}.json"
-        self._files.write(staged, line.to_line())
-        other = self._overlapping(line)
-        if other is not None or not self._files.move(staged, _path(line)):
+        staged = f"{_ATTEMPTS}/{line.attempt}.{uuid4()}.json"
+        while True:
+            number = self._next_number(line)
+            numbered = replace(line, number=number)
+            self._files.write(staged, numbered.to_line())
+            if self._files.move(staged, _path(numbered)):
+                break
             self._files.remove(staged)
-            self._files.remove(self.directory(line.attempt))
-            raise FencedError(
-                "another export has exported these offsets meanwhile",
-                partition=f"{line.topic}:{line.partition}",
-                offsets=line.offsets,
-            )
-        self._place(line)
+            if self._next_number(line) == number:
+                raise CorruptError("a line of a manifest cannot be added", path=_path(numbered))
+        self._known[_path(numbered)] = numbered
+        self._place(numbered)
+        return numbered
 
-    def _overlapping(self, line: ExportedRange) -> ExportedRange | None:
-        """A line of the same partition that holds any of its offsets."""
+    def _next_number(self, line: ExportedRange) -> int:
+        """One more than that of the last line of the partition. FencedError if any overlaps."""
         directory = _directory(line)
         names = self._files.names(directory)
-        below = list(takewhile(lambda name: name < _name(line.end_offset), names))
-        if not below:
-            return None
-        nearest = ExportedRange.of_line(self._files.read(f"{directory}/{below[-1]}"))
-        return nearest if nearest.offsets.overlaps(line.offsets) else None
+        for name in names:
+            path = f"{directory}/{name}"
+            known = self._known.get(path)
+            if known is None:
+                known = self._known[path] = ExportedRange.of_line(self._files.read(path))
+            if known.offsets.overlaps(line.offsets):
+                raise FencedError(
+                    "another export has exported these offsets meanwhile",
+                    partition=f"{line.topic}:{line.partition}",
+                    offsets=line.offsets,
+                )
+        return int(names[-1].removesuffix(".json")) + 1 if names else 0
 
     def _place(self, line: ExportedRange) -> None:
-        """Move a line's files to where it says that they are, but for Spark's own."""
+        """Move a line's files to where it says that they are."""
         source = self.directory(line.attempt)
-        for name in self._files.names(source):
-            target = f"{line.path}/{name}"
-            if name.startswith(("_", ".")) or self._files.move(f"{source}/{name}", target):
-                continue
-            if not self._files.exists(target):
-                raise CorruptError("a file of an export is gone", file=f"{source}/{name}")
-        self._files.remove(source)
+        for name in line.files:
+            path, target = f"{source}/{written_name(name)}", f"{line.path}/{name}"
+            if not self._files.move(path, target) and not self._files.exists(target):
+                raise CorruptError("a file of an export is gone", file=path, target=target)
+
+    def _has_files(self, directory: str) -> bool:
+        """Whether there are any, but for Spark's own."""
+        names = [name for name in self._files.names(directory) if not name.startswith(("_", "."))]
+        return any("=" not in name or self._has_files(f"{directory}/{name}") for name in names)
 
 
 def _directory(line: ExportedRange) -> str:
@@ -104,8 +128,4 @@ def _directory(line: ExportedRange) -> str:
 
 
 def _path(line: ExportedRange) -> str:
-    return f"{_directory(line)}/{_name(line.start_offset)}"
-
-
-def _name(offset: int) -> str:
-    return f"{offset:020d}.json"
+    return f"{_directory(line)}/{line.number:020d}.json"

@@ -12,13 +12,16 @@ from rsm.segment.ranges import OffsetRange, missing
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece
 
+_OPTIONS = {"partition_by": "--partition-by"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedRange:
     """A line of the manifest: offsets of a partition that are in files whole.
 
-    `path` is where the files are, `attempt` where they were written before they counted; `columns`
-    are comma-separated in alphabetical order.
+    `files` are below `path`, and name the offsets that they are of; `attempt` is where they were
+    written before they counted, `number` the line's among those of its partition. `columns` are
+    comma-separated in alphabetical order; `partition_by` is `date`, or empty.
     """
 
     topic: str
@@ -29,8 +32,11 @@ class ExportedRange:
     records_count: int
     columns: str
     isolation: str
+    partition_by: str
     path: str
+    files: tuple[str, ...]
     attempt: str
+    number: int = 0
 
     @property
     def offsets(self) -> OffsetRange:
@@ -42,15 +48,41 @@ class ExportedRange:
 
     @classmethod
     def of_line(cls, text: str) -> ExportedRange:
-        """Read it. CorruptError."""
+        """Read it. CorruptError; InvalidConfigError for a line of an earlier version."""
         try:
-            found = cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
+            values = json.loads(text)
+            if isinstance(values, dict) and "attempt" in values and "files" not in values:
+                raise InvalidConfigError(
+                    "an earlier version exported to this directory: export to another one",
+                    path=values.get("path"),
+                )
+            found = cls(**{**values, "files": tuple(values["files"])})
+        except (ValueError, TypeError, KeyError) as error:
             raise CorruptError("not a line of a manifest", line=text[:200]) from error
-        types = {field.name: type(getattr(found, field.name)).__name__ for field in fields(cls)}
-        if any(types[field.name] != field.type for field in fields(cls)):
+        for field in fields(cls):
+            expected = "tuple" if field.name == "files" else field.type
+            if type(getattr(found, field.name)).__name__ != expected:
+                raise CorruptError("not a line of a manifest", line=text[:200])
+        if not all(isinstance(name, str) for name in found.files):
             raise CorruptError("not a line of a manifest", line=text[:200])
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportFormat:
+    """What the rows of an export are, in all of its files."""
+
+    columns: str
+    isolation: str
+    partition_by: str
+
+    @classmethod
+    def of(cls, options: ReadOptions, *, by_date: bool) -> ExportFormat:
+        return cls(
+            columns=",".join(sorted(options.columns)),
+            isolation=options.isolation.value,
+            partition_by="date" if by_date else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,41 +92,17 @@ class PlannedRange:
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
 
-    @property
-    def path(self) -> str:
-        """Below the output's directory; topic and partition are columns of who reads it."""
-        tip = self.topic_id_partition
-        topic = f"topic={tip.topic}/topic_id={id_to_text(tip.topic_id)}"
-        return f"data/{topic}/partition={tip.partition}/from={self.offsets.start_offset:020d}"
 
-    def exported(self, options: ReadOptions, records_count: int, attempt: str) -> ExportedRange:
-        """Once its files are whole."""
-        tip = self.topic_id_partition
-        return ExportedRange(
-            topic=tip.topic,
-            topic_id=id_to_text(tip.topic_id),
-            partition=tip.partition,
-            start_offset=self.offsets.start_offset,
-            end_offset=self.offsets.end_offset,
-            records_count=records_count,
-            columns=_columns(options),
-            isolation=options.isolation.value,
-            path=self.path,
-            attempt=attempt,
-        )
-
-
-def require_same_rows(done: Iterable[ExportedRange], options: ReadOptions) -> None:
+def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> None:
     """InvalidConfigError if what was exported has other columns, or other records in it."""
-    given = {"columns": _columns(options), "isolation": options.isolation.value}
     for each in done:
-        for option, value in given.items():
-            if (before := getattr(each, option)) != value:
+        for name, value in asdict(wanted).items():
+            if (before := getattr(each, name)) != value:
                 raise InvalidConfigError(
                     "what was exported there is of another kind: export to another directory",
-                    option=option,
-                    found=value,
-                    expected=before,
+                    option=_OPTIONS.get(name, name),
+                    found=value or "none",
+                    expected=before or "none",
                 )
 
 
@@ -113,23 +121,19 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
 
 
 def lost(
-    planned: PlannedRange, done: Iterable[ExportedRange], gaps: Iterable[OffsetRange]
-) -> OffsetRange | None:
-    """What expired between what was exported and what is to be; None if nothing did.
+    planned: PlannedRange, done: Iterable[ExportedRange], known: Iterable[OffsetRange]
+) -> tuple[OffsetRange, ...]:
+    """What expired between what was exported and what is to be.
 
-    `gaps` are recorded ones: what lay there is in no store.
+    `known` need not be looked for: recorded gaps, and ranges whose loss is on record.
     """
     exported = _by_partition(done).get(_key(planned.topic_id_partition), ())
     start_offset = planned.offsets.start_offset
     ends = [each.end_offset for each in exported if each.end_offset <= start_offset]
     if not ends:
-        return None
+        return ()
     between = OffsetRange(start_offset=max(ends), end_offset=start_offset)
-    return next(iter(missing(gaps, between)), None)
-
-
-def _columns(options: ReadOptions) -> str:
-    return ",".join(sorted(options.columns))
+    return missing(sorted(known), between)
 
 
 def _hull(offsets: Sequence[OffsetRange]) -> OffsetRange:

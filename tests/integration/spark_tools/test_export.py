@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.export.command import command_parser, export
+from spark_tools.export.file_ranges import written_name
 from spark_tools.export.manifest import Manifest
 from spark_tools.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
@@ -67,8 +68,8 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
     files = HadoopFiles(spark, str(tmp_path))
     run(twins, tmp_path, '--option=endingOffsets={"every":{"0":17}}')
     (line,) = Manifest(files).lines()
-    for name in files.names(line.path):
-        files.move(f"{line.path}/{name}", f"_attempts/{line.attempt}/{name}")
+    for name in line.files:
+        files.move(f"{line.path}/{name}", f"_attempts/{line.attempt}/{written_name(name)}")
     files.write("_attempts/20200101T000000-other/part-0.parquet", "cut off")
 
     run(twins, tmp_path)

@@ -14,7 +14,7 @@ from spark_tools.export.command import command_parser, export
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("mode", "permissive"),
+        ("mode", "dropmalformed"),
         ("fromTimestamp", "0"),
         ("untilTimestamp", "17"),
         ("endingOffsets", "latest"),

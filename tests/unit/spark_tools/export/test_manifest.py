@@ -7,32 +7,53 @@ from pathlib import Path
 
 import pytest
 
-from rsm.segment.errors import CorruptError, FencedError
+from rsm.segment.errors import CorruptError, FencedError, InvalidConfigError
 from rsm.segment.ranges import OffsetRange
+from spark_tools.export.file_ranges import FileRange, WrittenFiles, lines_of
 from spark_tools.export.manifest import Manifest
-from spark_tools.export.ranges import ExportedRange, PlannedRange
+from spark_tools.export.ranges import ExportedRange, ExportFormat
 from spark_tools.reading.options import ReadOptions
 from tests.metadata_builder import ORDERS
 from tests.unit.spark_tools.local_files import KilledError, LocalFiles
 
-OPTIONS = ReadOptions.of({"subscribe": ORDERS.topic})
+FORMAT = ExportFormat.of(ReadOptions.of({"subscribe": ORDERS.topic}), by_date=False)
 NOW = datetime(2030, 5, 17, tzinfo=UTC)
 
 
-def prepared(files: LocalFiles, start: int, end: int) -> ExportedRange:
-    """The line of a range whose files are written, two of them and Spark's own."""
-    attempt = Manifest(files).new_attempt(NOW)
-    planned = PlannedRange(
-        topic_id_partition=ORDERS, offsets=OffsetRange(start_offset=start, end_offset=end)
-    )
-    line = planned.exported(OPTIONS, end - start, attempt)
+def written(files: LocalFiles, attempt: str, start: int, end: int) -> WrittenFiles:
+    """A range whose files are written, two of them."""
     directory = Manifest(files).directory(attempt)
+    names = []
     middle = (start + end) // 2
     for first, last in ((start, middle), (middle, end)):
         text = " ".join(map(str, range(first, last)))
-        files.write(f"{directory}/part-{attempt}-{first}", text)
-    files.write(f"{directory}/_SUCCESS", "")
-    return line
+        names.append(f"part-{first}-{attempt}")
+        files.write(f"{directory}/{names[-1]}", text)
+    offsets = OffsetRange(start_offset=start, end_offset=end)
+    return WrittenFiles(
+        file_range=FileRange(topic_id_partition=ORDERS, offsets=offsets, pieces=()),
+        end_offset=end,
+        records_count=end - start,
+        names=tuple(names),
+    )
+
+
+def prepared(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]:
+    """The lines of ranges that one attempt has written; those that touch are one."""
+    attempt = Manifest(files).new_attempt(NOW)
+    every = [written(files, attempt, *each) for each in ranges]
+    files.write(f"{Manifest(files).directory(attempt)}/_SUCCESS", "")
+    return lines_of(every, FORMAT, attempt)
+
+
+def added(files: LocalFiles, *ranges: tuple[int, int]) -> list[ExportedRange]:
+    """Add them as the job does."""
+    manifest = Manifest(files)
+    manifest.lines()
+    lines = [manifest.add(line) for line in prepared(files, *ranges)]
+    for line in lines:
+        manifest.discard(line.attempt)
+    return lines
 
 
 def readable_offsets(directory: Path) -> list[int]:
@@ -43,37 +64,44 @@ def readable_offsets(directory: Path) -> list[int]:
 
 def test_add_when_it_returns_then_the_line_and_its_files_are_there(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
-    line = prepared(files, 0, 10)
 
-    Manifest(files).add(line)
+    lines = added(files, (0, 10))
 
-    assert Manifest(files).lines() == [line]
+    assert Manifest(files).lines() == lines
     assert readable_offsets(tmp_path) == list(range(10))
     assert files.names("_attempts") == []
+    assert sorted(files.names(lines[0].path)) == sorted(lines[0].files)
 
 
 def test_add_when_killed_at_any_point_then_done_again_each_offset_is_there_once(
     tmp_path: Path,
 ) -> None:
+    """Of an attempt of two ranges with something between them."""
     kills = 0
+    wanted = (0, 10), (20, 30)
     for changes in range(1000):
         directory = tmp_path / str(changes)
-        line = prepared(LocalFiles(directory), 0, 10)
+        lines = prepared(LocalFiles(directory), *wanted)
+        killed = Manifest(LocalFiles(directory, changes))
         try:
-            Manifest(LocalFiles(directory, changes)).add(line)
+            for line in lines:
+                killed.add(line)
+            killed.discard(lines[0].attempt)
         except KilledError:
             kills += 1
         files = LocalFiles(directory)
         manifest = Manifest(files)
         done = manifest.lines()
         manifest.complete(done, NOW)
-        assert readable_offsets(directory) == [o for each in done for o in range(len(each.offsets))]
+        expected = sorted(o for e in done for o in range(e.start_offset, e.end_offset))
+        assert readable_offsets(directory) == expected
         if not done:
-            manifest.add(prepared(files, 0, 15))
-            assert readable_offsets(directory) == list(range(15))
+            added(files, (0, 30))
+            assert readable_offsets(directory) == list(range(30))
         if kills == changes:  # it came to its end
+            assert files.names("_attempts") == []
             break
-    assert kills > 4
+    assert kills > 8
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 10), (0, 15), (5, 8), (8, 20), (3, 10)])
@@ -81,29 +109,67 @@ def test_add_when_another_export_was_faster_then_nothing_of_this_one_counts(
     tmp_path: Path, start: int, end: int
 ) -> None:
     files = LocalFiles(tmp_path)
-    slow, fast = prepared(files, start, end), prepared(files, 0, 10)
-    Manifest(files).add(fast)
+    slow = Manifest(files)
+    slow.lines()
+    (line,) = prepared(files, (start, end))
+    fast = added(files, (0, 10))
 
     with pytest.raises(FencedError, match="another export"):
-        Manifest(files).add(slow)
+        slow.add(line)
 
-    assert Manifest(files).lines() == [fast]
+    slow.discard(line.attempt)
+    assert Manifest(files).lines() == fast
     assert readable_offsets(tmp_path) == list(range(10))
     assert files.names("_attempts") == []
+
+
+class Overtaken(LocalFiles):
+    """Another export adds a range right before this one's line is moved to its number."""
+
+    def __init__(self, directory: Path, other: tuple[int, int]) -> None:
+        super().__init__(directory)
+        self._other: tuple[int, int] | None = other
+        self._root = directory
+
+    def move(self, path: str, target: str) -> bool:
+        other, self._other = self._other, None
+        if other is not None:
+            added(LocalFiles(self._root), other)
+        return super().move(path, target)
+
+
+def test_add_when_overtaken_after_it_looked_for_others_then_fenced(tmp_path: Path) -> None:
+    """By ranges that begin elsewhere: two exports may cut a partition differently."""
+    (line,) = prepared(LocalFiles(tmp_path), (5, 20))
+
+    with pytest.raises(FencedError, match="another export"):
+        Manifest(Overtaken(tmp_path, (0, 10))).add(line)
+
+    assert readable_offsets(tmp_path) == list(range(10))
+
+
+def test_add_when_overtaken_by_another_range_then_both_count(tmp_path: Path) -> None:
+    (line,) = prepared(LocalFiles(tmp_path), (10, 20))
+
+    Manifest(Overtaken(tmp_path, (0, 10))).add(line)
+
+    assert readable_offsets(tmp_path) == list(range(20))
+    lines = Manifest(LocalFiles(tmp_path)).lines()
+    assert sorted((each.start_offset, each.number) for each in lines) == [(0, 0), (10, 1)]
 
 
 def test_add_when_ranges_only_touch_then_all_count(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
 
-    for start, end in ((20, 30), (0, 10), (10, 20)):
-        Manifest(files).add(prepared(files, start, end))
+    for offsets in ((20, 30), (0, 10), (10, 20)):
+        added(files, offsets)
 
     assert readable_offsets(tmp_path) == list(range(30))
 
 
 def test_complete_when_attempts_are_old_then_removed_and_others_left(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
-    prepared(files, 0, 10)
+    prepared(files, (0, 10))
     manifest = Manifest(files)
 
     manifest.complete([], NOW + timedelta(days=6))
@@ -113,11 +179,32 @@ def test_complete_when_attempts_are_old_then_removed_and_others_left(tmp_path: P
     assert (young, files.names("_attempts")) == (1, [])
 
 
+def test_complete_when_a_file_is_in_neither_place_then_corrupt(tmp_path: Path) -> None:
+    """To take that for done would leave records out."""
+    files = LocalFiles(tmp_path)
+    (line,) = added(files, (0, 10))
+    files.remove(f"{line.path}/{line.files[0]}")
+    files.write(f"_attempts/{line.attempt}/_SUCCESS", "")
+
+    with pytest.raises(CorruptError, match="a file of an export is gone"):
+        Manifest(files).complete([line], NOW)
+
+
+def test_lines_when_an_earlier_version_wrote_them_then_another_directory_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    files = LocalFiles(tmp_path)
+    files.write("manifest/0.json", '{"topic": "orders", "path": "data/x", "attempt": "a"}')
+
+    with pytest.raises(InvalidConfigError, match="export to another one"):
+        Manifest(files).lines()
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "no line", '{"topic": 1}'])
 def test_lines_when_one_is_garbage_then_corrupt(tmp_path: Path, text: str) -> None:
     """To take it for nothing would export its offsets again."""
     files = LocalFiles(tmp_path)
-    Manifest(files).add(prepared(files, 0, 10))
+    added(files, (0, 10))
     files.write("manifest/other.json", text)
 
     with pytest.raises(CorruptError, match="not a line of a manifest"):

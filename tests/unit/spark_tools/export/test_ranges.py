@@ -8,8 +8,10 @@ from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
+from spark_tools.export.file_ranges import FileRange, WrittenFiles, lines_of
 from spark_tools.export.ranges import (
     ExportedRange,
+    ExportFormat,
     PlannedRange,
     lost,
     remaining,
@@ -36,8 +38,17 @@ def test_remaining_when_nothing_was_exported_then_one_range_per_partition() -> N
     assert found == [(ORDERS, "[5, 30)"), (OTHER, "[0, 7)")]
 
 
-def done(*ranges: tuple[int, int], options: ReadOptions = OPTIONS) -> list[ExportedRange]:
-    return [planned(*each).exported(options, 1, "attempt") for each in ranges]
+def done(
+    *ranges: tuple[int, int], options: ReadOptions = OPTIONS, by_date: bool = False
+) -> list[ExportedRange]:
+    wanted = ExportFormat.of(options, by_date=by_date)
+    return [line for each in ranges for line in lines_of([written(*each)], wanted, "attempt")]
+
+
+def written(start: int, end: int) -> WrittenFiles:
+    offsets = OffsetRange(start_offset=start, end_offset=end)
+    file_range = FileRange(topic_id_partition=ORDERS, offsets=offsets, pieces=())
+    return WrittenFiles(file_range=file_range, end_offset=end, records_count=1, names=("part-1-x",))
 
 
 def planned(start: int, end: int) -> PlannedRange:
@@ -79,24 +90,25 @@ def test_remaining_when_another_topic_of_the_name_was_exported_then_all_of_this_
 @pytest.mark.parametrize(
     ("exported", "gaps", "expected"),
     [
-        ([], [], None),
-        ([(0, 300)], [], None),
+        ([], [], ""),
+        ([(0, 300)], [], ""),
         ([(0, 200)], [], "[200, 300)"),
         ([(0, 100), (100, 200)], [], "[200, 300)"),
-        ([(0, 200)], [(200, 300)], None),
+        ([(0, 200)], [(200, 300)], ""),
         ([(0, 200)], [(200, 250)], "[250, 300)"),
+        ([(0, 200)], [(230, 240), (220, 225)], "[200, 220) [225, 230) [240, 300)"),
         ([(0, 200), (400, 500)], [], "[200, 300)"),
-        ([(400, 500)], [], None),
+        ([(400, 500)], [], ""),
     ],
 )
 def test_lost_when_the_log_begins_above_what_was_exported_then_what_expired(
-    exported: list[tuple[int, int]], gaps: list[tuple[int, int]], expected: str | None
+    exported: list[tuple[int, int]], gaps: list[tuple[int, int]], expected: str
 ) -> None:
     known = [OffsetRange(start_offset=start, end_offset=end) for start, end in gaps]
 
     found = lost(planned(300, 400), done(*exported), known)
 
-    assert (None if found is None else str(found)) == expected
+    assert " ".join(map(str, found)) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,7 +119,13 @@ def test_rows_when_of_another_kind_than_before_then_refused(option: str, value: 
     other = ReadOptions.of({"subscribe": ORDERS.topic, option: value})
 
     with pytest.raises(InvalidConfigError, match=f"another directory.*option={option}"):
-        require_same_rows(done((0, 10)), other)
+        require_same_rows(done((0, 10)), ExportFormat.of(other, by_date=False))
+
+
+def test_rows_when_by_date_and_before_not_then_refused() -> None:
+    """Readers take no directories of two depths."""
+    with pytest.raises(InvalidConfigError, match=r"another directory.*option=--partition-by"):
+        require_same_rows(done((0, 10)), ExportFormat.of(OPTIONS, by_date=True))
 
 
 def test_rows_when_columns_are_the_same_in_another_order_then_taken() -> None:
@@ -116,4 +134,4 @@ def test_rows_when_columns_are_the_same_in_another_order_then_taken() -> None:
         for columns in ("offset,value", "value,offset")
     )
 
-    require_same_rows(done((0, 10), options=one), other)
+    require_same_rows(done((0, 10), options=one), ExportFormat.of(other, by_date=False))

@@ -1,0 +1,143 @@
+"""What an export could not read, on record in its directory until it is exported.
+
+    skipped/topic_id=…/partition=…/<start offset>-<end offset>.json
+
+The manifest alone decides what is exported again: all that it does not have. The record says what
+that is and why, and that a loss was reported when the range expires.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import Enum
+
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ranges import OffsetRange, missing
+from spark_tools.files import Files
+
+_RECORDS = "skipped"
+Partition = tuple[str, int]
+"""A topic's id as text, and the partition's number."""
+
+
+class SkipCause(Enum):
+    """Why: lost or damaged in the store, expired before it was exported, or failed for now."""
+
+    UNREADABLE = "unreadable"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedRange:
+    """Offsets [start_offset, end_offset) that are in no file. `is_final`: nor will they ever be."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    cause: str
+    reason: str
+    is_final: bool = False
+
+    @property
+    def offsets(self) -> OffsetRange:
+        return OffsetRange(start_offset=self.start_offset, end_offset=self.end_offset)
+
+    @property
+    def key(self) -> Partition:
+        return self.topic_id, self.partition
+
+    def within(self, offsets: OffsetRange) -> SkippedRange:
+        """The same of a part of its offsets."""
+        return replace(self, start_offset=offsets.start_offset, end_offset=offsets.end_offset)
+
+    @classmethod
+    def of(
+        cls, partition: TopicIdPartition, offsets: OffsetRange, cause: SkipCause, reason: object
+    ) -> SkippedRange:
+        return cls(
+            topic=partition.topic,
+            topic_id=id_to_text(partition.topic_id),
+            partition=partition.partition,
+            start_offset=offsets.start_offset,
+            end_offset=offsets.end_offset,
+            cause=cause.value,
+            reason=str(reason),
+        )
+
+    @classmethod
+    def of_text(cls, text: str) -> SkippedRange:
+        """Read it from JSON. CorruptError."""
+        try:
+            found = cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise CorruptError("not a record of a skipped range", found=text[:200]) from error
+        if any(type(getattr(found, field.name)).__name__ != field.type for field in fields(cls)):
+            raise CorruptError("not a record of a skipped range", found=text[:200])
+        return found
+
+    @property
+    def _path(self) -> str:
+        name = f"{self.start_offset:020d}-{self.end_offset:020d}.json"
+        return f"{_RECORDS}/topic_id={self.topic_id}/partition={self.partition}/{name}"
+
+
+class SkippedRanges:
+    """The record of the output directory that `files` are below. One thread's."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        texts = files.texts(_RECORDS)
+        self._written = {each._path: each for each in map(SkippedRange.of_text, texts)}  # noqa: SLF001 - this module's
+
+    def ranges(self) -> list[SkippedRange]:
+        """All that is on record."""
+        return list(self._written.values())
+
+    def replace(self, ranges: Iterable[SkippedRange]) -> None:
+        """Make these the record. New ones are there before old ones are not."""
+        wanted = {each._path: each for each in ranges}  # noqa: SLF001 - as above
+        for path, each in wanted.items():
+            if self._written.get(path) != each:
+                self._files.write(path, json.dumps(asdict(each)) + "\n")
+        for path in self._written.keys() - wanted.keys():
+            self._files.remove(path)
+        self._written = wanted
+
+
+def unexported(
+    ranges: Iterable[SkippedRange], held: Mapping[Partition, Iterable[OffsetRange]]
+) -> list[SkippedRange]:
+    """The parts of these ranges that are not `held`, each offset in the first range that has it.
+
+    `held` is what was exported of each partition, and what need not be.
+    """
+    taken = {key: list(offsets) for key, offsets in held.items()}
+    found = []
+    for each in ranges:
+        known = taken.setdefault(each.key, [])
+        for part in missing(sorted(known), each.offsets):
+            found.append(each.within(part))
+            known.append(part)
+    return found
+
+
+def expired(
+    ranges: Iterable[SkippedRange], log_starts: Mapping[Partition, int]
+) -> list[SkippedRange]:
+    """The parts that lie below their log's start now, and were not reported as final before."""
+    return [
+        replace(
+            each,
+            end_offset=min(each.end_offset, log_starts[each.key]),
+            cause=SkipCause.EXPIRED.value,
+            is_final=True,
+        )
+        for each in ranges
+        if not each.is_final and each.start_offset < log_starts.get(each.key, 0)
+    ]
