@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ from bench.measurement import Measurement, print_table, write_json
 from bench.metadata.topic import metadata_broker
 from bench.running import measure_memory_of_copying, running_rlm
 from bench.spark.auditing import measure_auditing, measure_real_store
+from bench.spark.exporting import measure_exporting
 from bench.spark.reading import ReadTopics, measure_reading
 from bench.spark.repairing import measure_repairing
 from bench.spark.session import bench_session
@@ -30,6 +33,8 @@ class SparkSizes:
     """How much is measured: `real_objects` are those of an S3 server that is audited."""
 
     read_bytes: int = 1000 * _MIB
+    export_bytes: int = 2500 * _MIB
+    export_runs: int = 5
     letters: int = 100_000
     segments: tuple[int, ...] = (100_000, 1_000_000)
     real_objects: int = 20_000
@@ -38,7 +43,13 @@ class SparkSizes:
     @classmethod
     def short(cls) -> SparkSizes:
         """A tenth, which does with minutes."""
-        return cls(read_bytes=100 * _MIB, letters=10_000, segments=(100_000,))
+        return cls(
+            read_bytes=100 * _MIB,
+            export_bytes=250 * _MIB,
+            export_runs=3,
+            letters=10_000,
+            segments=(100_000,),
+        )
 
 
 def main() -> int:
@@ -66,14 +77,39 @@ def main() -> int:
 
 
 def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
+    measurements: list[Measurement] = []
+    with _stored_topic(sizes, sizes.read_bytes, console) as (topics, scratch):
+        for cores in (1, 2):
+            console.print(f"reading on {cores} of two cores")
+            with bench_session(scratch, cores) as spark:
+                measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
+    return measurements
+
+
+def _exporting(sizes: SparkSizes, console: Console) -> list[Measurement]:
+    measurements: list[Measurement] = []
+    with _stored_topic(sizes, sizes.export_bytes, console) as (topics, scratch):
+        for cores in (1, 2):
+            console.print(f"exporting on {cores} of two cores")
+            with bench_session(scratch, cores) as spark:
+                measurements += measure_exporting(
+                    spark, topics, scratch, runs=sizes.export_runs, cores=cores
+                )
+    return measurements
+
+
+@contextmanager
+def _stored_topic(
+    sizes: SparkSizes, total_bytes: int, console: Console
+) -> Iterator[tuple[ReadTopics, Path]]:
+    """A topic of which all rolled segments are stored, and a directory for files."""
     dataset_sizes = BenchSizes(
-        total_bytes=sizes.read_bytes,
+        total_bytes=total_bytes,
         segment_bytes=16 * _MIB,
         record_bytes=_RECORD_BYTES,
         runs=sizes.runs,
     )
-    console.print(f"producing {sizes.read_bytes // _MIB} MiB")
-    measurements: list[Measurement] = []
+    console.print(f"producing {total_bytes // _MIB} MiB")
     with produced_dataset(dataset_sizes) as dataset, running_rlm(dataset) as rlm:
         measure_memory_of_copying(dataset, rlm)
         topics = ReadTopics(
@@ -83,11 +119,7 @@ def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:
             local=TOPIC,
             record_bytes=_RECORD_BYTES,
         )
-        for cores in (1, 2):
-            console.print(f"reading on {cores} of two cores")
-            with bench_session(dataset.scratch, cores) as spark:
-                measurements += measure_reading(spark, topics, runs=sizes.runs, cores=cores)
-    return measurements
+        yield topics, dataset.scratch
 
 
 def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
@@ -114,7 +146,12 @@ def _auditing(sizes: SparkSizes, console: Console) -> list[Measurement]:
         return measurements + measure_real_store(cluster, server, sizes.real_objects)
 
 
-_BENCHMARKS = {"reading": _reading, "repairing": _repairing, "auditing": _auditing}
+_BENCHMARKS = {
+    "reading": _reading,
+    "exporting": _exporting,
+    "repairing": _repairing,
+    "auditing": _auditing,
+}
 
 
 if __name__ == "__main__":

@@ -11,27 +11,19 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import FencedError, NotFoundError, RetriableError
-from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.connection import Connection
 from spark_tools.export.file_ranges import FileRange, WrittenFiles, cut, hulls, lines_of
+from spark_tools.export.losses import Losses
 from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import (
     ExportedRange,
     ExportFormat,
-    PlannedRange,
-    lost,
     remaining,
     require_same_rows,
 )
-from spark_tools.export.skipped import (
-    Partition,
-    SkipCause,
-    SkippedRange,
-    SkippedRanges,
-    expired,
-    unexported,
-)
+from spark_tools.export.skipped import SkipCause, SkippedRange, SkippedRanges
 from spark_tools.export.writing import RowsToWrite, write_files
 from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.reading.options import EARLIEST_OFFSET, Mode, OffsetBounds, ReadOptions
@@ -93,23 +85,20 @@ class Export:
         self._format = ExportFormat.of(self._options, by_date=settings.by_date)
         self._files = HadoopFiles(spark, output)
         self._manifest = Manifest(self._files)
-        self._skipped = SkippedRanges(self._files)
         self._done: list[ExportedRange] = []
-        self._found: list[SkippedRange] = []
-        self._gaps: dict[Partition, list[OffsetRange]] = {}
+        self._losses = Losses(SkippedRanges(self._files), self._done)
 
     def plan(self) -> ExportPlan:
         """What `run` would do now; changes nothing.
 
         Raises InvalidConfigError for other columns or another isolation than before.
         """
-        self._done = self._manifest.lines()
+        self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
         unleased = replace(self._planning, lease_ms=0)
         with open_planner(self._connection, unleased) as planner:
-            files, holes = self._plan(planner, unleased)
-            found = self._expired_now(planner)
-        skipped = (*found, *(_skipped_hole(hole) for hole in holes))
+            files, holes, lost = self._plan(planner, unleased)
+        skipped = (*lost, *(_skipped_hole(hole) for hole in holes))
         return ExportPlan(files=tuple(files), skipped=skipped)
 
     def run(self) -> Iterator[ExportEvent]:
@@ -118,18 +107,17 @@ class Export:
         Raises InvalidConfigError for other columns or another isolation than before; FencedError
         where another export does the same; RetriableError if nothing can be read any more.
         """
-        self._done = self._manifest.lines()
+        self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
         self._manifest.complete(self._done, datetime.now(UTC))
         with open_planner(self._connection, self._planning) as planner:
-            files, holes = self._plan(planner, self._planning)
-            final = self._expired_now(planner)
-            self._record()  # before anything is exported above what is lost
-            yield from final
-            yield from self._skip(map(_skipped_hole, holes))
+            files, holes, lost = self._plan(planner, self._planning)
+            self._losses.write()  # before anything is exported above what is lost
+            yield from lost
+            for hole in holes:
+                yield self._skip(_skipped_hole(hole))
             yield from self._export_all(planner, files)
-        self._found = [*final, *self._found]
-        self._record()
+        self._losses.finish(lost)
 
     @property
     def _planning(self) -> ReadOptions:
@@ -141,53 +129,25 @@ class Export:
             split_bytes=min(self._options.split_bytes, self._settings.file_bytes),
         )
 
-    def _plan(self, planner: Planner, options: ReadOptions) -> tuple[list[FileRange], list[Hole]]:
+    def _plan(
+        self, planner: Planner, options: ReadOptions
+    ) -> tuple[list[FileRange], list[Hole], list[SkippedRange]]:
+        """What is to be written, what is stored nowhere, and what has expired unexported."""
         pieces = planner.batch(options)
         planned = remaining(pieces, self._done)
-        for each in planned:
-            self._found += self._lost(planner, each)
+        chosen = [tip for tip in planner.partitions if options.chooses(tip.topic, tip.partition)]
+        lost = self._losses.expired_now(
+            map(planner.partition, chosen),
+            planned,
+            lambda tip: options.starting.of(tip.topic, tip.partition) == EARLIEST_OFFSET,
+        )
         parts = list(cut(planned, pieces, self._settings.file_bytes))
         files = [part for part in parts if isinstance(part, FileRange)]
-        return files, [part for part in parts if isinstance(part, Hole)]
+        return files, [part for part in parts if isinstance(part, Hole)], lost
 
-    def _lost(self, planner: Planner, planned: PlannedRange) -> list[SkippedRange]:
-        """What expired before it was exported, and is not on record yet."""
-        tip = planned.topic_id_partition
-        if self._options.starting.of(tip.topic, tip.partition) != EARLIEST_OFFSET:
-            return []
-        gaps = [gap.offsets for gap in planner.partition(tip).state.gaps]
-        key = (id_to_text(tip.topic_id), tip.partition)
-        known = [each.offsets for each in self._skipped.ranges() if each.key == key]
-        return [
-            SkippedRange.of(tip, offsets, SkipCause.EXPIRED, "expired before it was exported")
-            for offsets in lost(planned, self._done, [*gaps, *known])
-        ]
-
-    def _expired_now(self, planner: Planner) -> list[SkippedRange]:
-        """What of the skipped ranges has expired and was not reported as lost before."""
-        starts: dict[Partition, int] = {}
-        for tip in planner.partitions:
-            if self._options.chooses(tip.topic, tip.partition):
-                key = (id_to_text(tip.topic_id), tip.partition)
-                starts[key] = planner.partition(tip).state.first_readable_offset or 0
-                gaps = [gap.offsets for gap in planner.partition(tip).state.gaps]
-                self._gaps[key] = gaps
-        return expired(self._on_record(), starts)
-
-    def _on_record(self) -> list[SkippedRange]:
-        """What was found and what was on record, less what is exported or lost on record."""
-        held = {key: list(offsets) for key, offsets in self._gaps.items()}
-        for line in self._done:
-            held.setdefault((line.topic_id, line.partition), []).append(line.offsets)
-        return unexported([*self._found, *self._skipped.ranges()], held)
-
-    def _record(self) -> None:
-        self._skipped.replace(self._on_record())
-
-    def _skip(self, ranges: Iterator[SkippedRange]) -> Iterator[SkippedRange]:
-        for each in ranges:
-            self._found.insert(0, each)
-            yield each
+    def _skip(self, skipped: SkippedRange) -> SkippedRange:
+        self._losses.skip(skipped)
+        return skipped
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
         """Several files at a time; what could not be read for now, once more in the end."""
@@ -222,7 +182,7 @@ class Export:
             return
         cause = SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
         skipped = SkippedRange.of(file_range.topic_id_partition, unreadable, cause, written.reason)
-        yield from self._skip(iter([skipped]))
+        yield self._skip(skipped)
         left = file_range.rest(unreadable.end_offset)
         if left is not None:
             queue.appendleft(left)

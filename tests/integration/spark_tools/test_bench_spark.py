@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.spark.auditing import audit, prepare, put_objects
+from bench.spark.exporting import measure_exporting
 from bench.spark.reading import ReadTopics, measure_reading
 from bench.spark.repairing import measure_repairing
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
@@ -54,4 +55,21 @@ def test_reading_benchmark_when_run_on_little_data_then_all_is_measured(
     measurements = measure_reading(spark, topics, runs=1, cores=2)
 
     assert [each.unit for each in measurements] == ["ratio", "1000 rows/s", "MiB/s"]
+    assert all(each.value > 0 for each in measurements)
+
+
+def test_exporting_benchmark_when_run_on_little_data_then_all_is_measured(
+    spark: SparkSession, twins: TwinTopics, tmp_path: Path
+) -> None:
+    topics = ReadTopics(
+        servers=twins.host.cluster.bootstrap_servers,
+        configuration=twins.host.config_path,
+        stored=twins["every"].tiered.topic,
+        local=twins["every"].whole.topic,
+        record_bytes=100,
+    )
+
+    measurements = measure_exporting(spark, topics, tmp_path, runs=1, cores=2)
+
+    assert [each.unit for each in measurements] == ["ratio", "1000 rows/s"]
     assert all(each.value > 0 for each in measurements)

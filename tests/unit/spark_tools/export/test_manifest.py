@@ -1,4 +1,4 @@
-"""What counts as exported, whenever an export is killed and whoever else exports."""
+"""What counts as exported, whenever an export is killed, also while another one runs."""
 
 from __future__ import annotations
 
@@ -177,6 +177,21 @@ def test_complete_when_attempts_are_old_then_removed_and_others_left(tmp_path: P
     manifest.complete([], NOW + timedelta(days=8))
 
     assert (young, files.names("_attempts")) == (1, [])
+
+
+def test_complete_when_the_attempt_has_other_files_then_its_export_may_still_add_them(
+    tmp_path: Path,
+) -> None:
+    """It may be at work: it adds its lines one by one."""
+    files = LocalFiles(tmp_path)
+    slow = Manifest(files)
+    one, other = prepared(files, (0, 10), (20, 30))
+    slow.add(one)
+
+    Manifest(files).complete(Manifest(files).lines(), NOW)
+    slow.add(other)
+
+    assert readable_offsets(tmp_path) == [*range(10), *range(20, 30)]
 
 
 def test_complete_when_a_file_is_in_neither_place_then_corrupt(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_write_when_dates_take_turns_then_a_directory_for_each_with_ascending_of
         assert name.startswith("date=1970-01-")
         found += offsets
     assert sorted(found) == list(range(300))
-    assert len(set(files.names)) == len(files.names)
+    assert len(set(files.names)) == len(files.names) > dates
 
 
 def test_write_when_without_dates_then_one_file_with_all_rows(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""`rlm-export`'s job over the store; its peer is Spark's Kafka source that writes Parquet."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.measurement import Measurement, of_runs, ratios
+from bench.spark.reading import ReadTopics
+from spark_tools.export.job import Export, ExportSettings
+from spark_tools.export.ranges import ExportedRange
+
+_COLUMNS = ("key", "value", "offset", "timestamp", "timestampType")
+_FILE_BYTES = 128 << 20
+
+
+def measure_exporting(
+    spark: SparkSession, topics: ReadTopics, scratch: Path, *, runs: int, cores: int
+) -> list[Measurement]:
+    """Export all that is stored, from either side in turn; the first time of each is not counted.
+
+    Planning, manifest and the move of the files are part of the job's time.
+    """
+    output = scratch / "exported"
+    rows, _ = _exported(spark, topics, output)
+    _written(spark, topics, output, rows, cores)
+    ours, theirs = [], []
+    for _ in range(runs):
+        count, seconds = _exported(spark, topics, output)
+        ours.append(count / seconds)
+        theirs.append(rows / _written(spark, topics, output, rows, cores))
+    name = f"{cores} core{'s' if cores > 1 else ''}"
+    return [
+        of_runs(
+            f"export ÷ Kafka source, {name}",
+            ratios(ours, theirs),
+            unit="ratio",
+            peer="Spark's Kafka source writing the same records from the broker as Parquet",
+            goal="≥ 2.0",
+        ),
+        of_runs(
+            f"export per core, {name}",
+            [each / 1000 / cores for each in ours],
+            unit="1000 rows/s",
+            goal="≥ 1000",
+        ),
+    ]
+
+
+def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[int, float]:
+    """How many records, in how many seconds. All records lie from offset 0 on, without gaps."""
+    shutil.rmtree(output, ignore_errors=True)
+    options = {
+        "config": str(topics.configuration),
+        "subscribe": topics.stored,
+        "columns": ",".join((*_COLUMNS, "topic", "partition")),
+    }
+    settings = ExportSettings(file_bytes=_FILE_BYTES, by_date=False)
+    start = time.monotonic()
+    events = list(Export(spark, options, str(output), settings).run())
+    seconds = time.monotonic() - start
+    return sum(e.records_count for e in events if isinstance(e, ExportedRange)), seconds
+
+
+def _written(spark: SparkSession, topics: ReadTopics, output: Path, rows: int, cores: int) -> float:
+    """In how many seconds Spark has written so many records of the broker's."""
+    shutil.rmtree(output, ignore_errors=True)
+    local = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", topics.servers)
+        .option("subscribe", topics.local)
+        .option("endingOffsets", json.dumps({topics.local: {"0": rows}}))
+        .option("minPartitions", str(cores))
+    )
+    start = time.monotonic()
+    local.load().select(*_COLUMNS).write.parquet(str(output))
+    return time.monotonic() - start

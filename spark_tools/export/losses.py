@@ -1,0 +1,86 @@
+"""What of the skipped ranges is lost for good, and is reported once.
+
+A range that was never exported is lost when it expires. It is on record before anything above it is
+exported, since the manifest alone does not show it any more, and is final only when the export that
+reports it has come to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ranges import OffsetRange
+from spark_tools.export.ranges import ExportedRange, PlannedRange, lost
+from spark_tools.export.skipped import (
+    Partition,
+    SkipCause,
+    SkippedRange,
+    SkippedRanges,
+    expired,
+    unexported,
+)
+from spark_tools.stored_partition import StoredPartition
+
+
+class Losses:
+    """Of one export; `done` are the lines of the manifest, which grow as it exports."""
+
+    def __init__(self, record: SkippedRanges, done: Sequence[ExportedRange]) -> None:
+        self._record = record
+        self._done = done
+        self._found: list[SkippedRange] = []
+        self._gaps: dict[Partition, list[OffsetRange]] = {}
+
+    def expired_now(
+        self,
+        stored: Iterable[StoredPartition],
+        planned: Iterable[PlannedRange],
+        begins_with_log: Callable[[TopicIdPartition], bool],
+    ) -> list[SkippedRange]:
+        """What expired before it was exported, less what an earlier export has reported.
+
+        `begins_with_log`: whether a partition is to be exported from its log's start on. Else its
+        user has chosen to leave out what lies below.
+        """
+        starts: dict[Partition, int] = {}
+        for each in stored:
+            key = _key(each.topic_id_partition)
+            starts[key] = each.state.first_readable_offset or 0
+            self._gaps[key] = [gap.offsets for gap in each.state.gaps]
+        for part in planned:
+            tip = part.topic_id_partition
+            if begins_with_log(tip):
+                self._found += self._never_seen(tip, part)
+        return expired(self._outstanding(), starts)
+
+    def skip(self, skipped: SkippedRange) -> None:
+        """Take a range that could not be exported."""
+        self._found.insert(0, skipped)
+
+    def write(self) -> None:
+        """Have on record what is neither exported nor in a recorded gap."""
+        self._record.replace(self._outstanding())
+
+    def finish(self, reported: Iterable[SkippedRange]) -> None:
+        """Write, with those that were reported as final."""
+        self._found = [*reported, *self._found]
+        self.write()
+
+    def _never_seen(self, tip: TopicIdPartition, planned: PlannedRange) -> list[SkippedRange]:
+        key = _key(tip)
+        on_record = [each.offsets for each in self._record.ranges() if each.key == key]
+        return [
+            SkippedRange.of(tip, offsets, SkipCause.EXPIRED, "expired before it was exported")
+            for offsets in lost(planned, self._done, [*self._gaps.get(key, ()), *on_record])
+        ]
+
+    def _outstanding(self) -> list[SkippedRange]:
+        held = {key: list(offsets) for key, offsets in self._gaps.items()}
+        for line in self._done:
+            held.setdefault((line.topic_id, line.partition), []).append(line.offsets)
+        return unexported([*self._found, *self._record.ranges()], held)
+
+
+def _key(tip: TopicIdPartition) -> Partition:
+    return id_to_text(tip.topic_id), tip.partition
