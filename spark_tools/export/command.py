@@ -31,6 +31,7 @@ from spark_tools.job_session import job_session, require_reachable
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 from spark_tools.reading.summary import readable_size
 from spark_tools.rows.schema import UNREADABLE
+from spark_tools.schemas.decoding import resolve
 
 _NAME = "rlm-export"
 _DEFAULT_FILE_BYTES = 128 << 20
@@ -52,8 +53,9 @@ def export(arguments: argparse.Namespace) -> int:
     connection = Connection.of(options)
     read = ReadOptions.of(options)
     _require_exportable(read)  # reported before Spark starts
+    decoding = resolve(read.decode, read.topics)
     settings = ExportSettings(
-        file_bytes=arguments.file_size, by_date=arguments.partition_by == "date"
+        file_bytes=arguments.file_size, by_date=arguments.partition_by == "date", decoding=decoding
     )
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
@@ -81,6 +83,9 @@ class _Report:
     def take(self, event: ExportEvent) -> None:
         if isinstance(event, ExportProgress):
             _say_progress(event)
+            if event.undecodable_count:
+                _print(f"could not decode {event.undecodable_count} records of these")
+                self.counts.update(undecodable=event.undecodable_count)
         elif isinstance(event, SkippedRange):
             self._skip(event)
         else:
@@ -158,13 +163,6 @@ def _require_exportable(options: ReadOptions) -> None:
             option="columns",
             found=",".join(options.columns),
             expected="one more",
-        )
-    if options.decode.columns:
-        raise InvalidConfigError(
-            "keys and values are exported as bytes",
-            option=f"{options.decode.columns[0].column}Format",
-            found=options.decode.columns[0].format.value,
-            expected="binary",
         )
     for name, bound_ms in (
         ("fromTimestamp", options.from_ms),

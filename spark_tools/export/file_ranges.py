@@ -51,6 +51,7 @@ class WrittenFiles:
 
     `names` are below the attempt's directory. `unreadable`, which begins at `end_offset`, is what
     could not be read, for `reason`; if not `is_lost`, another attempt may be able to.
+    `undecodable_count` are records with the reason in a column.
     """
 
     file_range: FileRange
@@ -60,6 +61,7 @@ class WrittenFiles:
     unreadable: OffsetRange | None = None
     reason: str = ""
     is_lost: bool = False
+    undecodable_count: int = 0
 
     @property
     def offsets(self) -> OffsetRange:

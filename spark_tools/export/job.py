@@ -30,6 +30,7 @@ from spark_tools.reading.options import EARLIEST_OFFSET, Mode, OffsetBounds, Rea
 from spark_tools.reading.plan import Hole, Piece
 from spark_tools.reading.planner import Planner, open_planner
 from spark_tools.rows.schema import UNREADABLE
+from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 from spark_tools.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
@@ -39,19 +40,27 @@ _MAX_FAILURES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """What files are like: about `file_bytes` of stored segments each, by date or not."""
+    """What files are like: about `file_bytes` of stored segments each, by date or not.
+
+    `decoding` says which columns are decoded.
+    """
 
     file_bytes: int
     by_date: bool
+    decoding: Decoding = NOT_DECODING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportProgress:
-    """How much of the plan is dealt with. Bytes are those of segments in the store."""
+    """How much of the plan is dealt with. Bytes are those of segments in the store.
+
+    `undecodable_count` are records of the last ranges that could not be decoded.
+    """
 
     done_bytes: int
     total_bytes: int
     files_left: int
+    undecodable_count: int
 
 
 ExportEvent = ExportedRange | SkippedRange | ExportProgress
@@ -82,7 +91,9 @@ class Export:
         # What cannot be read is listed by the plan, and fails a task, whose outcome says so.
         self._options = replace(given, columns=columns, mode=Mode.FAILFAST)
         self._settings = settings
-        self._format = ExportFormat.of(self._options, by_date=settings.by_date)
+        self._format = ExportFormat.of(
+            self._options, by_date=settings.by_date, decoding=settings.decoding
+        )
         self._files = HadoopFiles(spark, output)
         self._manifest = Manifest(self._files)
         self._done: list[ExportedRange] = []
@@ -167,7 +178,10 @@ class Export:
                 yield from self._unread(each, queue)
             left_bytes = sum(each.size_bytes for each in queue)
             yield ExportProgress(
-                done_bytes=total_bytes - left_bytes, total_bytes=total_bytes, files_left=len(queue)
+                done_bytes=total_bytes - left_bytes,
+                total_bytes=total_bytes,
+                files_left=len(queue),
+                undecodable_count=sum(each.undecodable_count for each in written),
             )
 
     def _unread(self, written: WrittenFiles, queue: deque[FileRange]) -> Iterator[SkippedRange]:
@@ -192,7 +206,12 @@ class Export:
     ) -> Generator[ExportEvent, None, list[WrittenFiles]]:
         """Write the files of these ranges and have those count that could be read."""
         attempt = self._manifest.new_attempt(datetime.now(UTC))
-        work = RowsToWrite.of(self._connection, self._options, by_date=self._settings.by_date)
+        work = RowsToWrite.of(
+            self._connection,
+            self._options,
+            by_date=self._settings.by_date,
+            decoding=self._settings.decoding,
+        )
         planned = self._planned_again(planner, ranges)
         try:
             written = write_files(

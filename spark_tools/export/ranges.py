@@ -11,6 +11,7 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.ranges import OffsetRange, missing
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece
+from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 
 _OPTIONS = {"partition_by": "--partition-by"}
 
@@ -77,9 +78,14 @@ class ExportFormat:
     partition_by: str
 
     @classmethod
-    def of(cls, options: ReadOptions, *, by_date: bool) -> ExportFormat:
+    def of(
+        cls, options: ReadOptions, *, by_date: bool, decoding: Decoding = NOT_DECODING
+    ) -> ExportFormat:
+        """A decoded column has its format after its name."""
+        formats = {each.column: f":{each.schema.format.value}" for each in decoding.readers}
+        names = decoding.columns(options.columns)
         return cls(
-            columns=",".join(sorted(options.columns)),
+            columns=",".join(sorted(f"{name}{formats.get(name, '')}" for name in names)),
             isolation=options.isolation.value,
             partition_by="date" if by_date else "",
         )

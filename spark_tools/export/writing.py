@@ -26,6 +26,8 @@ from spark_tools.export.range_reader import DATE, OFFSET, TIMESTAMP, RangeReader
 from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.reading.options import ReadOptions
 from spark_tools.rows.schema import spark_ddl
+from spark_tools.schemas.decoded_rows import POSITION_COLUMNS, count_undecodable, decoded_rows
+from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 
 COLUMNS_OF_PATHS = ("topic", "partition")
 """Directories are named by them, so that readers have them from there."""
@@ -44,26 +46,50 @@ class RowsToWrite:
     options: ReadOptions
     columns: tuple[str, ...]
     by_date: bool
+    decoding: Decoding
 
     @classmethod
-    def of(cls, connection: Connection, options: ReadOptions, *, by_date: bool) -> RowsToWrite:
+    def of(
+        cls,
+        connection: Connection,
+        options: ReadOptions,
+        *,
+        by_date: bool,
+        decoding: Decoding = NOT_DECODING,
+    ) -> RowsToWrite:
         columns = tuple(name for name in options.columns if name not in COLUMNS_OF_PATHS)
         needed = dict.fromkeys((*columns, OFFSET, *((TIMESTAMP,) if by_date else ())))
+        written = decoding.columns(columns)
+        rows = (*written, *(name for name in needed if name not in written))
+        if decoding.readers:
+            needed |= dict.fromkeys(POSITION_COLUMNS)
         return cls(
             connection=connection,
             options=replace(options, columns=tuple(needed)),
-            columns=columns,
+            columns=written,
             by_date=by_date,
+            decoding=replace(decoding, output=rows) if decoding.readers else decoding,
         )
+
+    @property
+    def ddl(self) -> str:
+        """The columns and the offset as Spark's DDL."""
+        types = self.decoding.spark_types(self.options.columns, quoted=True)
+        return spark_ddl(tuple(dict.fromkeys((*self.columns, OFFSET))), types)
 
     def read(self, file_range: FileRange) -> Iterator[pa.RecordBatch | WrittenFiles]:
         """The rows with their date if it is wanted; in the end, the outcome, without files."""
         storage = self.connection.store.open()
         try:
             reader = RangeReader(file_range, storage, self.options)
-            for batch in reader.rows():
+            rows = reader.rows()
+            if self.decoding.readers:
+                rows = decoded_rows(rows, self.decoding, self.decoding.output)
+            undecodable_count = 0
+            for batch in rows:
+                undecodable_count += count_undecodable(batch, self.decoding)
                 yield with_date(batch) if self.by_date else batch
-            yield reader.written(())
+            yield replace(reader.written(()), undecodable_count=undecodable_count)
         finally:
             storage.close()
 
@@ -149,8 +175,7 @@ def _by_spark(
 ) -> list[WrittenFiles]:
     outcomes = spark.sparkContext.accumulator({}, _Outcomes())
     task = partial(_hand_to_spark, outcomes=outcomes, work=work)
-    columns = tuple(dict.fromkeys((*work.columns, OFFSET)))
-    ddl = spark_ddl(columns) + (f", `{DATE}` date" if work.by_date else "")
+    ddl = work.ddl + (f", `{DATE}` date" if work.by_date else "")
     frame = _tasks(spark, ranges).mapInArrow(partial(_each, ranges, task), ddl)
     if work.by_date:
         frame = frame.sortWithinPartitions(DATE, OFFSET)

@@ -7,6 +7,7 @@ Memory: the decoded values of one batch as Python objects.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -176,6 +177,13 @@ def decoded_rows(
     finally:
         if writers is not None:
             writers.close()
+
+
+def count_undecodable(batch: pa.RecordBatch, decoding: Decoding) -> int:
+    """How many rows have the reason why a column was not decoded."""
+    names = [error_column(each.column) for each in decoding.readers]
+    errors = [batch.column(name).is_valid() for name in names if name in batch.schema.names]
+    return pc.sum(reduce(pc.or_, errors)).as_py() or 0 if errors else 0
 
 
 def _writers(settings: RegistrySettings) -> WriterSchemas:

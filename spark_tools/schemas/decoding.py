@@ -71,6 +71,10 @@ class Decoding:
         return types
 
 
+NOT_DECODING = Decoding()
+"""All columns stay binary."""
+
+
 def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
     """Rows with these columns of records as Spark's DDL."""
     types = decoding.spark_types(columns, quoted=True)

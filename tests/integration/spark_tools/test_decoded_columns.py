@@ -24,7 +24,9 @@ from google.protobuf.message_factory import GetMessageClass
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rsm.segment.errors import InvalidConfigError
 from spark_tools.cluster_topics import find_partitions
+from spark_tools.export.command import command_parser, export
 from spark_tools.schemas.protobuf_files import file_descriptor
 from spark_tools.schemas.schema_text import SchemaFormat, SchemaText
 from tests.e2e.broker_host import BrokerHost
@@ -204,6 +206,39 @@ def test_undecodable_records_when_permissive_then_a_column_has_why_else_the_task
         orders.load(valueFormat="avro").collect()
     for part in ("cannot be decoded", f"topic={orders.topic}", "partition=0", "offset=1"):
         assert part in str(caught.value)
+
+
+def test_export_when_values_are_decoded_then_typed_columns_and_undecodable_ones_are_counted(
+    orders: Orders, client: SchemaRegistryClient, tmp_path: Path
+) -> None:
+    """And refused as bytes after that: the files would have another type."""
+    old, new, tombstone = written_avro(orders, client)
+    orders.store([old, b"bad", new, tombstone])
+    arguments = [
+        f"--config={orders.host.config_path}",
+        f"--summary={tmp_path / 'summary.json'}",
+        orders.topic,
+        str(tmp_path / "out"),
+    ]
+    decoded = [
+        "--option=valueFormat=avro",
+        f"--option=schema.registry.url={orders.registry_url}",
+        "--option=decodeMode=permissive",
+    ]
+
+    assert export(command_parser().parse_args([*decoded, *arguments])) == 0
+
+    rows = orders.spark.read.parquet(str(tmp_path / "out" / "data")).orderBy("offset")
+    assert [(row.value and row.value.id, row.value_raw) for row in rows.collect()] == [
+        (1, None), (None, b"bad"), (1 << 40, None), (None, None),
+    ]  # fmt: skip
+    counts = json.loads((tmp_path / "summary.json").read_text())["counts"]
+    assert (counts["records"], counts["undecodable"]) == (4, 1)
+    with pytest.raises(InvalidConfigError, match="another directory"):
+        export(command_parser().parse_args(arguments))
+    strict = command_parser().parse_args([*decoded[:2], *arguments[:-1], str(tmp_path / "strict")])
+    with pytest.raises(PySparkException, match=r"cannot be decoded.*offset=1"):
+        export(strict)
 
 
 def test_protobuf_and_json_when_read_then_as_confluents_deserializers_read_them(
