@@ -57,6 +57,8 @@ def _session(directory: Path, jars: Path, formats: Sequence[str]) -> SparkSessio
         )
         .config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.lake.type", "hadoop")
+        # A query has a session of its own: this one would not see what it has appended.
+        .config("spark.sql.catalog.lake.cache-enabled", "false")
         .config("spark.sql.catalog.lake.warehouse", str(directory / "iceberg"))
         .getOrCreate()
     )
