@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import Connection
+from spark_tools.leases.renewal import LeaseRenewal, new_holder
 from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.planner import Planner, open_planner
@@ -62,6 +63,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._options = options
         self._decoding = decoding
         self._planner: Planner | None = None
+        self._leases: LeaseRenewal | None = None
         self._open = ExitStack()
         self._reached: StreamOffsets = {}
         self._target: StreamOffsets | None = None
@@ -81,7 +83,10 @@ class SegmentStreamReader(DataSourceStreamReader):
         begun = self._reached if start is None else start
         stored = self._stored()
         self._stored_offsets = stored_offsets(stored)
-        return latest_offsets(stored, begun, limits, self._target)
+        latest = latest_offsets(stored, begun, limits, self._target)
+        if latest == begun and self._leases is not None:
+            self._leases.release()  # what was leased has been read, and nothing follows yet
+        return latest
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Spark knows limits of one kind; this reader keeps both of its own."""
@@ -112,7 +117,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         return partition_rows(partition, self._connection, self._options, self._decoding)
 
     def stop(self) -> None:
-        self._planner = None
+        self._planner, self._leases = None, None
         self._open.close()
 
     def _stored(self) -> list[StoredPartition]:
@@ -127,7 +132,8 @@ class SegmentStreamReader(DataSourceStreamReader):
             with in_one_sentence():
                 _require_possible(self._given, self._options)
             # Spark is done with what it read before.
-            opened = open_planner(self._connection, self._options, keeps_leases=False)
+            self._leases = self._open.enter_context(closing(LeaseRenewal(new_holder())))
+            opened = open_planner(self._connection, self._options, self._leases, keeps_leases=False)
             self._planner = self._open.enter_context(opened)
             self._looked_s = time.monotonic()
         return self._planner

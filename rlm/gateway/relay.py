@@ -78,6 +78,7 @@ class Relay:
         self._closed = closed
         self._is_closed = False
         self._leaving_for: CloseReason | None = None
+        self._leave_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._active_s = self._loop.time()
@@ -144,7 +145,7 @@ class Relay:
         """
         if self._leaving_for is None and not self._is_closed:
             self._leaving_for = reason
-            self._loop.call_later(within_s, self.close, reason)
+            self._leave_timer = self._loop.call_later(within_s, self.close, reason)
             self._end_if_leaving()
 
     def close(self, reason: CloseReason, detail: str = "") -> None:
@@ -154,6 +155,8 @@ class Relay:
         self._is_closed = True
         self._closed(reason, detail)
         self._reads.close()
+        if self._leave_timer is not None:
+            self._leave_timer.cancel()
         for task in self._tasks:
             task.cancel()
         if self._splice is not None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from rlmm.events import ReadLeaseTaken
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
@@ -45,8 +45,6 @@ class LeaseKeeper:
         self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # nobody else may enter it
         self.address = str(Path(self._directory) / "keeper")
         self._listener = Listener(self.address, family="AF_UNIX")
-        self._planning = Lock()
-        self._plans_count = 0
         self._active_s = time.monotonic()
         self._is_closed = Event()
         for run in (self._accept, self._look):
@@ -71,31 +69,28 @@ class LeaseKeeper:
 
     def _serve(self, plan: Connection) -> None:
         """Take over what one plan leases. Nothing is released while it does."""
-        with self._planning:
-            self._plans_count += 1
-        try:
-            plan.send(self._renewal.holder)
-            while True:
-                topic, lease = plan.recv()
-                self._renewal.hold(topic, lease)
-        except (EOFError, OSError):
-            plan.close()
-        finally:
-            with self._planning:
-                self._plans_count -= 1
-                self._active_s = time.monotonic()
+        with plan, self._renewal.planning():
+            with suppress(EOFError, OSError):
+                plan.send(self._renewal.holder)
+                while True:
+                    topic, lease = plan.recv()
+                    self._renewal.hold(topic, lease)
+            self._active_s = time.monotonic()
 
     def _look(self) -> None:
         while not self._is_closed.wait(_LOOK_S):
-            if not self._renewal.count:
-                continue
-            is_working = self._has_work()
-            with self._planning:
-                now_s = time.monotonic()
-                if is_working or self._plans_count:
-                    self._active_s = now_s
-                elif now_s - self._active_s >= self.idle_s:
-                    self._renewal.release()
+            try:
+                self._release_if_idle()
+            except Exception:  # noqa: BLE001 - looked at again
+                _log.exception("looking for work of the application failed")
+
+    def _release_if_idle(self) -> None:
+        if not self._renewal.count:
+            return
+        if self._renewal.is_planning or self._has_work():
+            self._active_s = time.monotonic()
+        elif time.monotonic() - self._active_s >= self.idle_s:
+            self._renewal.release()
 
 
 class _HandedOver:
@@ -129,18 +124,21 @@ def kept_leases(address: str | None) -> Iterator[LeaseHolder]:
 
     Where there is none, as on another host than the driver's, leases are not renewed.
     """
-    keeper = None if address is None else _reached(address)
-    if keeper is None:
+    reached = None if address is None else _reached(address)
+    if reached is None:
+        if address is not None:
+            _log.warning("read leases are not renewed: their keeper does not answer")
         yield _Unkept()
         return
-    with keeper:
-        yield _HandedOver(keeper, keeper.recv())
+    with reached[0]:
+        yield _HandedOver(*reached)
 
 
-def _reached(address: str) -> Connection | None:
-    with suppress(OSError):
+def _reached(address: str) -> tuple[Connection, str] | None:
+    """The keeper, and in whose name leases are taken."""
+    with suppress(OSError, EOFError):
         keeper = Client(address, family="AF_UNIX")
         if keeper.poll(_ANSWER_S):
-            return keeper
+            return keeper, keeper.recv()
         keeper.close()
     return None

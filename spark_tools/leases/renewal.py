@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -25,6 +26,7 @@ from spark_tools.leases.topic import LeaseTopic
 _log = logging.getLogger(__name__)
 _RENEWALS = 3  # within a lease's duration
 _STEP_S = 0.5
+_RETRY_S = 5.0
 
 
 class LeaseHolder(Protocol):
@@ -63,7 +65,8 @@ class LeaseRenewal:
         self._writing = Lock()
         self._held: dict[tuple[object, ...], _Held] = {}
         self._topics: dict[tuple[str, str], EventTopic] = {}
-        self._is_failing = False
+        self._failing: set[tuple[str, str]] = set()
+        self._plans_count = 0
         self._is_closed = Event()
         self._thread: Thread | None = None
 
@@ -71,6 +74,26 @@ class LeaseRenewal:
     def count(self) -> int:
         """How many leases are held."""
         return len(self._held)
+
+    @contextmanager
+    def planning(self) -> Iterator[None]:
+        """While leases are taken elsewhere, and are handed over: nothing is released then.
+
+        Renewals wait for it, for as long as the leases permit: one that was not handed over yet
+        would be replaced by what was held before.
+        """
+        with self._writing:
+            self._plans_count += 1
+        try:
+            yield
+        finally:
+            with self._writing:
+                self._plans_count -= 1
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether anything is within `planning`."""
+        return self._plans_count > 0
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
         """Renew a lease that was just written; a later one of the same id replaces it."""
@@ -83,15 +106,21 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """End all leases that are held. What cannot be written is left to expire."""
+        """End all leases, unless more are being taken. What cannot be written is left to expire."""
         with self._writing:
+            if self.is_planning and not self._is_closed.is_set():
+                return
             with self._lock:
                 released, self._held = list(self._held.values()), {}
-            try:
-                for held in released:
+            away: set[tuple[str, str]] = set()
+            for held in released:
+                if (name := _name(held.topic)) in away:
+                    continue
+                try:
                     self._write(held, None)
-            except RetriableError as error:
-                _log.warning("read leases are left to expire: %s", error)
+                except RetriableError as error:
+                    away.add(name)
+                    _log.warning("read leases are left to expire: %s", error)
             for topic in self._topics.values():  # no connection is held for nothing
                 topic.close()
             self._topics.clear()
@@ -105,31 +134,44 @@ class LeaseRenewal:
 
     def _run(self) -> None:
         while not self._is_closed.wait(_STEP_S):
-            with self._writing:
-                self._renew_due(time.monotonic())
-
-    def _renew_due(self, now_s: float) -> None:
-        with self._lock:
-            due = [held for held in self._held.values() if held.due_s <= now_s]
-        for held in due:
-            if now_s - held.since_s >= READ_LEASE_MAX_MS / 1000:
-                self._forget(held)
-                continue
-            renewed = replace(held.lease, event_id=uuid4())
             try:
-                self._write(held, renewed)
-            except RetriableError as error:
-                if not self._is_failing:
-                    _log.warning("a read lease was not renewed, trying again: %s", error)
-                self._is_failing = True
-                return
-            self._is_failing = False
-            held.due_s = now_s + _wait_s(renewed)
+                self._renew_due()
+            except Exception:  # noqa: BLE001 - the other leases are renewed all the same
+                _log.exception("renewing read leases failed")
 
-    def _forget(self, held: _Held) -> None:
+    def _renew_due(self) -> None:
         with self._lock:
-            if self._held.get(_key(held)) is held:
-                del self._held[_key(held)]
+            due = [held for held in self._held.values() if held.due_s <= time.monotonic()]
+        away: set[tuple[str, str]] = set()
+        for held in due:
+            name = _name(held.topic)
+            if name in away or self._is_closed.is_set():
+                continue
+            try:
+                self._renew(held)
+                self._failing.discard(name)
+            except RetriableError as error:
+                away.add(name)
+                held.due_s = time.monotonic() + _RETRY_S
+                if name not in self._failing:
+                    _log.warning("a read lease was not renewed, trying again: %s", error)
+                self._failing.add(name)
+
+    def _renew(self, held: _Held) -> None:
+        """Unless it was replaced or released, or may wait for what is being planned."""
+        with self._writing:
+            now_s, wait_s = time.monotonic(), _wait_s(held.lease)
+            with self._lock:
+                is_held = self._held.get(_key(held)) is held
+            if not is_held or (self.is_planning and now_s < held.due_s + wait_s / 2):
+                return
+            if now_s - held.since_s >= READ_LEASE_MAX_MS / 1000:
+                _log.warning("a read lease was renewed for a day and is not any more: %s", held)
+                with self._lock:
+                    del self._held[_key(held)]
+                return
+            self._write(held, replace(held.lease, event_id=uuid4()))
+            held.due_s = now_s + wait_s
 
     def _write(self, held: _Held, lease: ReadLeaseTaken | None) -> None:
         """Write a lease, or with None its end. RetriableError if that is not known to be done."""

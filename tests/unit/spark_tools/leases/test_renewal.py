@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from time import monotonic
 from uuid import UUID
 
 import pytest
@@ -136,6 +138,46 @@ def test_leases_when_they_cannot_be_released_then_left_to_expire() -> None:
         written.topic.refuses = True
         made.release()
         assert made.count == 0
+
+
+def test_leases_when_one_cluster_cannot_be_reached_then_those_of_another_are_renewed() -> None:
+    away, there = Written(), Written()
+    away.topic.refuses = True
+    other = replace(TOPIC, name="other")
+    opened = {TOPIC.name: away.topic, other.name: there.topic}
+    with closing(LeaseRenewal("spark:a", opened=lambda topic: opened[topic.name])) as made:
+        made.hold(TOPIC, lease(duration_ms=600))
+        made.hold(other, lease(duration_ms=600))
+        wait_until(lambda: len(there.leases()) >= 2, describe="two leases")
+        assert away.leases() == []
+    assert there.leases()[-1] is None
+
+
+def test_leases_when_more_are_being_taken_then_none_is_released() -> None:
+    written = Written()
+    with renewal(written) as made:
+        with made.planning():
+            made.hold(TOPIC, lease(duration_ms=60_000))
+            made.release()
+            assert (written.leases(), made.count) == ([], 1)
+        made.release()
+        assert (written.leases(), made.count) == ([None], 0)
+
+
+def test_lease_when_another_plan_widens_it_then_what_was_held_before_is_not_written() -> None:
+    """Between the two, the topic has the wider one already, which the older would replace."""
+    written = Written()
+    with renewal(written) as made:
+        made.hold(TOPIC, lease(duration_ms=3_000))
+        since_s = monotonic()
+        with made.planning():
+            wait_until(lambda: monotonic() > since_s + 1.2, describe="the renewal is due")
+            made.hold(TOPIC, lease(duration_ms=3_000, offsets=(0, 100)))
+        wait_until(written.leases, describe="a lease")
+
+    first = written.leases()[0]
+    assert first is not None
+    assert first.offsets.end_offset == 100
 
 
 def test_topic_when_shown_then_without_the_clients_secrets() -> None:
