@@ -13,6 +13,8 @@ from confluent_kafka.cimpl import NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import find_partitions
 from tests.e2e.broker_host import BrokerHost
 from tests.segment_builder import build_batches, build_segment
@@ -52,6 +54,10 @@ def store(topic: StoredTopic, base_offset: int) -> None:
     topic.store(segment, max_timestamp_ms=1)
 
 
+def leases_held(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> bool:
+    return bool(metadata.partition_state(tip).leases_held(metadata.broker_time_ms()))
+
+
 def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
     host: BrokerHost, topic_name: str, run: Run
 ) -> None:
@@ -75,6 +81,7 @@ def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
         added = StoredTopic(replace(first, partition=1), host.store, metadata)
         store(added, 7)
         assert run() == [*expected, *((1, offset) for offset in range(7, 27))]
+        wait_until(lambda: not leases_held(metadata, first), describe="leases released at the end")
         topic.close()
         added.close()
 
@@ -132,6 +139,23 @@ def test_stream_when_micro_batches_are_limited_then_several_read_all_that_was_st
         *((0, offset) for offset in range(60)),
         *((1, offset) for offset in range(20)),
     ]
+
+
+def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
+    spark: SparkSession, host: BrokerHost, stored: str
+) -> None:
+    servers = host.cluster.bootstrap_servers
+    found = find_partitions({"bootstrap.servers": servers}, [stored], timeout_ms=30_000)
+    first = found[stored][0]
+    rows = streamed(spark, host, stored)
+    with host.metadata() as metadata:
+        query = rows.writeStream.format("noop").trigger(processingTime="5 seconds").start()
+        try:
+            wait_until(lambda: leases_held(metadata, first), 120.0, "a micro-batch has a lease")
+            wait_until(lambda: not leases_held(metadata, first), 60.0, "the lease is released")
+            assert query.isActive
+        finally:
+            query.stop()
 
 
 def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
