@@ -9,7 +9,7 @@ import base64
 import binascii
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -32,6 +32,7 @@ from spark_tools.schemas.schema_text import SchemaText
 
 _MAIN = "main.proto"
 _COMPILE_TIMEOUT_S = 30.0
+_MAX_NAME_BYTES = 255
 _WELL_KNOWN = {
     each.DESCRIPTOR.name: each.DESCRIPTOR.serialized_pb
     for each in (
@@ -72,13 +73,11 @@ def _serialized(text: str, name: str) -> FileDescriptorProto | None:
 
 
 def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
+    _require_file_names(texts)
     with TemporaryDirectory(prefix="rlm-protoc-") as name:
         directory = Path(name)
         for each, text in texts.items():
-            path = PurePosixPath(each)
-            if path.is_absolute() or ".." in path.parts or "\0" in each:
-                raise UnsupportedError("not a name of a file to import", name=each)
-            target = directory / "files" / path
+            target = directory / "files" / each
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
         compiled = directory / "compiled"
@@ -100,6 +99,27 @@ def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
             raise UnsupportedError("not a schema of Protobuf", reason=lines[:300])
         found = FileDescriptorSet.FromString(compiled.read_bytes())
     return {each.name: each for each in found.file}
+
+
+def _require_file_names(names: Iterable[str]) -> None:
+    """UnsupportedError for names that are not of files within one directory."""
+    paths: dict[PurePosixPath, str] = {}
+    for each in names:
+        path = PurePosixPath(each)
+        is_printable = each.isprintable()  # neither NUL nor half a character
+        if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
+            raise UnsupportedError("not a name of a file to import", name=repr(each)[:200])
+        if len(each.encode()) > _MAX_NAME_BYTES:
+            raise UnsupportedError("a name of a file is too long", most=_MAX_NAME_BYTES)
+        if path in paths:
+            raise UnsupportedError("two names of one file", names=f"{paths[path]},{each}")
+        paths[path] = each
+    for path, name in paths.items():
+        for parent in path.parents:
+            if parent in paths:
+                raise UnsupportedError(
+                    "a name of a file is another's directory", names=f"{paths[parent]},{name}"
+                )
 
 
 def _add(
