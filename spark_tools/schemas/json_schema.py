@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ class JsonColumn(ColumnSchema):
     def decoder(self, writer: SchemaText | None) -> Decode:
         """JSON says by itself what its fields are: the writer's schema is not needed."""
         conform = self._conform
-        return lambda payload: conform(json.loads(payload))
+        return lambda payload: conform(json.loads(payload, parse_constant=_refuse_constant))
 
     @property
     def rows(self) -> RowsReader | None:
@@ -98,9 +99,7 @@ class _JsonTypes:
                 return self._of_members(members, document)
         kind = schema.get("type")
         if isinstance(kind, list):
-            others = [each for each in kind if each != "null"]
-            if set(others) == {"integer", "number"}:
-                others = ["number"]
+            others = _others(kind)
             if len(others) != 1:
                 return pa.string(), _as_text
             kind = others[0]
@@ -154,8 +153,21 @@ class _JsonTypes:
         return found, document
 
 
+def _others(kinds: Sequence[object]) -> Sequence[object]:
+    """The names of types but null. UnsupportedError for what is not a name."""
+    if not all(isinstance(each, str) for each in kinds):
+        raise UnsupportedError("not a JSON Schema", reason="a type that is not a name")
+    others = [each for each in kinds if each != "null"]
+    return ["number"] if set(others) == {"integer", "number"} else others
+
+
+def _refuse_constant(name: str) -> object:
+    """Python reads NaN, Infinity and -Infinity, which JSON does not have."""
+    raise CorruptError("not JSON", found=name)
+
+
 def _as_text(value: object) -> object:
-    return None if value is None else json.dumps(value, separators=(",", ":"))
+    return None if value is None else json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _wrong(value: object, expected: str) -> CorruptError:
@@ -185,7 +197,7 @@ def _integer(value: object) -> object:
 def _number(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if value is None or isinstance(value, float):
+    if value is None or (isinstance(value, float) and isfinite(value)):  # 1e999 is not
         return value
     raise _wrong(value, "number")
 
