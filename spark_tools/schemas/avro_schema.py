@@ -16,7 +16,8 @@ import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException, UnknownType
 
-from rsm.segment.errors import UnsupportedError
+from rsm.segment.errors import TieredStorageError, UnsupportedError
+from spark_tools.schemas.avro_decimals import DECIMAL, require_decimal
 from spark_tools.schemas.avro_rows import rows_of
 from spark_tools.schemas.avro_types import AvroTypes, decoded_default, smallest_bytes
 from spark_tools.schemas.column_types import arrow_array
@@ -78,11 +79,20 @@ def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
         for _, reference in schema.all_references():
             parse_schema(_physical(json.loads(reference.text)), named)
         found = parse_schema(_physical(json.loads(schema.text)), named)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        smallest_bytes(found, named)
+    except TieredStorageError:
+        raise
+    except (
+        ValueError,
+        OverflowError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise _not_avro(error) from error
     except (SchemaParseException, UnknownType) as error:
         raise _not_avro(error) from error
-    smallest_bytes(found, named)
     return found, named
 
 
@@ -109,16 +119,25 @@ def _physical(schema: Schema) -> Schema:
         return schema
     found = dict(schema)
     logical, kind = found.get("logicalType"), found.get("type")
-    if logical is not None and logical != "decimal":
+    if logical is not None:
         del found["logicalType"]
-        if isinstance(kind, str) and (kind, str(logical)) in _ARROWS:
+        if logical == "decimal" and kind in ("bytes", "fixed"):
+            require_decimal(found)
+            found["logicalType"] = DECIMAL
+        elif isinstance(kind, str) and (kind, str(logical)) in _ARROWS:
             found["rlmLogicalType"] = logical
     for key in ("type", "items", "values"):
         if isinstance(found.get(key), dict | list):
             found[key] = _physical(found[key])
     if isinstance(found.get("fields"), list):
-        found["fields"] = [_physical(each) for each in found["fields"]]
+        found["fields"] = [_physical_field(each) for each in found["fields"]]
     return found
+
+
+def _physical_field(field: Schema) -> Schema:
+    if not isinstance(field, dict) or "type" not in field:
+        return field
+    return {**field, "type": _physical(field["type"])}
 
 
 def _for_spark(kind: pa.DataType) -> pa.DataType:

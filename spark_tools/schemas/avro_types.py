@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from rsm.segment.errors import CorruptError, UnsupportedError
+from spark_tools.schemas.avro_decimals import DECIMAL, read_decimal
 from spark_tools.schemas.schema_text import NestingBudget
 
 Schema = Any
 Restructure = Callable[[Any], object]
 """A value as fastavro reads it to one with unions as structs."""
 
-_MAX_PRECISION = 38
+_MAX_FIXED_BYTES = (1 << 31) - 1
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "null": pa.string(),
     "boolean": pa.bool_(),
@@ -87,8 +87,8 @@ class AvroTypes:
             arrow, change = self.of(full["values"])
             mapped = pa.map_(pa.string(), arrow)
             return mapped, None if change is None else _restructured_map(change)
-        if full.get("logicalType") == "decimal":
-            return _decimal(full), None
+        if full.get("logicalType") == DECIMAL:
+            return pa.decimal128(full["precision"], full.get("scale", 0)), None
         if "rlmLogicalType" in full:
             return _LOGICAL[full["rlmLogicalType"]], None
         return self.of(kind) if kind in self._named else (_PRIMITIVES[kind], None)
@@ -142,7 +142,7 @@ class AvroTypes:
         full = self._named.get(schema, schema) if isinstance(schema, str) else schema
         if isinstance(full, str):
             return _PYTHON_KINDS.get(full, full)
-        if full.get("logicalType") == "decimal":
+        if full.get("logicalType") == DECIMAL:
             return "Decimal"
         return _PYTHON_KINDS.get(str(full["type"]), str(full["type"]))
 
@@ -209,13 +209,6 @@ def _has_union_of_records(schema: Schema, named: Mapping[str, Schema]) -> bool:
     return len(records) > 1 or any(_has_union_of_records(each, named) for each in schema)
 
 
-def _decimal(schema: Schema) -> pa.DataType:
-    precision, scale = schema["precision"], schema.get("scale", 0)
-    if not 0 < precision <= _MAX_PRECISION or not 0 <= scale <= precision:
-        raise UnsupportedError("not a decimal of Spark", precision=precision, scale=scale)
-    return pa.decimal128(precision, scale)
-
-
 def decoded_default(schema: Schema, default: object) -> object:
     """A field's default as a value: JSON has bytes as text of as many characters."""
     first = schema[0] if isinstance(schema, list) and schema else schema
@@ -223,10 +216,12 @@ def decoded_default(schema: Schema, default: object) -> object:
     if not isinstance(default, str) or kind not in ("bytes", "fixed"):
         return default
     data = default.encode("latin-1", "replace")
-    if isinstance(first, dict) and first.get("logicalType") == "decimal":
-        unscaled = int.from_bytes(data, "big", signed=True)
-        return Decimal(unscaled).scaleb(-first.get("scale", 0))
-    return data
+    if not isinstance(first, dict) or first.get("logicalType") != DECIMAL:
+        return data
+    try:
+        return read_decimal(data, first)
+    except CorruptError as error:
+        raise UnsupportedError("a default does not fit its type", reason=error) from error
 
 
 def smallest_bytes(
@@ -256,6 +251,15 @@ def smallest_bytes(
             raise UnsupportedError("a list of what takes no bytes cannot be read")
         if kind == "map":
             smallest_bytes(full["values"], named, budget)
-        return int(full["size"]) if kind == "fixed" else int(kind != "null")
+        return _fixed_bytes(full) if kind == "fixed" else int(kind != "null")
     finally:
         budget.leave()
+
+
+def _fixed_bytes(schema: Schema) -> int:
+    size = schema["size"]
+    if type(size) is not int or not 0 <= size <= _MAX_FIXED_BYTES:
+        raise UnsupportedError(
+            "not a size of fixed", type=schema.get("name"), found=size, most=_MAX_FIXED_BYTES
+        )
+    return size

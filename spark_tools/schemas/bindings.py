@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rsm.segment.errors import InvalidConfigError, UnsupportedError
+from rsm.segment.errors import InvalidConfigError, TieredStorageError, UnsupportedError
+from spark_tools.schemas.column_types import require_fields
 from spark_tools.schemas.schema_text import ColumnSchema, SchemaFormat, SchemaSource, SchemaText
 from spark_tools.schemas.settings import RegistrySettings
 
@@ -23,17 +24,29 @@ def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
     that is not installed.
     """
     try:
-        match schema.format:
-            case SchemaFormat.AVRO:
-                return _open_avro(schema)
-            case SchemaFormat.PROTOBUF:
-                return _open_protobuf(schema, message)
-            case SchemaFormat.JSON:
-                return _open_json(schema)
-            case SchemaFormat.BINARY:
-                raise UnsupportedError("binary has no schema")
+        column = _opened(schema, message)
     except ImportError as error:
         raise _not_installed(error) from error
+    except (TieredStorageError, OSError):
+        raise
+    except Exception as error:  # of any kind, for a hostile schema
+        raise UnsupportedError(
+            "a schema cannot be read", reason=f"{type(error).__name__}: {error}"[:200]
+        ) from error
+    require_fields(column.arrow_type)
+    return column
+
+
+def _opened(schema: SchemaText, message: str | None) -> ColumnSchema:
+    match schema.format:
+        case SchemaFormat.AVRO:
+            return _open_avro(schema)
+        case SchemaFormat.PROTOBUF:
+            return _open_protobuf(schema, message)
+        case SchemaFormat.JSON:
+            return _open_json(schema)
+        case SchemaFormat.BINARY:
+            raise UnsupportedError("binary has no schema")
 
 
 def _open_avro(schema: SchemaText) -> ColumnSchema:

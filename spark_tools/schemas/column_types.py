@@ -51,6 +51,29 @@ def map_array(values: Values, kind: pa.DataType, keys: pa.Array, items: pa.Array
     return pa.MapArray.from_arrays(_offsets(values), keys, items, type=kind)
 
 
+def require_fields(kind: pa.DataType, path: str = "") -> None:
+    """UnsupportedError for a struct without fields, or with names that Spark takes for one."""
+    if pa.types.is_map(kind):
+        require_fields(kind.item_type, path)
+    elif pa.types.is_list(kind):
+        require_fields(kind.value_type, path)
+    elif pa.types.is_struct(kind):
+        if not kind.num_fields:
+            raise UnsupportedError(
+                "a type without fields, which columns cannot have", field=path or "the schema"
+            )
+        names: dict[str, str] = {}
+        for each in kind:
+            other = names.get(each.name.lower())
+            if other is not None:
+                raise UnsupportedError(
+                    "names of fields differ only in case, which columns cannot",
+                    names=f"{other},{each.name}",
+                )
+            names[each.name.lower()] = each.name
+            require_fields(each.type, f"{path}.{each.name}" if path else each.name)
+
+
 def spark_type(kind: pa.DataType, *, quoted: bool) -> str:
     """Spark's name of a type: as DDL if names are quoted, else as its simple string."""
     if pa.types.is_struct(kind):

@@ -151,7 +151,14 @@ class ColumnDecoder:
             )
         if writer == self._reader:
             self._own.add(header)
-        return self._schema.decoder(writer)
+        try:
+            return self._schema.decoder(writer)
+        except (TieredStorageError, OSError):
+            raise
+        except Exception as error:  # of any kind, for a hostile schema
+            raise UnsupportedError(
+                "a schema cannot be read", schema_id=schema_id, reason=_reason(error)
+            ) from error
 
 
 def decoded_rows(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.errors import UnsupportedError
+from rsm.segment.errors import CorruptError, UnsupportedError
 from spark_tools.schemas.column_types import spark_type
 from spark_tools.schemas.schema_text import SchemaFormat, SchemaText
 from tests.unit.spark_tools.schemas.given_schemas import (
@@ -206,6 +206,17 @@ def _wide(depth: int) -> Any:
         json.loads('{"type":' * 200 + '"int"' + "}" * 200),
         "no type",
         {"type": "record"},
+        {"type": "fixed", "name": "F", "size": "x"},
+        {"type": "fixed", "name": "F", "size": -1},
+        {"type": "fixed", "name": "F", "size": 1 << 70},
+        {"type": "bytes", "logicalType": "decimal"},
+        {"type": "bytes", "logicalType": "decimal", "precision": "x"},
+        {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -1},
+        record("R"),
+        record("R", x=record("Empty")),
+        record("R", x=[]),
+        record("R", x=["null"]),
+        record("R", a="int", A="int"),
     ],
     ids=lambda schema: str(schema)[:20],
 )
@@ -231,3 +242,55 @@ def test_schema_when_it_is_no_json_then_refused(text: str) -> None:
 def test_schema_when_a_type_contains_itself_then_refused_by_name() -> None:
     with pytest.raises(UnsupportedError, match=r"contains itself.*type=List"):
         column_of(avro_text(record("List", next=["null", "List"])))
+
+
+_PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 2}
+
+
+@pytest.mark.parametrize("kind", ["bytes", "fixed"])
+@given(unscaled=st.integers(-(10**38) + 1, 10**38 - 1), padding=st.integers(0, 30))
+def test_decimal_when_padded_by_its_sign_then_as_it_was(
+    kind: str, unscaled: int, padding: int
+) -> None:
+    data = unscaled.to_bytes(17 + padding, "big", signed=True)
+    physical = {"type": kind, "name": "F", "size": len(data)}
+
+    (found,) = decoded(column_of(avro_text({**_PRICE, **physical})), [avro_bytes(physical, data)])
+
+    assert found == Decimal(f"{unscaled}E-2")
+
+
+@pytest.mark.parametrize("first", [b"\x01", b"\x7f", b"\x80", b"\xfe", b"\xff\x00"])
+def test_decimal_when_too_long_then_refused_before_it_is_a_number(first: bytes) -> None:
+    column = column_of(avro_text(record("R", price=_PRICE)))
+    payload = avro_bytes(record("R", price="bytes"), {"price": first + b"\x7f" * 400_000})
+
+    with pytest.raises(CorruptError, match="a decimal is too long"):
+        decoded(column, [payload])
+
+
+def test_decimal_when_the_writers_scale_differs_then_the_writers_value() -> None:
+    writer = record("R", price={**_PRICE, "precision": 9, "scale": 1})
+    column = column_of(avro_text(record("R", price=_PRICE)))
+
+    read = column.decoder(avro_text(writer))
+
+    payload = avro_bytes(writer, {"price": Decimal("-12.3")})
+    assert column.array([read(payload)]).to_pylist() == [{"price": Decimal("-12.30")}]
+
+
+_WORDS = st.sampled_from(
+    "type name fields items size record fixed bytes null array logicalType decimal precision".split()
+)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | _WORDS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=5),
+        max_leaves=12,
+    )
+)
+def test_schema_when_hostile_then_a_column_or_refused(schema: object) -> None:
+    with suppress(UnsupportedError):
+        assert spark_type(column_of(avro_text(schema)).arrow_type, quoted=True)

@@ -151,6 +151,31 @@ def test_registry_when_it_does_not_answer_then_no_record_counts_as_undecodable()
         decoder.decode(pa.array([framed(2)], pa.binary()))
 
 
+class HostileSource(CountingSource):
+    """Has schemas that are none."""
+
+    def by_id(self, schema_id: int) -> SchemaText:
+        if schema_id == 1:
+            return avro_text(_SCHEMA)
+        return avro_text(
+            [
+                {"type": "fixed", "name": "F", "size": "x"},
+                {"type": "bytes", "logicalType": "decimal"},
+            ][schema_id % 2]
+        )
+
+
+def test_writers_schema_when_hostile_then_its_records_alone_are_undecodable() -> None:
+    payloads = [framed(2), framed(1, payload(7, 1)), framed(3)]
+
+    values, errors = avro_decoder(HostileSource()).decode(pa.array(payloads, pa.binary()))
+
+    assert values[1].as_py()["a-b"] == 7
+    assert "not a size of fixed" in errors.pop(0)
+    assert "not a decimal" in errors.pop(2)
+    assert not errors
+
+
 def test_columns_when_described_to_spark_then_names_are_quoted() -> None:
     assert decoded_ddl(("offset", "value"), decoding()) == (
         "`offset` bigint, `value` struct<`a-b`:int,`price`:decimal(3,0)>"

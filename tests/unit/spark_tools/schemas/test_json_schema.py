@@ -61,7 +61,22 @@ def test_other_json_when_read_then_a_value_or_an_error(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "payload", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id":"one"}', b'{"id":true}', b"[]"]
+    "payload",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"id":"one"}',
+        b'{"id":true}',
+        b"[]",
+        b'{"price":NaN}',
+        b'{"price":-Infinity}',
+        b'{"price":1e999}',
+        b'{"other":[NaN]}',
+        b'{"unknown":Infinity}',
+        b'{"other":1e999}',
+    ],
 )
 def test_payload_when_it_is_not_of_the_schema_then_an_error(payload: bytes) -> None:
     with pytest.raises((CorruptError, ValueError, RecursionError)):
@@ -99,8 +114,28 @@ def test_references_when_given_then_found_by_name() -> None:
         {"type": "object", "properties": {"next": {"$ref": "#"}}},
         {"$ref": "#/definitions/absent"},
         {"$ref": "http://127.0.0.1/schema.json"},
+        {"type": [{}]},
+        {"properties": {"a": {"type": ["string", ["x"]]}}},
+        {"properties": {"a": {"type": "string"}, "A": {"type": "string"}}},
     ],
 )
 def test_schema_when_columns_cannot_have_it_then_refused(schema: object) -> None:
     with pytest.raises(UnsupportedError):
         column_of(json_text(schema))
+
+
+_WORDS = st.sampled_from(
+    ["type", "properties", "items", "oneOf", "additionalProperties", "$ref", "object", "array", "#"]
+)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | _WORDS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_schema_when_hostile_then_a_column_or_refused(schema: object) -> None:
+    with suppress(UnsupportedError):
+        assert spark_type(column_of(json_text(schema)).arrow_type, quoted=True)

@@ -153,6 +153,9 @@ def test_schema_when_a_descriptor_in_base64_then_the_same() -> None:
     )
 
 
+_ONE = 'syntax = "proto3"; message M { int32 a = 1; }'
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -163,6 +166,19 @@ def test_schema_when_a_descriptor_in_base64_then_the_same() -> None:
         protobuf_text(
             'syntax = "proto3"; message M { int32 a = 1; }', ("/a.proto", protobuf_text(""))
         ),
+        protobuf_text(_ONE, ("a", protobuf_text("")), ("a/b", protobuf_text(""))),
+        protobuf_text(_ONE, ("a/b", protobuf_text("")), ("a", protobuf_text(""))),
+        protobuf_text(_ONE, ("a", protobuf_text("")), ("./a", protobuf_text(""))),
+        protobuf_text(_ONE, ("a/../../b", protobuf_text(""))),
+        protobuf_text(_ONE, (".", protobuf_text(""))),
+        protobuf_text(_ONE, ("a" * 300, protobuf_text(""))),
+        protobuf_text(_ONE, ("\0", protobuf_text(""))),
+        protobuf_text(_ONE, ("\ud800", protobuf_text(""))),
+        protobuf_text('syntax = "proto3"; message M {}'),
+        protobuf_text(
+            'syntax = "proto3"; message M { int32 a = 1; repeated N n = 2; } message N {}'
+        ),
+        protobuf_text('syntax = "proto3"; message M { int32 a = 1; int32 A = 2; }'),
     ],
 )
 def test_schema_when_columns_cannot_have_it_then_refused(schema: SchemaText) -> None:
