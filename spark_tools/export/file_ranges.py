@@ -105,8 +105,9 @@ def _cut(
     gathered: list[SegmentPiece | Hole] = []
     gathered_bytes = 0
     for piece in pieces:
-        size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else file_bytes
-        if gathered and gathered_bytes + size_bytes > file_bytes:
+        size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else 0
+        is_full = gathered_bytes + size_bytes > file_bytes
+        if gathered and (is_full or isinstance(piece, Hole)):
             offsets = OffsetRange(start_offset=start_offset, end_offset=piece.offsets.start_offset)
             yield FileRange(topic_id_partition=tip, offsets=offsets, pieces=tuple(gathered))
             start_offset, gathered, gathered_bytes = offsets.end_offset, [], 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rsm.segment.ranges import OffsetRange
 from spark_tools.export.file_ranges import (
@@ -70,6 +73,41 @@ def test_cut_when_only_a_part_is_left_then_pieces_end_with_it() -> None:
     assert isinstance(second, FileRange)
     assert [str(each.offsets) for each in first.pieces] == ["[3, 8)"]
     assert [str(each.offsets) for each in second.pieces] == ["[12, 30)"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.integers(1, 40), st.integers(0, 40)), min_size=1, max_size=8
+    ),
+    st.integers(1, 4000),
+    st.integers(0, 30),
+)
+def test_cut_when_pieces_are_of_any_size_then_files_and_holes_are_the_whole_plan(
+    drawn: list[tuple[bool, int, int]], file_bytes: int, skipped_offsets: int
+) -> None:
+    """A piece may be a few offsets of a small segment, whose computed size is 0."""
+    pieces: list[Piece] = []
+    start = 0
+    for is_hole, length, size_bytes in drawn:
+        found = piece(start, start + length)
+        metadata = replace(found.stored.metadata, segment_size_bytes=size_bytes)
+        stored = replace(found.stored, metadata=metadata)
+        pieces.append(hole(start, start + length) if is_hole else replace(found, stored=stored))
+        start += length
+    plan = planned(min(skipped_offsets, start - 1), start)
+
+    found_parts = list(cut([plan], pieces, file_bytes))
+
+    covered = [offset for part in found_parts for offset in as_list(part.offsets)]
+    assert covered == as_list(plan.offsets)
+    for part in found_parts:
+        if isinstance(part, FileRange):
+            held = [offset for each in part.pieces for offset in as_list(each.offsets)]
+            assert held == as_list(part.offsets)
+
+
+def as_list(found: OffsetRange) -> list[int]:
+    return list(range(found.start_offset, found.end_offset))
 
 
 def test_rest_when_some_was_read_then_the_pieces_from_there_on() -> None:
