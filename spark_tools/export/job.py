@@ -14,8 +14,8 @@ from rsm.segment.errors import FencedError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.connection import Connection
-from spark_tools.export.file_ranges import FileRange, WrittenFiles, cut, hulls, lines_of
-from spark_tools.export.losses import Losses
+from spark_tools.export.file_ranges import FileRange, WrittenFiles, cut, hulls
+from spark_tools.export.losses import Losses, add_lines, cause_of
 from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import (
     ExportedRange,
@@ -123,10 +123,10 @@ class Export:
         self._manifest.complete(self._done, datetime.now(UTC))
         with open_planner(self._connection, self._planning) as planner:
             files, holes, lost = self._plan(planner, self._planning)
-            self._losses.write()  # before anything is exported above what is lost
+            skipped = [_skipped_hole(hole) for hole in holes]
+            self._losses.begin(skipped)
             yield from lost
-            for hole in holes:
-                yield self._skip(_skipped_hole(hole))
+            yield from skipped
             yield from self._export_all(planner, files)
         self._losses.finish(lost)
 
@@ -155,10 +155,6 @@ class Export:
         parts = list(cut(planned, pieces, self._settings.file_bytes))
         files = [part for part in parts if isinstance(part, FileRange)]
         return files, [part for part in parts if isinstance(part, Hole)], lost
-
-    def _skip(self, skipped: SkippedRange) -> SkippedRange:
-        self._losses.skip(skipped)
-        return skipped
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
         """Several files at a time; what could not be read for now, once more in the end."""
@@ -194,9 +190,8 @@ class Export:
             left = file_range.rest(unreadable.start_offset, failures=failures + 1)
             queue.extend([] if left is None else [left])
             return
-        cause = SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
-        skipped = SkippedRange.of(file_range.topic_id_partition, unreadable, cause, written.reason)
-        yield self._skip(skipped)
+        tip = file_range.topic_id_partition
+        yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)  # on record
         left = file_range.rest(unreadable.end_offset)
         if left is not None:
             queue.appendleft(left)
@@ -222,8 +217,7 @@ class Export:
                 self._manifest.discard(attempt)
             raise
         try:
-            for line in lines_of(written, self._format, attempt):
-                added = self._manifest.add(line)
+            for added in add_lines(self._manifest, self._losses, written, self._format, attempt):
                 self._done.append(added)
                 yield added
         except FencedError:

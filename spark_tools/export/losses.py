@@ -7,11 +7,13 @@ reports it has come to its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.ranges import OffsetRange
-from spark_tools.export.ranges import ExportedRange, PlannedRange, lost
+from spark_tools.export.file_ranges import WrittenFiles, lines_of
+from spark_tools.export.manifest import Manifest
+from spark_tools.export.ranges import ExportedRange, ExportFormat, PlannedRange, lost
 from spark_tools.export.skipped import (
     Partition,
     SkipCause,
@@ -58,14 +60,31 @@ class Losses:
         """Take a range that could not be exported."""
         self._found.insert(0, skipped)
 
-    def write(self) -> None:
-        """Have on record what is neither exported nor in a recorded gap."""
-        self._record.replace(self._outstanding())
+    def begin(self, skipped: Iterable[SkippedRange]) -> None:
+        """Record what the plan cannot export, before anything above it is exported."""
+        for each in skipped:
+            self.skip(each)
+        self._write()
+
+    def record_unread(self, written: Iterable[WrittenFiles]) -> None:
+        """Record what these files lack, before lines above it are added to the manifest.
+
+        Another attempt may still export it; then nothing is left on record.
+        """
+        unread = [part for each in written for part in _unread(each)]
+        for part in unread:
+            self.skip(part)
+        if unread:
+            self._write()
 
     def finish(self, reported: Iterable[SkippedRange]) -> None:
         """Write, with those that were reported as final."""
         self._found = [*reported, *self._found]
-        self.write()
+        self._write()
+
+    def _write(self) -> None:
+        """Have on record what is neither exported nor in a recorded gap."""
+        self._record.replace(self._outstanding())
 
     def _never_seen(self, tip: TopicIdPartition, planned: PlannedRange) -> list[SkippedRange]:
         key = _key(tip)
@@ -80,6 +99,39 @@ class Losses:
         for line in self._done:
             held.setdefault((line.topic_id, line.partition), []).append(line.offsets)
         return unexported([*self._found, *self._record.ranges()], held)
+
+
+def add_lines(
+    manifest: Manifest,
+    losses: Losses,
+    written: Sequence[WrittenFiles],
+    wanted: ExportFormat,
+    attempt: str,
+) -> Iterator[ExportedRange]:
+    """Have written files count, once what they lack is on record; each line as it was added.
+
+    The caller adds each line to what the losses know as done. Raises the errors of Manifest.add.
+    """
+    losses.record_unread(written)
+    for line in lines_of(written, wanted, attempt):
+        yield manifest.add(line)
+
+
+def _unread(written: WrittenFiles) -> Iterator[SkippedRange]:
+    """What could not be read of a range, and what lies above that and was not tried."""
+    if written.unreadable is None:
+        return
+    file_range = written.file_range
+    tip = file_range.topic_id_partition
+    yield SkippedRange.of(tip, written.unreadable, cause_of(written), written.reason)
+    left = file_range.rest(written.unreadable.end_offset)
+    if left is not None:
+        yield SkippedRange.of(tip, left.offsets, SkipCause.FAILED, "the export did not finish")
+
+
+def cause_of(written: WrittenFiles) -> SkipCause:
+    """Why the offsets from `written.end_offset` on could not be read."""
+    return SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
 
 
 def _key(tip: TopicIdPartition) -> Partition:

@@ -8,13 +8,16 @@ from rlmm.events import GapReason, RecordedGap
 from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
-from spark_tools.export.losses import Losses
+from spark_tools.export.file_ranges import FileRange, WrittenFiles
+from spark_tools.export.losses import Losses, add_lines
+from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import ExportedRange
 from spark_tools.export.skipped import SkipCause, SkippedRange, SkippedRanges
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import ORDERS, log_starts
-from tests.unit.spark_tools.export.test_ranges import done, planned
-from tests.unit.spark_tools.local_files import LocalFiles
+from tests.unit.spark_tools.export.test_manifest import FORMAT, NOW
+from tests.unit.spark_tools.export.test_ranges import done, piece, planned
+from tests.unit.spark_tools.local_files import KilledError, LocalFiles
 
 
 def stored(log_start_offset: int, *gaps: tuple[int, int]) -> StoredPartition:
@@ -60,7 +63,7 @@ def test_expired_when_skipped_once_and_exported_above_then_reported_until_an_exp
 
     killed = losses(tmp_path, exported)
     assert expired(killed, stored(150), 300, 400) == ["[100, 150) expired"]
-    killed.write()
+    killed.begin([])
     exported += done((300, 400))
     second = losses(tmp_path, exported)
     lost = second.expired_now([stored(150)], [planned(400, 500)], lambda _: True)
@@ -77,7 +80,7 @@ def test_expired_when_never_seen_by_an_export_then_on_record_before_more_is_expo
     exported = done((0, 100))
     killed = losses(tmp_path, exported)
     assert expired(killed, stored(200), 200, 300) == ["[100, 200) expired"]
-    killed.write()
+    killed.begin([])
     exported += done((200, 300))
 
     assert expired(losses(tmp_path, exported), stored(250), 300, 400) == ["[100, 200) expired"]
@@ -96,3 +99,70 @@ def test_record_when_exported_or_given_up_as_a_gap_then_nothing_is_left_of_it(
     later.finish([])
 
     assert SkippedRanges(LocalFiles(tmp_path)).ranges() == []
+
+
+def test_begin_when_killed_after_more_was_exported_then_what_the_plan_skipped_is_reported(
+    tmp_path: Path,
+) -> None:
+    exported: list[ExportedRange] = []
+    killed = losses(tmp_path, exported)
+    assert expired(killed, stored(0), 0, 300) == []
+    killed.begin([unreadable(100, 200)])
+    exported += done((0, 100), (200, 300))
+
+    assert expired(losses(tmp_path, exported), stored(250), 300, 400) == ["[100, 200) expired"]
+
+
+def attempted(files: LocalFiles, attempt: str) -> list[WrittenFiles]:
+    """[0, 300) in two files, the first read up to 50 and damaged there up to 60."""
+    pieces = (piece(0, 60), piece(60, 100))
+    damaged = FileRange(topic_id_partition=ORDERS, offsets=offsets(0, 100), pieces=pieces)
+    whole = FileRange(topic_id_partition=ORDERS, offsets=offsets(100, 300), pieces=())
+    found = [
+        WrittenFiles(
+            file_range=damaged,
+            end_offset=50,
+            records_count=50,
+            names=("part-0-x",),
+            unreadable=offsets(50, 60),
+            reason="away",
+            is_lost=True,
+        ),
+        WrittenFiles(file_range=whole, end_offset=300, records_count=200, names=("part-1-x",)),
+    ]
+    for each in found:
+        files.write(f"{Manifest(files).directory(attempt)}/{each.names[0]}", "rows")
+    return found
+
+
+def test_add_lines_when_killed_at_any_point_then_what_they_lack_is_reported_when_it_expires(
+    tmp_path: Path,
+) -> None:
+    """Also what lies above the damage in the same file, which is to be tried later."""
+    kills = 0
+    for changes in range(100):
+        directory = tmp_path / str(changes)
+        attempt = Manifest(LocalFiles(directory)).new_attempt(NOW)
+        written = attempted(LocalFiles(directory), attempt)
+        files = LocalFiles(directory, changes)
+        exported: list[ExportedRange] = []
+        found = Losses(SkippedRanges(files), exported)
+        try:
+            for line in add_lines(Manifest(files), found, written, FORMAT, attempt):
+                exported.append(line)  # noqa: PERF402 - it may be killed between
+        except KilledError:
+            kills += 1
+        later = Manifest(LocalFiles(directory)).lines()
+        reported = {
+            offset
+            for each in losses(directory, later).expired_now(
+                [stored(300)], [planned(300, 400)], lambda _: True
+            )
+            for offset in range(each.start_offset, each.end_offset)
+        }
+        if any(line.end_offset == 300 for line in later):
+            assert reported == set(range(50, 100))
+        if kills == changes:  # it came to its end
+            assert len(later) == 2
+            break
+    assert kills > 3
