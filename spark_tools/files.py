@@ -28,7 +28,8 @@ class Files(ABC):
     def move(self, path: str, target: str) -> bool:
         """Move a file; False, and nothing is changed, if `target` is there or `path` is not.
 
-        As atomic as a rename of the file system, and as exclusive.
+        As atomic as a rename of the file system. Of two moves to one target at once both may return
+        True where a rename replaces files (`file:`, S3); then the last one's content is there.
         """
 
     @abstractmethod

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from rsm.segment.errors import FencedError, NotFoundError, RetriableError
+from rsm.segment.errors import FencedError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.connection import Connection
@@ -115,8 +115,9 @@ class Export:
     def run(self) -> Iterator[ExportEvent]:
         """Export; each range as soon as it counts, and each that cannot be exported.
 
-        Raises InvalidConfigError for other columns or another isolation than before; FencedError
-        where another export does the same; RetriableError if nothing can be read any more.
+        Raises InvalidConfigError for other columns or another isolation than before, and for a
+        directory that executors and driver do not share; FencedError where another export does the
+        same; RetriableError if nothing can be read any more.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -220,7 +221,7 @@ class Export:
             for added in add_lines(self._manifest, self._losses, written, self._format, attempt):
                 self._done.append(added)
                 yield added
-        except FencedError:
+        except (FencedError, InvalidConfigError):
             self._manifest.discard(attempt)
             raise
         self._manifest.discard(attempt)

@@ -5,11 +5,15 @@
     manifest/topic_id=…/partition=…/<number>.json   a line: from then on its range counts
     data/topic=…/topic_id=…/partition=…/            the files of lines, by date if that is wanted
 
-A line is added by a rename to the next number of its partition, which one export of several alone
-can do, and only after all lines with lower numbers were read and have none of its offsets. Then its
-files are moved to where it says they are. What was killed in between is completed by the next
-export. So lines never overlap, `data` never has an offset twice, and it has all that the manifest
-names once no export is at work.
+A line is added by a rename to the next number of its partition, and only after all lines with lower
+numbers were read and have none of its offsets. Then it is read again: if another export's line is
+there, this one does not count. Then its files are moved to where it says they are. What was killed
+in between is completed by the next export. So `data` has all that the manifest names once no export
+is at work.
+
+Lines never overlap where a rename refuses to replace a file (HDFS). Elsewhere (`file:`, S3) two
+exports of the same topics must not run at once: a rename that replaces a line after its export has
+read it again is not noticed.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from rsm.segment.errors import CorruptError, FencedError
+from rsm.segment.errors import CorruptError, FencedError, InvalidConfigError
 from spark_tools.export.file_ranges import written_name
 from spark_tools.export.ranges import ExportedRange
 from spark_tools.files import Files
@@ -76,14 +80,17 @@ class Manifest:
     def add(self, line: ExportedRange) -> ExportedRange:
         """Have a range count whose files are written; the line as it was added.
 
-        FencedError if another export has done any of it meanwhile; then no file of it counts.
+        FencedError if another export has done any of it meanwhile, and InvalidConfigError if a file
+        is not where the driver looks for it; then no file of it counts.
         """
+        self._require_written(line)
         staged = f"{_ATTEMPTS}/{line.attempt}.{uuid4()}.json"
         while True:
             number = self._next_number(line)
             numbered = replace(line, number=number)
             self._files.write(staged, numbered.to_line())
             if self._files.move(staged, _path(numbered)):
+                self._require_own(numbered)
                 break
             self._files.remove(staged)
             if self._next_number(line) == number:
@@ -91,6 +98,30 @@ class Manifest:
         self._known[_path(numbered)] = numbered
         self._place(numbered)
         return numbered
+
+    def _require_written(self, line: ExportedRange) -> None:
+        """Raise InvalidConfigError unless all files of a line are in its attempt's directory."""
+        source = self.directory(line.attempt)
+        names: dict[str, set[str]] = {}
+        for file in map(written_name, line.files):
+            directory, _, name = file.rpartition("/")
+            if directory not in names:
+                names[directory] = set(self._files.names(f"{source}/{directory}".rstrip("/")))
+            if name not in names[directory]:
+                raise not_in_the_output(f"{source}/{file}")
+
+    def _require_own(self, line: ExportedRange) -> None:
+        """Raise FencedError if another export's line is in its place.
+
+        Two exports whose moves cross may both have found no line there, and the last one counts.
+        """
+        if self._files.read(_path(line)) != line.to_line():
+            raise FencedError(
+                "another export has added a line under the same number",
+                partition=f"{line.topic}:{line.partition}",
+                offsets=line.offsets,
+                path=_path(line),
+            )
 
     def _next_number(self, line: ExportedRange) -> int:
         """One more than that of the last line of the partition. FencedError if any overlaps."""
@@ -121,6 +152,15 @@ class Manifest:
         """Whether there are any, but for Spark's own."""
         names = [name for name in self._files.names(directory) if not name.startswith(("_", "."))]
         return any("=" not in name or self._has_files(f"{directory}/{name}") for name in names)
+
+
+def not_in_the_output(file: str) -> InvalidConfigError:
+    """The error of a file that an executor has written and the driver cannot see."""
+    return InvalidConfigError(
+        "the driver does not see a file that an executor has written: "
+        "export to a directory that all hosts share, or to another store",
+        file=file,
+    )
 
 
 def _directory(line: ExportedRange) -> str:

@@ -7,7 +7,7 @@ which takes a third of the time. Spark writes into any other file system.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rsm.segment.errors import CorruptError
 from spark_tools.connection import Connection
 from spark_tools.export.file_ranges import FileRange, WrittenFiles
+from spark_tools.export.manifest import not_in_the_output
 from spark_tools.export.parquet_files import ParquetFiles
 from spark_tools.export.range_reader import DATE, OFFSET, TIMESTAMP, RangeReader, with_date
 from spark_tools.hadoop_files import HadoopFiles
@@ -103,7 +104,8 @@ def write_files(
 ) -> list[WrittenFiles]:
     """Write the files of each range below the directory `attempt`; the outcomes in their order.
 
-    Raises Spark's errors; CorruptError if a task has no outcome.
+    Raises Spark's errors; CorruptError if a task has no outcome; InvalidConfigError if the driver
+    does not see files of a task.
     """
     local = files.local_path(attempt)
     codec = _ARROWS_CODECS.get((spark.conf.get(_CODEC_OPTION, "snappy") or "snappy").lower())
@@ -113,7 +115,14 @@ def write_files(
         found = _by_arrow(spark, Path(local), codec, work, ranges)
     if len(found) != len(ranges):
         raise CorruptError("a task of an export has no outcome", attempt=attempt)
+    require_named(found, attempt)
     return found
+
+
+def require_named(written: Iterable[WrittenFiles], attempt: str) -> None:
+    """Raise InvalidConfigError for records that are in no file of the directory `attempt`."""
+    if any(each.records_count and not each.names for each in written):
+        raise not_in_the_output(attempt)
 
 
 def _by_arrow(

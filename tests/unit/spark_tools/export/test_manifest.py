@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -146,6 +147,43 @@ def test_add_when_overtaken_after_it_looked_for_others_then_fenced(tmp_path: Pat
         Manifest(Overtaken(tmp_path, (0, 10))).add(line)
 
     assert readable_offsets(tmp_path) == list(range(10))
+
+
+class Crossed(LocalFiles):
+    """Another export's line replaces this one's right after the move, as `file:` allows."""
+
+    def move(self, path: str, target: str) -> bool:
+        is_moved = super().move(path, target)
+        if is_moved and target.startswith("manifest/"):
+            self.write(target, self.read(target).replace('"attempt": "', '"attempt": "other-'))
+        return is_moved
+
+
+def test_add_when_another_line_is_there_after_the_move_then_fenced_and_no_file_is_moved(
+    tmp_path: Path,
+) -> None:
+    (line,) = prepared(LocalFiles(tmp_path), (0, 10))
+
+    with pytest.raises(FencedError, match="under the same number"):
+        Manifest(Crossed(tmp_path)).add(line)
+
+    assert readable_offsets(tmp_path) == []
+
+
+@pytest.mark.parametrize("directory", ["", "date=2030-05-17/"])
+def test_add_when_the_driver_does_not_see_a_file_then_nothing_counts(
+    tmp_path: Path, directory: str
+) -> None:
+    """An executor of another host has written it there."""
+    files = LocalFiles(tmp_path)
+    (line,) = prepared(files, (0, 10))
+    elsewhere = f"{directory}{0:020d}-{10:020d}-part-00000-x.parquet"
+
+    with pytest.raises(InvalidConfigError, match="that all hosts share"):
+        Manifest(files).add(replace(line, files=(*line.files, elsewhere)))
+
+    assert Manifest(files).lines() == []
+    assert readable_offsets(tmp_path) == []
 
 
 def test_add_when_overtaken_by_another_range_then_both_count(tmp_path: Path) -> None:
