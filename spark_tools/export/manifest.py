@@ -154,6 +154,11 @@ class Manifest:
         return any("=" not in name or self._has_files(f"{directory}/{name}") for name in names)
 
 
+def staged_path(now: datetime) -> str:
+    """Where a file is written that is to be moved; exports remove what is left after a week."""
+    return f"{_ATTEMPTS}/{now:{_TIME}}-{uuid4()}.json"
+
+
 def not_in_the_output(file: str) -> InvalidConfigError:
     """The error of a file that an executor has written and the driver cannot see."""
     return InvalidConfigError(

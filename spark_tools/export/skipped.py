@@ -1,6 +1,7 @@
 """What an export could not read, on record in its directory until it is exported.
 
-    skipped/topic_id=…/partition=…/<start offset>-<end offset>.json
+    _attempts/<time>-<id>.json          a record about to be added
+    skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
 The manifest alone decides what is exported again: all that it does not have. The record says what
 that is and why, and that a loss was reported when the range expires.
@@ -9,15 +10,20 @@ that is and why, and that a loss was reported when the range expires.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from enum import Enum
+from zlib import crc32
 
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.ranges import OffsetRange, missing
+from spark_tools.export.manifest import staged_path
 from spark_tools.files import Files
 
+_log = logging.getLogger(__name__)
 _RECORDS = "skipped"
 Partition = tuple[str, int]
 """A topic's id as text, and the partition's number."""
@@ -82,18 +88,36 @@ class SkippedRange:
         return found
 
     @property
+    def _text(self) -> str:
+        return json.dumps(asdict(self)) + "\n"
+
+    @property
     def _path(self) -> str:
-        name = f"{self.start_offset:020d}-{self.end_offset:020d}.json"
+        """Another one for other contents: no rename has to replace a file."""
+        checksum = f"{crc32(self._text.encode()):08x}"
+        name = f"{self.start_offset:020d}-{self.end_offset:020d}.{checksum}.json"
         return f"{_RECORDS}/topic_id={self.topic_id}/partition={self.partition}/{name}"
 
 
 class SkippedRanges:
-    """The record of the output directory that `files` are below. One thread's."""
+    """The record of the output directory that `files` are below. One thread's.
+
+    A file that is no record is left where it is, with a warning.
+    """
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        texts = files.texts(_RECORDS)
-        self._written = {each._path: each for each in map(SkippedRange.of_text, texts)}  # noqa: SLF001 - this module's
+        self._written: dict[str, SkippedRange] = {}
+        for path in _paths(files, _RECORDS):
+            try:
+                self._written[path] = SkippedRange.of_text(files.read(path))
+            except (CorruptError, UnicodeDecodeError) as error:
+                _log.warning(
+                    "ignored a file that is no record of a skipped range: "
+                    "delete it once the loss that its name states is known (file=%s): %s",
+                    path,
+                    error,
+                )
 
     def ranges(self) -> list[SkippedRange]:
         """All that is on record."""
@@ -101,13 +125,29 @@ class SkippedRanges:
 
     def replace(self, ranges: Iterable[SkippedRange]) -> None:
         """Make these the record. New ones are there before old ones are not."""
-        wanted = {each._path: each for each in ranges}  # noqa: SLF001 - as above
+        wanted = {each._path: each for each in ranges}  # noqa: SLF001 - this module's
         for path, each in wanted.items():
             if self._written.get(path) != each:
-                self._files.write(path, json.dumps(asdict(each)) + "\n")
+                self._add(path, each)
         for path in self._written.keys() - wanted.keys():
             self._files.remove(path)
         self._written = wanted
+
+    def _add(self, path: str, skipped: SkippedRange) -> None:
+        """Write it elsewhere and move it: a record that is read is whole."""
+        staged = staged_path(datetime.now(UTC))
+        self._files.write(staged, skipped._text)  # noqa: SLF001 - as above
+        if not self._files.move(staged, path):  # another export has the same
+            self._files.remove(staged)
+
+
+def _paths(files: Files, directory: str) -> list[str]:
+    """The paths of all files in a directory and below."""
+    found = []
+    for name in files.names(directory):
+        path = f"{directory}/{name}"
+        found += [path] if name.endswith(".json") else _paths(files, path)
+    return found
 
 
 def unexported(

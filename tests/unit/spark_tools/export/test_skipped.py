@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import OffsetRange
 from spark_tools.export.skipped import (
     SkipCause,
@@ -76,9 +75,46 @@ def test_expired_when_the_log_begins_within_a_range_then_what_lies_below_once() 
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "no line", '{"topic": 1}'])
-def test_record_when_garbage_then_corrupt(tmp_path: Path, text: str) -> None:
+def test_record_when_one_is_garbage_then_a_warning_names_it_and_others_are_read(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     files = LocalFiles(tmp_path)
-    files.write("skipped/other.json", text)
+    SkippedRanges(files).replace([skipped(0, 10)])
+    files.write("skipped/topic_id=x/partition=0/5-9.json", text)
 
-    with pytest.raises(CorruptError, match="not a record of a skipped range"):
-        SkippedRanges(files)
+    found = SkippedRanges(files)
+
+    assert found.ranges() == [skipped(0, 10)]
+    assert "skipped/topic_id=x/partition=0/5-9.json" in caplog.text
+    found.replace([])
+    assert files.exists("skipped/topic_id=x/partition=0/5-9.json")
+
+
+class Torn(LocalFiles):
+    """A process that is killed as it writes, which leaves an empty file."""
+
+    def write(self, path: str, text: str) -> None:
+        super().write(path, "")
+        raise KilledError
+
+
+@pytest.mark.parametrize("reason", ["away", "for another reason"])
+def test_record_when_killed_as_it_is_written_then_none_is_torn(
+    tmp_path: Path, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    SkippedRanges(LocalFiles(tmp_path)).replace([skipped(0, 10)])
+
+    with pytest.raises(KilledError):
+        SkippedRanges(Torn(tmp_path)).replace([skipped(0, 10, reason), skipped(20, 30)])
+
+    assert SkippedRanges(LocalFiles(tmp_path)).ranges() == [skipped(0, 10)]
+    assert caplog.text == ""
+
+
+def test_record_when_its_reason_changes_then_the_new_one_alone_is_left(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path)
+    SkippedRanges(files).replace([skipped(0, 10)])
+    SkippedRanges(files).replace([skipped(0, 10, "for another reason")])
+
+    assert SkippedRanges(files).ranges() == [skipped(0, 10, "for another reason")]
+    assert files.names("_attempts") == []
