@@ -13,7 +13,7 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.ranges import OffsetRange
 from spark_tools.export.file_ranges import WrittenFiles, lines_of
 from spark_tools.export.manifest import Manifest
-from spark_tools.export.ranges import ExportedRange, ExportFormat, PlannedRange, lost
+from spark_tools.export.ranges import ExportedRange, ExportFormat, PlannedRange, by_partition, lost
 from spark_tools.export.skipped import (
     Partition,
     SkipCause,
@@ -50,10 +50,20 @@ class Losses:
             key = _key(each.topic_id_partition)
             starts[key] = each.state.first_readable_offset or 0
             self._gaps[key] = [gap.offsets for gap in each.state.gaps]
+        exported = by_partition(self._done)
+        known = {key: list(gaps) for key, gaps in self._gaps.items()}
+        for on_record in self._record.ranges():
+            known.setdefault(on_record.key, []).append(on_record.offsets)
         for part in planned:
             tip = part.topic_id_partition
             if begins_with_log(tip):
-                self._found += self._never_seen(tip, part)
+                key = _key(tip)
+                self._found += [
+                    SkippedRange.of(
+                        tip, offsets, SkipCause.EXPIRED, "expired before it was exported"
+                    )
+                    for offsets in lost(part, exported.get(key, ()), known.get(key, ()))
+                ]
         return expired(self._outstanding(), starts)
 
     def skip(self, skipped: SkippedRange) -> None:
@@ -85,14 +95,6 @@ class Losses:
     def _write(self) -> None:
         """Have on record what is neither exported nor in a recorded gap."""
         self._record.replace(self._outstanding())
-
-    def _never_seen(self, tip: TopicIdPartition, planned: PlannedRange) -> list[SkippedRange]:
-        key = _key(tip)
-        on_record = [each.offsets for each in self._record.ranges() if each.key == key]
-        return [
-            SkippedRange.of(tip, offsets, SkipCause.EXPIRED, "expired before it was exported")
-            for offsets in lost(planned, self._done, [*self._gaps.get(key, ()), *on_record])
-        ]
 
     def _outstanding(self) -> list[SkippedRange]:
         held = {key: list(offsets) for key, offsets in self._gaps.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
@@ -117,7 +118,7 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
     planned: dict[TopicIdPartition, list[OffsetRange]] = {}
     for piece in pieces:
         planned.setdefault(piece.topic_id_partition, []).append(piece.offsets)
-    exported = _by_partition(done)
+    exported = by_partition(done)
     return [
         PlannedRange(topic_id_partition=tip, offsets=left)
         for tip, offsets in sorted(planned.items())
@@ -127,18 +128,18 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
 
 
 def lost(
-    planned: PlannedRange, done: Iterable[ExportedRange], known: Iterable[OffsetRange]
+    planned: PlannedRange, exported: Sequence[OffsetRange], known: Iterable[OffsetRange]
 ) -> tuple[OffsetRange, ...]:
     """What expired between what was exported and what is to be.
 
-    `known` need not be looked for: recorded gaps, and ranges whose loss is on record.
+    `exported` is what was of the partition, ascending. `known` need not be looked for: recorded
+    gaps, and ranges whose loss is on record.
     """
-    exported = _by_partition(done).get(_key(planned.topic_id_partition), ())
     start_offset = planned.offsets.start_offset
-    ends = [each.end_offset for each in exported if each.end_offset <= start_offset]
-    if not ends:
+    count = bisect_right(exported, start_offset, key=lambda each: each.end_offset)
+    if not count:
         return ()
-    between = OffsetRange(start_offset=max(ends), end_offset=start_offset)
+    between = OffsetRange(start_offset=exported[count - 1].end_offset, end_offset=start_offset)
     return missing(sorted(known), between)
 
 
@@ -149,7 +150,7 @@ def _hull(offsets: Sequence[OffsetRange]) -> OffsetRange:
     )
 
 
-def _by_partition(done: Iterable[ExportedRange]) -> dict[tuple[str, int], list[OffsetRange]]:
+def by_partition(done: Iterable[ExportedRange]) -> dict[tuple[str, int], list[OffsetRange]]:
     """What was exported of each partition, ascending."""
     found: dict[tuple[str, int], list[OffsetRange]] = {}
     for each in done:

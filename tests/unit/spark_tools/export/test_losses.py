@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from rlmm.events import GapReason, RecordedGap
 from rlmm.partition_state import PartitionState
@@ -84,6 +87,28 @@ def test_expired_when_never_seen_by_an_export_then_on_record_before_more_is_expo
     exported += done((200, 300))
 
     assert expired(losses(tmp_path, exported), stored(250), 300, 400) == ["[100, 200) expired"]
+
+
+class Counted(list[ExportedRange]):
+    """Lines of a manifest, and how often somebody has gone through all of them."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[ExportedRange]:
+        self.passes += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("ranges_count", [1, 30])
+def test_expired_when_many_ranges_are_planned_then_lines_are_read_no_more_often(
+    tmp_path: Path, ranges_count: int
+) -> None:
+    exported = Counted(done((0, 100)))
+    ranges = [planned(start, start + 5) for start in range(200, 200 + 10 * ranges_count, 10)]
+
+    losses(tmp_path, exported).expired_now([stored(150)], ranges, lambda _: True)
+
+    assert exported.passes == 2
 
 
 def test_record_when_exported_or_given_up_as_a_gap_then_nothing_is_left_of_it(
