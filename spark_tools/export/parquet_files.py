@@ -1,10 +1,12 @@
 """Writes rows as Parquet files into a directory that this host sees, one file or one per date.
 
-Memory: GATHERED_BYTES of rows, and what Arrow needs to encode a row group of one file's share.
+Memory: GATHERED_BYTES of rows, as much again if they have several dates, and what Arrow needs to
+encode a row group of one file's share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,8 @@ from pyarrow import parquet
 from spark_tools.export.range_reader import DATE
 
 GATHERED_BYTES = 64 << 20
-_MAX_OPEN_FILES = 8
+_MAX_OPEN_FILES = 100
+"""Of a task; one that is open takes a file descriptor and the list of its row groups."""
 _NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, Spark and others name the directory of rows without a value."""
 
@@ -22,35 +25,51 @@ _NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 class ParquetFiles:
     """The files of one range, in order of its rows; one thread's.
 
-    With the column `date` rows go into a directory per date, as many files at once as that needs,
-    up to a limit: then the date that has waited longest gets another file.
+    Rows are gathered up to `gathered_bytes`. With the column `date` they then go into a directory
+    per date, a row group for each date. Files stay open, up to a limit: then the date that has
+    waited longest gets another file. So a range has at most a file for each date of each gathering.
     """
 
-    def __init__(self, directory: Path, name: str, columns: tuple[str, ...], codec: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        columns: tuple[str, ...],
+        codec: str,
+        gathered_bytes: int = GATHERED_BYTES,
+    ) -> None:
         self._directory = directory
         self._name = name
         self._columns = columns
         self._codec = codec
+        self._limit_bytes = gathered_bytes
         self._open: dict[str, _File] = {}
+        self._gathered: list[pa.RecordBatch] = []
         self._gathered_bytes = 0
         self.names: list[str] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows. OSError."""
-        for directory, rows in _by_date(batch):
-            file = self._open.pop(directory, None) or self._begin(directory)
-            self._open[directory] = file  # the last of those that are open
-            file.gathered.append(rows.select(self._columns))
-            self._gathered_bytes += rows.nbytes
-        if self._gathered_bytes >= GATHERED_BYTES:
-            for file in self._open.values():
-                file.write_row_group()
-            self._gathered_bytes = 0
+        self._gathered.append(batch)
+        self._gathered_bytes += batch.nbytes
+        if self._gathered_bytes >= self._limit_bytes:
+            self._write_gathered()
 
     def close(self) -> None:
         """Write what was taken. OSError."""
+        self._write_gathered()
         while self._open:
             self._open.pop(next(iter(self._open))).close()
+
+    def _write_gathered(self) -> None:
+        if not self._gathered:
+            return
+        rows = pa.Table.from_batches(self._gathered)
+        self._gathered, self._gathered_bytes = [], 0
+        for directory, part in _by_date(rows):
+            file = self._open.pop(directory, None) or self._begin(directory)
+            self._open[directory] = file  # the last of those that are open
+            file.write_row_group(part.select(self._columns))
 
     def _begin(self, directory: str) -> _File:
         if len(self._open) == _MAX_OPEN_FILES:
@@ -67,21 +86,15 @@ class _File:
         self._path = path
         self._codec = codec
         self._writer: parquet.ParquetWriter | None = None
-        self.gathered: list[pa.RecordBatch] = []
 
-    def write_row_group(self) -> None:
-        if not self.gathered:
-            return
-        table = pa.Table.from_batches(self.gathered)
+    def write_row_group(self, rows: pa.Table) -> None:
         if self._writer is None:
             self._writer = parquet.ParquetWriter(
-                self._path, table.schema, compression=self._codec, use_dictionary=_REPEATED
+                self._path, rows.schema, compression=self._codec, use_dictionary=_REPEATED
             )
-        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        self.gathered = []
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
 
     def close(self) -> None:
-        self.write_row_group()
         if self._writer is not None:
             self._writer.close()
 
@@ -90,19 +103,19 @@ _REPEATED = ["key", "timestampType", "leader_epoch", "headers.list.element.key"]
 """Columns whose values repeat: a dictionary of the others is given up after its first page."""
 
 
-def _by_date(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
+def _by_date(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each date with its directory; all of them, and none, without dates."""
-    if DATE not in batch.schema.names:
-        return [("", batch)]
-    dates = batch.column(DATE)
-    distinct = pc.unique(dates).to_pylist()
-    if len(distinct) == 1:
-        return [(_directory(distinct[0]), batch)]
-    parts = []
-    for date in distinct:
-        is_of_it = pc.is_null(dates) if date is None else pc.equal(dates, date)
-        parts.append((_directory(date), batch.filter(is_of_it)))  # null is not of any
-    return parts
+    if DATE not in rows.schema.names:
+        yield "", rows
+        return
+    counts = pc.value_counts(rows.column(DATE)).to_pylist()
+    if len(counts) > 1:
+        rows = rows.take(pc.sort_indices(rows.column(DATE)))  # stable, and null comes last
+        counts.sort(key=lambda each: (each["values"] is None, each["values"]))
+    position = 0
+    for each in counts:
+        yield _directory(each["values"]), rows.slice(position, each["counts"])
+        position += each["counts"]
 
 
 def _directory(date: object) -> str:

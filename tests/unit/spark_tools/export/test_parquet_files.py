@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,28 +21,48 @@ def rows(first_offset: int, times_us: list[int]) -> pa.RecordBatch:
     )
 
 
-def test_write_when_dates_take_turns_then_a_directory_for_each_with_ascending_offsets(
-    tmp_path: Path,
-) -> None:
-    """More dates than files may be open at once: then some have two files."""
-    files = ParquetFiles(tmp_path, "part", ("offset",), "snappy")
-    dates = 20
-    for turn in range(3):
-        times = [(number % dates) * DAY_US + 5 for number in range(100)]
-        files.write(with_date(rows(turn * 100, times)))
-
-    files.close()
-
+def in_files(directory: Path, files: ParquetFiles, dates: int) -> list[int]:
+    """All offsets; those of a file ascend and are of its date."""
     found = []
     for name in files.names:
-        table = parquet.read_table(tmp_path / name, partitioning=None)
-        offsets = table.column("offset").to_pylist()
+        offsets = parquet.read_table(directory / name, partitioning=None)["offset"].to_pylist()
         assert offsets == sorted(offsets)
-        assert {offset % dates for offset in offsets} == {int(name[13:15]) - 1}
-        assert name.startswith("date=1970-01-")
+        (day,) = {offset % dates for offset in offsets}
+        assert name.startswith(f"date={date(1970, 1, 1) + timedelta(days=day)}/")
         found += offsets
-    assert sorted(found) == list(range(300))
-    assert len(set(files.names)) == len(files.names) > dates
+    assert len(set(files.names)) == len(files.names)
+    return sorted(found)
+
+
+def test_write_when_timestamps_are_scattered_then_a_file_for_each_date(tmp_path: Path) -> None:
+    """Not one for each change of the date: those are as many as there are rows."""
+    dates = 150
+    files = ParquetFiles(tmp_path, "part", ("offset",), "snappy")
+    for first in range(0, 600, 4):
+        times = [(offset % dates) * DAY_US + 5 for offset in range(first, first + 4)]
+        files.write(with_date(rows(first, times)))
+    files.close()
+
+    assert in_files(tmp_path, files, dates) == list(range(600))
+    assert len(files.names) == dates
+
+
+def test_write_when_rows_are_written_several_times_then_a_date_goes_on_in_its_file(
+    tmp_path: Path,
+) -> None:
+    """With more dates than files may be open at once, some have two."""
+    for dates, is_one_each in ((20, True), (150, False)):
+        directory = tmp_path / str(dates)
+        files = ParquetFiles(directory, "part", ("offset",), "snappy", gathered_bytes=1)
+        for turn in range(3):
+            numbers = range(turn * dates, (turn + 1) * dates)
+            times = [(number % dates) * DAY_US + 5 for number in numbers]
+            files.write(with_date(rows(numbers.start, times)))
+        files.close()
+
+        assert in_files(directory, files, dates) == list(range(3 * dates))
+        assert (len(files.names) == dates) is is_one_each
+        assert len(files.names) <= 3 * dates
 
 
 def test_write_when_without_dates_then_one_file_with_all_rows(tmp_path: Path) -> None:
