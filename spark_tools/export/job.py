@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ from spark_tools.spark_errors import SPARK_ERRORS
 _FILES_PER_CORE = 4
 """Of one Spark job: the last tasks of a job leave cores idle, and a job has a fixed cost."""
 _MAX_FAILURES = 3
+_FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class Export:
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism
         failures = 0
         while queue:
-            ranges = [queue.popleft() for _ in range(min(at_once, len(queue)))]
+            ranges = next_ranges(queue, at_once, time.sleep)
             written = yield from self._export(planner, ranges)
             failures = (
                 0 if any(each.is_lost or len(each.offsets) for each in written) else failures + 1
@@ -240,6 +242,20 @@ class Export:
             else each
             for each in ranges
         ]
+
+
+def next_ranges(
+    queue: deque[FileRange], at_once: int, pause: Callable[[float], None]
+) -> list[FileRange]:
+    """Take the next ranges, after a pause in seconds if the store did not answer for one before.
+
+    The pause grows with the failures in a row of any of them, up to 30 seconds.
+    """
+    ranges = [queue.popleft() for _ in range(min(at_once, len(queue)))]
+    failures = max((each.failures for each in ranges), default=0)
+    if failures:
+        pause(min(_FIRST_PAUSE_S * _PAUSE_GROWTH ** (failures - 1), _LONGEST_PAUSE_S))
+    return ranges
 
 
 def _skipped_hole(hole: Hole) -> SkippedRange:
