@@ -280,7 +280,21 @@ def test_decimal_when_the_writers_scale_differs_then_the_writers_value() -> None
 
 
 _WORDS = st.sampled_from(
-    "type name fields items size record fixed bytes null array logicalType decimal precision".split()
+    [
+        "type",
+        "name",
+        "fields",
+        "items",
+        "size",
+        "record",
+        "fixed",
+        "bytes",
+        "null",
+        "array",
+        "logicalType",
+        "decimal",
+        "precision",
+    ]
 )
 
 
