@@ -3,7 +3,7 @@
 The topic is stored and not trimmed, so all read the same offsets: the product takes from the store
 whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read --json`,
 the whole command with every record decoded and printed, and the scan under it, which fetches from
-the store and checks every batch, as whoever serves batches needs them. Runs alternate.
+the store and checks every batch, as a program that serves batches needs them. Runs alternate.
 """
 
 from __future__ import annotations

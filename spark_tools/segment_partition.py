@@ -35,7 +35,7 @@ def partition_rows(
     options: ReadOptions,
     decoding: Decoding | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition; none of Spark's own, which stands for "nothing is to be read".
+    """The rows of one partition; none of Spark's own, which means "nothing is to be read".
 
     With columns decoded where `decoding` says so: the rows have its columns for those of the
     options.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.measurement import Measurement, of_runs, ratios
-from bench.spark.reading import ReadTopics
+from bench.spark.reading import ReadTopics, records_of_broker
 from spark_tools.export.job import Export, ExportSettings
 from spark_tools.export.ranges import ExportedRange
 
@@ -67,15 +66,9 @@ def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[in
 
 
 def _written(spark: SparkSession, topics: ReadTopics, output: Path, rows: int, cores: int) -> float:
-    """In how many seconds Spark has written so many records of the broker's."""
+    """How many seconds Spark takes to write the first `rows` records of the broker."""
     shutil.rmtree(output, ignore_errors=True)
-    local = (
-        spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", topics.servers)
-        .option("subscribe", topics.local)
-        .option("endingOffsets", json.dumps({topics.local: {"0": rows}}))
-        .option("minPartitions", str(cores))
-    )
+    local = records_of_broker(spark, topics, end_offset=rows, cores=cores)
     start = time.monotonic()
     local.load().select(*_COLUMNS).write.parquet(str(output))
     return time.monotonic() - start

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from bench.measurement import Measurement, of_runs, ratios
 from spark_tools.data_source import register
@@ -38,13 +38,7 @@ def measure_reading(
         .option("columns", _COLUMNS)
     )
     end_offset = stored.load().agg({"offset": "max"}).collect()[0][0] + 1
-    local = (
-        spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", topics.servers)
-        .option("subscribe", topics.local)
-        .option("endingOffsets", json.dumps({topics.local: {"0": end_offset}}))
-        .option("minPartitions", str(cores))
-    )
+    local = records_of_broker(spark, topics, end_offset=end_offset, cores=cores)
     _seconds(local.load())
     ours, theirs = [], []
     for _ in range(runs):
@@ -63,6 +57,19 @@ def measure_reading(
         of_runs(f"data source, {name}", [each / 1000 for each in ours], unit="1000 rows/s"),
         of_runs(f"data source per core, {name}", [each * mib for each in ours], unit="MiB/s"),
     ]
+
+
+def records_of_broker(
+    spark: SparkSession, topics: ReadTopics, *, end_offset: int, cores: int
+) -> DataFrameReader:
+    """The peer: Spark's Kafka source of the same records, by a task for each core."""
+    return (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", topics.servers)
+        .option("subscribe", topics.local)
+        .option("endingOffsets", json.dumps({topics.local: {"0": end_offset}}))
+        .option("minPartitions", str(cores))
+    )
 
 
 def _seconds(frame: DataFrame) -> float:

@@ -13,7 +13,7 @@ from rlm.rest.tls import client_context
 
 
 def manager_client(session: Session) -> ManagerClient:
-    """What asks the managers of the session's cluster; whoever opened it closes it.
+    """What asks the managers of the session's cluster; the caller closes it.
 
     InvalidConfigError if the trust store cannot be read.
     """

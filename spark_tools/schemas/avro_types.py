@@ -35,7 +35,7 @@ _LOGICAL: Mapping[str, pa.DataType] = {
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
 }
-# What a value of a union is in Python; members of one kind cannot be told apart.
+# What a value of a union is in Python; members of one kind cannot be distinguished.
 _PYTHON_KINDS: Mapping[str, str] = {
     "boolean": "bool", "int": "int", "long": "int", "float": "float", "double": "float",
     "bytes": "bytes", "fixed": "bytes", "string": "str", "enum": "str", "array": "list",

@@ -26,7 +26,7 @@ _DEADLINE_S = 300.0
 
 
 def main() -> int:
-    """Start the demo, run both beside it, stop it."""
+    """Start the demo, run both while it runs, stop it."""
     results = _BUILD / "examples"
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
