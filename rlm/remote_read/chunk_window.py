@@ -249,7 +249,7 @@ class ChunkWindow:
 
     def _run_from(self, chunk: SegmentChunk, position: int) -> BatchRun:
         """The chunk's run, grown so that the batch at `position` is of it or follows it."""
-        run = BatchRun(position) if chunk.run is None else chunk.run
+        run = self._run_at(position) if chunk.run is None else chunk.run
         if position < run.position:
             run = self._begun_earlier(chunk, run, position)
         chunk.run = run
@@ -258,13 +258,16 @@ class ChunkWindow:
             raise CorruptError("no batch begins here", position=position)
         return run
 
+    def _run_at(self, position: int) -> BatchRun:
+        return BatchRun(position, at_least_offset=self._stored.metadata.offsets.start_offset)
+
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Check batch after batch, for as long as they begin in the chunk and are whole."""
         metadata = self._stored.metadata
         while True:
             append_checked(run, chunk.content, chunk.position, metadata, until)
             position = run.end_position
-            if position >= chunk.end_position or until.reached(position, run.next_offset or 0):
+            if position >= chunk.end_position or until.reached(position, run.next_offset):
                 return
             end_position = self._batch_end(position)
             if end_position > self._end_position:
@@ -273,7 +276,7 @@ class ChunkWindow:
                 self.view(position, end_position),
                 metadata,
                 position=position,
-                at_least_offset=run.next_offset or metadata.offsets.start_offset,
+                at_least_offset=run.next_offset,
             )
             run.append(header.length_bytes, header.base_offset, header.next_offset)
 
@@ -289,11 +292,11 @@ class ChunkWindow:
         return end_position
 
     def _begun_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
-        earlier = BatchRun(position)
+        earlier = self._run_at(position)
         self._extend(chunk, earlier, RunEnd(position=run.position))
         if earlier.end_position != run.position:
             raise CorruptError("no batch begins here", position=run.position)
-        if len(run) and run[0].base_offset < (earlier.next_offset or 0):
+        if len(run) and run[0].base_offset < earlier.next_offset:
             raise CorruptError("batch has other offsets", position=run.position)
         earlier.extend(run)
         return earlier

@@ -28,6 +28,10 @@ class AbortedTransactions:
         for each in transactions:
             self._by_producer.setdefault(each.producer_id, []).append(each)
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._by_producer)
+
     def holds(self, header: BatchHeader) -> bool:
         """Whether the batch's records were aborted."""
         return header.is_transactional and any(

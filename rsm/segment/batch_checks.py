@@ -83,7 +83,7 @@ def append_checked(
     anything else, for `checked_header` to tell what it is.
     """
     epochs, segment_end_offset = metadata.segment_leader_epochs, metadata.offsets.end_offset
-    next_offset = metadata.offsets.start_offset if run.next_offset is None else run.next_offset
+    next_offset = run.next_offset
     epoch: int | None = NO_EPOCH
     epoch_end_offset = next_offset
     position = run.end_position - buffer_position

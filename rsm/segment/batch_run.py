@@ -20,10 +20,12 @@ class PlacedBatch:
 class BatchRun:
     """Whole batches from `position` on without a gap. Grows at its end. Not thread-safe.
 
-    Memory: 24 bytes for a batch, at most 2/5 of the batches' own.
+    The first one has no offset below `at_least_offset`. Memory: 24 bytes for a batch, at most 2/5
+    of the batches' own.
     """
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, *, at_least_offset: int = 0) -> None:
+        self._at_least_offset = at_least_offset
         self._bounds = array("q", [position])
         self._base_offsets = array("q")
         self._next_offsets = array("q")
@@ -68,9 +70,9 @@ class BatchRun:
         return self._bounds[-1]
 
     @property
-    def next_offset(self) -> int | None:
-        """The first offset behind the run; None for an empty one."""
-        return self._next_offsets[-1] if self._next_offsets else None
+    def next_offset(self) -> int:
+        """The lowest offset that the next batch may have."""
+        return self._next_offsets[-1] if self._next_offsets else self._at_least_offset
 
     def append(self, size_bytes: int, base_offset: int, next_offset: int) -> None:
         """Add the batch that begins at `end_position`."""

@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rsm.segment.batch import PREFIX_BYTES, BatchHeader, batch_length_bytes
-from rsm.segment.batch_checks import checked_header, require_index_agrees, require_outside
+from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.batch_checks import (
+    RunEnd,
+    append_checked,
+    checked_header,
+    require_index_agrees,
+    require_outside,
+)
+from rsm.segment.batch_run import BatchRun
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
@@ -69,7 +76,7 @@ class SegmentCursor:
         return self._done
 
     def feed(self, piece: bytes) -> Iterator[StoredBatches]:
-        """Serve the batches that `piece` completes, in one run or two.
+        """Serve the batches that `piece` completes, those before a corrupt one too, in some runs.
 
         Raises CorruptError with the segment, its objects, the offset and the position; also if
         the segment's bytes end within a batch.
@@ -108,45 +115,55 @@ class SegmentCursor:
         return taken
 
     def _cut(self, view: memoryview) -> Iterator[StoredBatches]:
-        """Serve what is whole of `view` as one run; what is not whole is held back."""
-        position = run_position = 0
-        run_offset: int | None = None
-        while not self._done:
-            size = batch_length_bytes(view, position, base_position=self._position - position)
-            if size is None or position + size > len(view):
-                self._held_back += view[position:]
-                break
-            header = self._checked(view[position : position + size])
-            if header.next_offset > self._stored.offsets.end_offset:
-                require_outside(header.base_offset, self._stored.offsets.end_offset)
-                self._done = True
-                break
-            position += size
-            self._position += size
-            self._next_offset = header.next_offset
-            self._done = header.next_offset >= self._stored.offsets.end_offset
-            if header.next_offset <= self._from_offset:
-                run_position = position
-            elif run_offset is None:
-                run_offset = header.base_offset
-        if run_offset is not None:
-            yield StoredBatches(
-                metadata=self._stored.metadata,
-                offsets=OffsetRange(start_offset=run_offset, end_offset=self._next_offset),
-                data=view[run_position:position],
+        """Serve what is whole and right of `view` as one run; what is not whole is held back."""
+        if self._done:
+            return
+        position, end_offset = self._position, self._stored.offsets.end_offset
+        run = BatchRun(position, at_least_offset=self._next_offset)
+        corrupt: CorruptError | None = None
+        try:
+            self._extend(run, view)
+        except CorruptError as error:
+            corrupt = error
+        if len(run) and position == self._entry.position:
+            require_index_agrees(run[0].base_offset, self._entry)
+        first, count = run.above(self._from_offset), run.above(end_offset)
+        if count:
+            self._position, self._next_offset = (
+                run[count - 1].end_position,
+                run[count - 1].next_offset,
             )
+        if first < count:
+            offsets = OffsetRange(start_offset=run[first].base_offset, end_offset=self._next_offset)
+            data = view[run[first].position - position : self._position - position]
+            yield StoredBatches(metadata=self._stored.metadata, offsets=offsets, data=data)
+        if corrupt is not None:
+            raise corrupt
+        if count < len(run):
+            require_outside(run[count].base_offset, end_offset)
+        self._done = run.next_offset >= end_offset
+        if not self._done:
+            self._held_back += view[self._position - position :]
 
-    def _checked(self, batch: memoryview) -> BatchHeader:
-        """Check all of a batch that does not depend on the readable part."""
-        header = checked_header(
-            (batch,),
-            self._stored.metadata,
-            position=self._position,
-            at_least_offset=self._next_offset,
-        )
-        if self._position == self._entry.position:
-            require_index_agrees(header.base_offset, self._entry)
-        return header
+    def _extend(self, run: BatchRun, view: memoryview) -> None:
+        """Check batch after batch until one ends the readable part, or is not whole."""
+        metadata = self._stored.metadata
+        until = RunEnd(offset=self._stored.offsets.end_offset - 1)
+        while True:
+            append_checked(run, view, self._position, metadata, until)
+            if until.reached(run.end_position, run.next_offset):
+                return
+            begin = run.end_position - self._position
+            size = batch_length_bytes(view, begin, base_position=self._position)
+            if size is None or begin + size > len(view):
+                return
+            header = checked_header(
+                (view[begin : begin + size],),
+                metadata,
+                position=run.end_position,
+                at_least_offset=run.next_offset,
+            )
+            run.append(size, header.base_offset, header.next_offset)
 
     def _corrupt(self, message: str, **context: object) -> CorruptError:
         metadata = self._stored.metadata

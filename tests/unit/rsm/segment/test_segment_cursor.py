@@ -135,6 +135,34 @@ def test_feed_when_record_byte_is_flipped_then_error_names_offset_and_position()
     assert "wrong batch CRC" in str(caught.value)
 
 
+def test_feed_when_a_batch_is_corrupt_then_those_before_it_are_served() -> None:
+    """Scenario 62."""
+    segment = segment_of(0)
+    position = positions_of(segment)[5]
+    damaged = segment.log[:position] + b"\xff" + segment.log[position + 1 :]
+    runs = cursor_of(stored(segment)).feed(damaged)
+
+    served = next(runs)
+
+    assert served.offsets == OffsetRange(start_offset=0, end_offset=50)
+    assert bytes(served.data) == segment.log[:position]
+    with pytest.raises(CorruptError):
+        next(runs)
+
+
+def test_feed_when_the_index_is_wrong_then_nothing_is_served() -> None:
+    """Scenario 17."""
+    segment = segment_of(0)
+    third_position = positions_of(segment)[2]
+    entry = OffsetIndexEntry(offset=15, position=third_position)
+    runs = cursor_of(stored(segment), from_offset=15, entry=entry).feed(
+        segment.log[third_position:]
+    )
+
+    with pytest.raises(CorruptError):
+        next(runs)
+
+
 def test_feed_when_segment_ends_within_a_batch_then_corrupt() -> None:
     whole = segment_of(0)
     torn_log = whole.log[:-7]
