@@ -8,53 +8,26 @@ Memory: three times the plain bytes of the batches given at once, and some 100 b
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rsm.segment.batch import HEADER_BYTES, BatchHeader
-from rsm.segment.compression import CompressionType, decompress
+from rsm.segment.batch import BatchHeader
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import Record
+from spark_tools.rows.batch_table import Bytes, Ints, PlainBatches
+from spark_tools.rows.bindings import open_record_kernel
 from spark_tools.rows.schema import arrow_schema
 
-try:
-    from spark_tools.rows import record_kernel
-except (ImportError, OSError) as error:  # OSError: numba's own library does not load
-    record_kernel = None  # type: ignore[assignment]  # a module or nothing
-    logging.getLogger(__name__).warning("records are decoded slowly, without numba: %s", error)
-
-Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 _MIN_RECORD_BYTES = 7  # a byte for each of its numbers
 _HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
-
-
-class PlainBatch(NamedTuple):
-    """A batch of magic 2 with records of users: its header, its bytes, and its records' plain ones.
-
-    `plain` of all that are decoded at once must be less than 2 GiB.
-    """
-
-    header: BatchHeader
-    batch: memoryview
-    plain: bytes | memoryview
-
-    @classmethod
-    def of(cls, header: BatchHeader, batch: memoryview) -> PlainBatch:
-        """Decompress. Raises CorruptError, UnsupportedError."""
-        plain: bytes | memoryview = batch[HEADER_BYTES:]
-        # A compacted batch may be empty, and then holds nothing to decompress either.
-        if plain and header.compression_id != CompressionType.NONE:
-            plain = decompress(header.compression_id, plain)
-        return cls(header=header, batch=batch, plain=plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,40 +71,37 @@ class RecordArrays:
 
 
 def decode_batches(
-    batches: Sequence[PlainBatch], bounds: RowBounds, fields: Collection[str]
+    batches: PlainBatches, bounds: RowBounds, fields: Collection[str]
 ) -> RecordArrays | None:
     """The records of these batches that are wanted, in order; of `fields` as columns are named.
 
     CRCs were checked. None if the records are to be decoded one by one: a batch's bytes are not
-    what its header says, which rsm.segment.records tells best, or there is no compiled code.
+    what its header says, which rsm.segment.records reports best, or there is no compiled code.
     """
-    if record_kernel is None:
+    kernel = open_record_kernel()
+    if kernel is None:
         return None
-    data = np.frombuffer(b"".join([each.plain for each in batches]), dtype=np.uint8)
-    headers = [each.header for each in batches]
-    facts = _facts(batches)
-    total = int(facts[:, 2].sum())
+    data, table = batches.data, batches.table
+    total = int(table.numbers("record_count").sum())
     if total * _MIN_RECORD_BYTES > len(data):
         return None
     offsets, timestamps_ms, owners = np.empty((3, total), dtype=np.int64)
-    spans = np.empty((record_kernel.SPAN_FIELDS, total), dtype=np.int32)
-    count = record_kernel.find_records(
-        data, facts, bounds.as_numbers(), offsets, timestamps_ms, owners, spans
+    spans = np.empty((kernel.SPAN_FIELDS, total), dtype=np.int32)
+    count = kernel.find_records(
+        data, _facts(batches), bounds.as_numbers(), offsets, timestamps_ms, owners, spans
     )
     if count < 0:
         return None
     owners, spans = owners[:count], spans[:, :count]
-    types = np.array([int(each.timestamp_type) for each in headers], dtype=np.int32)
-    epochs = np.array([each.partition_leader_epoch for each in headers], dtype=np.int32)
     nothing = pa.nulls(count, pa.binary())
     return RecordArrays(
         offsets=offsets[:count],
         timestamps_ms=timestamps_ms[:count],
-        timestamp_types=types[owners],
-        leader_epochs=epochs[owners],
-        keys=_gathered(data, spans[0], spans[1]) if "key" in fields else nothing,
-        values=_gathered(data, spans[2], spans[3]) if "value" in fields else nothing,
-        headers=_headers(data, spans[4], spans[5])
+        timestamp_types=table.timestamp_types.astype(np.int32)[owners],
+        leader_epochs=table.headers["leader_epoch"].astype(np.int32)[owners],
+        keys=_gathered(kernel, data, spans[0], spans[1]) if "key" in fields else nothing,
+        values=_gathered(kernel, data, spans[2], spans[3]) if "value" in fields else nothing,
+        headers=_headers(kernel, data, spans[4], spans[5])
         if "headers" in fields
         else pa.nulls(count, _HEADERS_TYPE),
     )
@@ -155,34 +125,28 @@ def arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds)
     )
 
 
-def _facts(batches: Sequence[PlainBatch]) -> Ints:
+def _facts(batches: PlainBatches) -> Ints:
     """What the headers say, as `record_kernel.BATCH_FIELDS` has it."""
-    rows = []
-    start = 0
-    for each in batches:
-        header, end = each.header, start + len(each.plain)
-        rows.append(
-            (
-                start,
-                end,
-                header.record_count,
-                header.base_offset,
-                header.last_offset_delta,
-                header.base_timestamp_ms,
-                header.max_timestamp_ms,
-                header.timestamp_type,
-            )
-        )
-        start = end
-    return np.array(rows, dtype=np.int64)
+    table = batches.table
+    columns = (
+        batches.starts,
+        batches.ends,
+        table.numbers("record_count"),
+        table.numbers("base_offset"),
+        table.numbers("last_offset_delta"),
+        table.numbers("base_timestamp_ms"),
+        table.numbers("max_timestamp_ms"),
+        table.timestamp_types,
+    )
+    return np.stack(columns, axis=1)
 
 
-def _gathered(data: NDArray[np.uint8], starts: Int32s, lengths: Int32s) -> pa.Array:
+def _gathered(kernel: ModuleType, data: Bytes, starts: Int32s, lengths: Int32s) -> pa.Array:
     """The bytes of each span as binary; null where the length is -1."""
     count = len(starts)
     size = int(np.maximum(lengths, 0).sum())
     edges, gathered = np.empty(count + 1, dtype=np.int32), np.empty(size, dtype=np.uint8)
-    record_kernel.gather(data, starts, lengths, edges, gathered)
+    kernel.gather(data, starts, lengths, edges, gathered)
     is_null = lengths < 0
     null_count = int(is_null.sum())
     valid = pa.py_buffer(np.packbits(~is_null, bitorder="little")) if null_count else None
@@ -190,14 +154,15 @@ def _gathered(data: NDArray[np.uint8], starts: Int32s, lengths: Int32s) -> pa.Ar
     return pa.Array.from_buffers(pa.binary(), count, buffers, null_count)
 
 
-def _headers(data: NDArray[np.uint8], starts: Int32s, counts: Int32s) -> pa.Array:
+def _headers(kernel: ModuleType, data: Bytes, starts: Int32s, counts: Int32s) -> pa.Array:
     """A list of (key, value) per record, null for none, as Spark's Kafka source has them."""
     total = int(counts.sum())
     if total == 0:
         return pa.nulls(len(counts), _HEADERS_TYPE)
     spans = np.empty((4, total), dtype=np.int32)
-    record_kernel.find_headers(data, starts, counts, spans)
-    names, values = _gathered(data, spans[0], spans[1]), _gathered(data, spans[2], spans[3])
+    kernel.find_headers(data, starts, counts, spans)
+    names = _gathered(kernel, data, spans[0], spans[1])
+    values = _gathered(kernel, data, spans[2], spans[3])
     items = pa.StructArray.from_arrays(
         [_as_text(names), values], fields=list(_HEADERS_TYPE.value_type)
     )

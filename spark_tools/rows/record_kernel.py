@@ -65,6 +65,9 @@ def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, i
 
     A position that is NOT_ONE gives that again.
     """
+    if 0 <= position < end and data[np.uint64(position)] < 0x80:  # most are of one byte
+        single = np.int64(data[np.uint64(position)])
+        return (single >> 1) ^ -(single & 1), position + 1  # type: ignore[return-value]  # an int, to numba
     raw = np.uint64(0)
     shift = 0
     while shift < bits and 0 <= position < end:
@@ -105,24 +108,26 @@ def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
 
 
 @compiled
-def _read_record(data: Bytes, position: int, batch_end: int, record: Int64s) -> int:
-    """Write what is found of the record there; return where the next begins, or NOT_ONE.
+def _read_record(
+    data: Bytes, position: int, batch_end: int, spans: Int32s, row: int
+) -> tuple[int, int, int]:
+    """Write what is found of the record there to a row of `spans`.
 
-    `record`: timestamp delta, offset delta, start and length of key and value, start of the headers
-    and their number.
+    Returns timestamp delta, offset delta, and where the next begins, or NOT_ONE.
     """
     length, start = read_number(data, position, batch_end, _VARINT_BITS)
     if start == NOT_ONE or length <= 0 or length > batch_end - start:
-        return NOT_ONE
+        return 0, 0, NOT_ONE
     end = start + length
-    record[0], cursor = read_number(data, start + 1, end, _VARLONG_BITS)
-    record[1], cursor = read_number(data, cursor, end, _VARINT_BITS)
-    record[2], record[3], cursor = _read_span(data, cursor, end)
-    record[4], record[5], cursor = _read_span(data, cursor, end)
-    record[7], record[6] = read_number(data, cursor, end, _VARINT_BITS)
-    if record[6] == NOT_ONE or record[7] < 0:
-        return NOT_ONE
-    return end if _after_headers(data, record[6], end, record[7]) == end else NOT_ONE
+    time_delta, cursor = read_number(data, start + 1, end, _VARLONG_BITS)
+    offset_delta, cursor = read_number(data, cursor, end, _VARINT_BITS)
+    spans[0, row], spans[1, row], cursor = _read_span(data, cursor, end)
+    spans[2, row], spans[3, row], cursor = _read_span(data, cursor, end)
+    count, cursor = read_number(data, cursor, end, _VARINT_BITS)
+    if cursor == NOT_ONE or count < 0 or _after_headers(data, cursor, end, count) != end:
+        return 0, 0, NOT_ONE
+    spans[4, row], spans[5, row] = cursor, count
+    return time_delta, offset_delta, end
 
 
 @compiled
@@ -139,26 +144,26 @@ def find_records(
 
     `owners` are rows of `batches`. The rows of `spans` are start and length of the key, of the
     value (-1 for null), and start and number of the headers. Returns NOT_ONE if a batch's bytes
-    are not its records.
+    are not its records. All arrays that are written need a row for each record of the batches.
     """
     row = 0
-    record = np.empty(2 + SPAN_FIELDS, dtype=np.int64)
+    first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
     for number in range(batches.shape[0]):
         batch = batches[number]
-        position = batch[_START]
+        position, end, last_delta = batch[_START], batch[_END], batch[_LAST_DELTA]
+        base_offset, base_ms = batch[_BASE_OFFSET], batch[_BASE_MS]
         for _ in range(batch[_COUNT]):
-            position = _read_record(data, position, batch[_END], record)
-            if position == NOT_ONE or record[1] < 0 or record[1] > batch[_LAST_DELTA]:
+            time_delta, delta, position = _read_record(data, position, end, spans, row)
+            if position == NOT_ONE or delta < 0 or delta > last_delta:
                 return NOT_ONE
-            offset = batch[_BASE_OFFSET] + record[1]
-            time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else batch[_BASE_MS] + record[0]
-            if bounds[0] <= offset < bounds[1] and bounds[2] <= time_ms <= bounds[3]:
+            offset = base_offset + delta
+            time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else base_ms + time_delta
+            if first_offset <= offset < end_offset and first_ms <= time_ms <= last_ms:
                 offsets[row] = offset
                 timestamps_ms[row] = time_ms
                 owners[row] = number
-                spans[:, row] = record[2:]
                 row += 1
-        if position != batch[_END]:
+        if position != end:
             return NOT_ONE
     return row
 

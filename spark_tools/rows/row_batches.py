@@ -4,7 +4,7 @@ Leaves out control batches and, for readers of committed records, those of abort
 Batches of magic 2 are decoded many at once; older messages, which still lie in old logs, one by
 one.
 
-Memory: what rows.record_arrays needs for GATHERED_BYTES and one batch.
+Memory: what rows.record_arrays needs for 8 MiB and one batch.
 """
 
 from __future__ import annotations
@@ -16,21 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from rsm.segment.aborted import AbortedTransactions
-from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.batch import MAGIC_POSITION, batch_length_bytes, parse_header
 from rsm.segment.records import decode_records
 from rsm.segment.segment_cursor import StoredBatches
-from spark_tools.rows.record_arrays import (
-    Ints,
-    PlainBatch,
-    RecordArrays,
-    RowBounds,
-    arrays_of,
-    decode_batches,
-)
+from spark_tools.rows.batch_table import BatchTable, Bools, Ints
+from spark_tools.rows.record_arrays import RecordArrays, RowBounds, arrays_of, decode_batches
 from spark_tools.rows.schema import UNREADABLE, arrow_schema
 
-GATHERED_BYTES = 8 << 20
-_GATHERED_RECORDS = 65_536
 _FURTHEST_MS = ((1 << 63) - 1) // 1000
 
 
@@ -46,24 +38,17 @@ class PartitionRows:
 
     def of_run(self, run: StoredBatches) -> Iterator[pa.RecordBatch]:
         """The rows of a run of whole, checked batches, in order. CorruptError."""
-        gathered: list[PlainBatch] = []
-        gathered_bytes = gathered_count = 0
-        for position, header in scan_batches(run.data):
-            if not self._is_wanted(header):
-                continue
-            batch = run.data[position : position + header.length_bytes]
-            if header.magic < 2:
-                yield from self._rows(gathered)
-                gathered, gathered_bytes, gathered_count = [], 0, 0
-                yield from self._one_by_one(header, batch)
-                continue
-            gathered.append(PlainBatch.of(header, batch))
-            gathered_bytes += len(gathered[-1].plain)
-            gathered_count += header.record_count
-            if gathered_bytes >= GATHERED_BYTES or gathered_count >= _GATHERED_RECORDS:
-                yield from self._rows(gathered)
-                gathered, gathered_bytes, gathered_count = [], 0, 0
-        yield from self._rows(gathered)
+        data, position = run.data, 0
+        positions: list[int] = []
+        while (size := batch_length_bytes(data, position)) is not None:
+            if data[position + MAGIC_POSITION] >= 2:
+                positions.append(position)
+            else:
+                yield from self._of_batches(data, positions)
+                positions = []
+                yield from self._one_by_one(data, position)
+            position += size
+        yield from self._of_batches(data, positions)
 
     def unreadable(self, offset: int, reason: str) -> pa.RecordBatch:
         """One row that says what could not be read, and from which offset on."""
@@ -76,35 +61,41 @@ class PartitionRows:
         row = {name: [cells.get(name)] for name in self.columns}
         return pa.RecordBatch.from_pydict(row, schema=arrow_schema(self.columns))
 
-    def _is_wanted(self, header: BatchHeader) -> bool:
-        """Whether any of the batch may be: by its header alone."""
-        offsets = self.bounds.offsets
-        if (
-            header.is_control
-            or not header.record_count
-            or header.next_offset <= offsets.start_offset
-        ):
-            return False
-        # An older compressed message has its last offset as its base.
-        if header.magic >= 2 and header.base_offset >= offsets.end_offset:
-            return False
-        from_ms = self.bounds.from_ms
-        if from_ms is not None and header.magic >= 2 and header.max_timestamp_ms < from_ms:
-            return False
-        return not self.aborted.holds(header)
+    def _of_batches(self, data: memoryview, positions: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The rows of batches of magic 2."""
+        table = BatchTable.of(data, positions)
+        for batches in table.rows(self._are_wanted(table)).plain():
+            arrays = decode_batches(batches, self.bounds, self.columns)
+            if arrays is None:
+                for position in batches.table.positions.tolist():
+                    yield from self._one_by_one(data, position)
+            elif len(arrays.offsets):
+                yield self.of_arrays(arrays)
 
-    def _rows(self, batches: Sequence[PlainBatch]) -> Iterator[pa.RecordBatch]:
-        if not batches:
+    def _are_wanted(self, table: BatchTable) -> Bools:
+        """Whether any record of a batch may be: by its header alone. CorruptError."""
+        counts, base_offsets = table.headers["record_count"], table.numbers("base_offset")
+        for row in np.flatnonzero(counts < 0):
+            parse_header(table.data, int(table.positions[row]))  # raises
+        next_offsets = base_offsets + table.numbers("last_offset_delta") + 1
+        offsets, from_ms = self.bounds.offsets, self.bounds.from_ms
+        wanted: Bools = ~table.is_control & (counts > 0)
+        wanted &= (next_offsets > offsets.start_offset) & (base_offsets < offsets.end_offset)
+        if from_ms is not None:
+            wanted &= table.headers["max_timestamp_ms"] >= from_ms
+        if self.aborted:
+            for row in np.flatnonzero(wanted & table.is_transactional):
+                header = parse_header(table.data, int(table.positions[row]))
+                wanted[row] = not self.aborted.holds(header)
+        return wanted
+
+    def _one_by_one(self, data: memoryview, position: int) -> Iterator[pa.RecordBatch]:
+        """The rows of the batch there, of any magic."""
+        header = parse_header(data, position)
+        if header.next_offset <= self.bounds.offsets.start_offset:
             return
-        arrays = decode_batches(batches, self.bounds, self.columns)
-        if arrays is None:
-            for each in batches:
-                yield from self._one_by_one(each.header, each.batch)
-        elif len(arrays.offsets):
-            yield self.of_arrays(arrays)
-
-    def _one_by_one(self, header: BatchHeader, batch: memoryview) -> Iterator[pa.RecordBatch]:
-        arrays = arrays_of(header, decode_records(header, batch), self.bounds)
+        records = decode_records(header, data[position : position + header.length_bytes])
+        arrays = arrays_of(header, records, self.bounds)
         if len(arrays.offsets):
             yield self.of_arrays(arrays)
 

@@ -38,8 +38,12 @@ ENTRY_POINTS = {
 # Used from outside the process: by programs and tests that need no disk and no broker.
 MEMORY_TWINS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
 
-# The places that import a store's SDK, or a format's, only when it is configured.
-LAZY_IMPORTERS = {"rsm/storage/bindings.py", "spark_tools/schemas/bindings.py"}
+# The places that import a store's SDK, a format's, or a compiler only when it is needed.
+LAZY_IMPORTERS = {
+    "rsm/storage/bindings.py",
+    "spark_tools/rows/bindings.py",
+    "spark_tools/schemas/bindings.py",
+}
 
 
 def test_modules_when_named_then_each_name_tells_a_concept() -> None:

@@ -11,14 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsm.segment.aborted import AbortedTransactions
-from rsm.segment.batch import HEADER_BYTES, TimestampType, parse_header, scan_batches
+from rsm.segment.batch import (
+    HEADER_BYTES,
+    LOG_OVERHEAD_BYTES,
+    TimestampType,
+    parse_header,
+    scan_batches,
+)
 from rsm.segment.compression import CompressionType
 from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
 from rsm.segment.records import ControlType, Record, decode_records
 from rsm.segment.segment_cursor import StoredBatches
-from spark_tools.rows.record_arrays import PlainBatch, RowBounds, decode_batches
+from spark_tools.rows.batch_table import HEADER, BatchTable
+from spark_tools.rows.record_arrays import RowBounds, decode_batches
 from spark_tools.rows.row_batches import PartitionRows
 from spark_tools.rows.schema import COLUMNS, UNREADABLE, chosen_columns
 from tests.metadata_builder import segment_metadata
@@ -35,9 +42,9 @@ from tests.unit.spark_tools.rows.decoding import EVERYTHING, rows_of
 _WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None
-from spark_tools.rows import record_arrays
+from spark_tools.rows.bindings import open_record_kernel
 from tests.unit.spark_tools.rows.decoding import rows_of
-assert record_arrays.record_kernel is None
+assert open_record_kernel() is None
 sys.stdout.write(f"{rows_of(sys.stdin.buffer.read())}")
 """
 
@@ -109,8 +116,8 @@ def test_rows_when_of_any_batches_then_those_that_are_decoded_one_by_one(
 
 def _is_decoded_at_once(batch: bytes) -> bool:
     """By compiled code, not record by record."""
-    plain = PlainBatch.of(parse_header(memoryview(batch)), memoryview(batch))
-    return decode_batches([plain], EVERYTHING, COLUMNS) is not None
+    (plain,) = BatchTable.of(memoryview(batch), [0]).plain()
+    return decode_batches(plain, EVERYTHING, COLUMNS) is not None
 
 
 @given(content=batch_of_records(), data=st.data())
@@ -178,6 +185,66 @@ def test_rows_when_numba_is_not_installed_then_the_same() -> None:
     printed = subprocess.run(program, input=b"".join(batches), capture_output=True, check=True)
 
     assert printed.stdout.decode() == f"{rows_of(*batches)}"
+
+
+def test_planning_when_imported_then_without_the_compiler() -> None:
+    """It takes most of a second, in each of the processes in which Spark plans."""
+    program = "import sys, spark_tools.data_source; sys.exit('numba' in sys.modules)"
+
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_table_when_of_a_batch_then_its_header() -> None:
+    batch = memoryview(
+        build_batch(
+            [record(7), record(9)],
+            codec=CompressionType.GZIP,
+            leader_epoch=3,
+            producer_id=11,
+            producer_epoch=2,
+            base_sequence=5,
+            is_transactional=True,
+        )
+    )
+    header = parse_header(batch)
+
+    table = BatchTable.of(batch, [0])
+
+    named = {name: table.headers[name].tolist() for name in HEADER.names or ()}
+    assert named.pop("length") == [header.length_bytes - LOG_OVERHEAD_BYTES]
+    assert named.pop("leader_epoch") == [header.partition_leader_epoch]
+    assert named == {name: [getattr(header, name)] for name in named}
+    assert table.is_transactional.tolist() == [True]
+    assert table.is_control.tolist() == [False]
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.LZ4])
+def test_rows_when_of_more_records_than_one_part_then_all_in_order(codec: CompressionType) -> None:
+    batches = [
+        build_batch([record(base + n, b"") for n in range(10_000)], codec=codec)
+        for base in range(0, 150_000, 10_000)
+    ]
+
+    rows = rows_of(*batches, columns=("offset",))
+
+    assert [row["offset"] for row in rows] == list(range(150_000))
+
+
+def test_rows_when_a_batch_counts_less_than_no_records_then_corrupt() -> None:
+    batch = pack_batch(
+        b"",
+        base_offset=0,
+        last_offset=0,
+        leader_epoch=0,
+        attributes=0,
+        base_timestamp_ms=0,
+        max_timestamp_ms=0,
+        producer=(-1, -1, -1),
+        record_count=-1,
+    )
+
+    with pytest.raises(CorruptError, match="negative"):
+        rows_of(build_batch(records(3)), batch)
 
 
 def test_rows_when_lengths_take_several_bytes_then_whole() -> None:

@@ -1,0 +1,20 @@
+"""The compiled code that finds records, which loads when the first ones are decoded."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from types import ModuleType
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def open_record_kernel() -> ModuleType | None:
+    """`record_kernel`, or None, with one warning, where numba cannot be loaded."""
+    try:
+        from spark_tools.rows import record_kernel  # noqa: PLC0415
+    except (ImportError, OSError) as error:  # OSError: numba's own library does not load
+        log.warning("records are decoded slowly, without numba: %s", error)
+        return None
+    return record_kernel
