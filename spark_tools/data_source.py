@@ -14,6 +14,7 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -29,7 +30,7 @@ from spark_tools.connection import Connection
 from spark_tools.leases.keeper import kept_leases
 from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.options import Mode, ReadOptions
-from spark_tools.reading.planner import open_planner, plan_pieces, require_readable
+from spark_tools.reading.planner import open_planner, plan_tasks, require_readable
 from spark_tools.reading.summary import PartitionSummary
 from spark_tools.rows.schema import UNREADABLE, spark_types
 from spark_tools.schemas.decoding import Decoding, decoded_ddl, resolve
@@ -67,17 +68,21 @@ class SegmentRowsReader(DataSourceReader):
         show_log()
         planned_at = datetime.now(UTC)
         with in_one_sentence(), kept_leases(self._keeper_address) as leases:
-            pieces = plan_pieces(self._connection, self._options, leases)
-        return [SegmentPartition(piece, planned_at) for piece in pieces]
+            tasks = plan_tasks(self._connection, self._options, leases)
+        return [SegmentPartition(task, planned_at) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return partition_rows(partition, self._connection, self._options, self._decoding)
 
 
 class RlmDataSource(DataSource):
-    """Options: docs/spark.md. `keeper_address` is where the leases of queries are kept."""
+    """Options: docs/spark.md.
+
+    `keeper_address` is where the leases of queries are kept; `parallelism` as in ReadOptions.
+    """
 
     keeper_address: str | None = None
+    parallelism: int = 0
     _decoding: Decoding | None = None  # Spark keeps this object from `load()` on, pickled
 
     @classmethod
@@ -116,7 +121,7 @@ class RlmDataSource(DataSource):
         return _with_schema(options, decoding, schema)
 
     def _parsed(self) -> tuple[Connection, ReadOptions]:
-        options = ReadOptions.of(self.options)
+        options = replace(ReadOptions.of(self.options), parallelism=self.parallelism)
         return Connection.of(self.options, takes_kafkas=True), options
 
 
@@ -129,7 +134,8 @@ def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address
     # A class of its own, for Spark sends a class that can be imported by its name alone.
-    spark.dataSource.register(type("RlmDataSource", (RlmDataSource,), {"keeper_address": address}))
+    own = {"keeper_address": address, "parallelism": _parallelism(spark)}
+    spark.dataSource.register(type("RlmDataSource", (RlmDataSource,), own))
 
 
 def explain(spark: SparkSession, **options: str) -> DataFrame:
@@ -137,10 +143,19 @@ def explain(spark: SparkSession, **options: str) -> DataFrame:
 
     Raises what the planning of a query does. Reads nothing of the store.
     """
-    parsed = replace(ReadOptions.of(options), lease_ms=0)
+    given = ReadOptions.of(options)
+    parsed = replace(given, lease_ms=0, parallelism=_parallelism(spark))
     with open_planner(Connection.of(options, takes_kafkas=True), parsed) as planner:
         summaries = planner.summary(parsed)
     return spark.createDataFrame([_row_of(each) for each in summaries], _EXPLAINED)
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """The application's cores; 0 for a session of Spark Connect, which does not know them."""
+    try:
+        return spark.sparkContext.defaultParallelism
+    except PySparkException:
+        return 0
 
 
 def _row_of(summary: PartitionSummary) -> dict[str, object]:

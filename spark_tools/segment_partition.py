@@ -1,4 +1,4 @@
-"""A piece of a segment, or of a broker's log, as Spark hands it to an executor; its rows there."""
+"""What Spark hands to an executor: pieces of segments or of a broker's log; their rows there."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from pyspark.sql.datasource import InputPartition
 from rsm.segment.errors import NotFoundError
 from spark_tools.connection import Connection
 from spark_tools.notebook import in_one_sentence
+from spark_tools.python_worker import exempt_modules_from_collection
 from spark_tools.reading.broker_reader import read_from_broker
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import BrokerPiece, Piece
+from spark_tools.reading.plan import BrokerPiece, Task
 from spark_tools.reading.segment_reader import read_piece
 from spark_tools.schemas.decoded_rows import POSITION_COLUMNS, decoded_rows
 from spark_tools.schemas.decoding import Decoding
 
 
 class SegmentPartition(InputPartition):
-    """One piece of a segment or of a broker's log."""
+    """What one task reads: pieces of segments, or else one of a broker's log."""
 
-    def __init__(self, piece: Piece, planned_at: datetime) -> None:
-        super().__init__(piece)
-        self.piece = piece
+    def __init__(self, task: Task, planned_at: datetime) -> None:
+        super().__init__(task)
+        self.task = task
         self.planned_at = planned_at
 
 
@@ -45,22 +46,26 @@ def partition_rows(
     with in_one_sentence():
         if decoding is None or not (decoding.readers or decoding.output):
             yield from _rows(partition, connection, options)
-            return
-        columns = tuple(dict.fromkeys((*options.columns, *POSITION_COLUMNS)))
-        rows = _rows(partition, connection, replace(options, columns=columns))
-        yield from decoded_rows(rows, decoding, decoding.columns(options.columns))
+        else:
+            columns = tuple(dict.fromkeys((*options.columns, *POSITION_COLUMNS)))
+            rows = _rows(partition, connection, replace(options, columns=columns))
+            yield from decoded_rows(rows, decoding, decoding.columns(options.columns))
+    exempt_modules_from_collection()
 
 
 def _rows(
     partition: SegmentPartition, connection: Connection, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     """With the records' own columns."""
-    if isinstance(partition.piece, BrokerPiece):
-        yield from read_from_broker(partition.piece, connection.client, options)
+    first = partition.task[0]
+    if isinstance(first, BrokerPiece):
+        yield from read_from_broker(first, connection.client, options)
         return
     storage = connection.store.open()
     try:
-        yield from read_piece(partition.piece, storage, options)
+        for piece in partition.task:
+            if not isinstance(piece, BrokerPiece):
+                yield from read_piece(piece, storage, options)
     except NotFoundError as error:
         raise _no_longer_stored(error, partition.planned_at) from error
     finally:

@@ -109,9 +109,9 @@ class SegmentStreamReader(DataSourceStreamReader):
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
         """Raises NotFoundError where what is to be read has expired."""
         self._reached = end
-        pieces = self._opened().pieces(between(self._options, start, end))
+        tasks = self._opened().tasks(between(self._options, start, end))
         planned_at = datetime.now(UTC)
-        return [SegmentPartition(piece, planned_at) for piece in pieces]
+        return [SegmentPartition(task, planned_at) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return partition_rows(partition, self._connection, self._options, self._decoding)

@@ -30,15 +30,18 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSizes:
-    """How much is measured: `real_objects` are those of an S3 server that is audited."""
+    """How much is measured: `real_objects` are those of an S3 server that is audited.
 
-    read_bytes: int = 1000 * _MIB
+    `read_bytes` and `export_bytes` take ten seconds or more, the shortest on two cores.
+    """
+
+    read_bytes: int = 3000 * _MIB
     export_bytes: int = 2500 * _MIB
-    export_runs: int = 5
     letters: int = 100_000
     segments: tuple[int, ...] = (100_000, 1_000_000)
     real_objects: int = 20_000
-    runs: int = 3
+    runs: int = 5
+    repair_runs: int = 3
 
     @classmethod
     def short(cls) -> SparkSizes:
@@ -46,7 +49,7 @@ class SparkSizes:
         return cls(
             read_bytes=100 * _MIB,
             export_bytes=250 * _MIB,
-            export_runs=3,
+            runs=3,
             letters=10_000,
             segments=(100_000,),
         )
@@ -93,7 +96,7 @@ def _exporting(sizes: SparkSizes, console: Console) -> list[Measurement]:
             console.print(f"exporting on {cores} of two cores")
             with bench_session(scratch, cores) as spark:
                 measurements += measure_exporting(
-                    spark, topics, scratch, runs=sizes.export_runs, cores=cores
+                    spark, topics, scratch, runs=sizes.runs, cores=cores
                 )
     return measurements
 
@@ -131,7 +134,7 @@ def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
         bench_session(Path(scratch), 2) as spark,
     ):
         return measure_repairing(
-            spark, cluster, server, Path(scratch), letters=sizes.letters, runs=sizes.runs
+            spark, cluster, server, Path(scratch), letters=sizes.letters, runs=sizes.repair_runs
         )
 
 

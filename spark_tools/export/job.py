@@ -147,7 +147,7 @@ class Export:
         self, planner: Planner, options: ReadOptions
     ) -> tuple[list[FileRange], list[Hole], list[SkippedRange]]:
         """What is to be written, what is stored nowhere, and what has expired unexported."""
-        pieces = planner.batch(options)
+        pieces = [piece for task in planner.batch(options) for piece in task]
         planned = remaining(pieces, self._done)
         chosen = [tip for tip in planner.partitions if options.chooses(tip.topic, tip.partition)]
         lost = self._losses.expired_now(
@@ -235,7 +235,8 @@ class Export:
         for tip, offsets in hulls(ranges).items():
             # What has expired since the first plan is found missing when it is read.
             with suppress(NotFoundError):
-                pieces[tip] = planner.pieces(_bounded(self._planning, tip, offsets))
+                tasks = planner.tasks(_bounded(self._planning, tip, offsets))
+                pieces[tip] = [piece for task in tasks for piece in task]
         return [
             each.planned_again(pieces[each.topic_id_partition])
             if each.topic_id_partition in pieces

@@ -51,6 +51,8 @@ _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 _MIN_LIKENESS = 0.75
 _MAX = 1 << 62
 _DEFAULT_SPLIT_BYTES = 128 << 20
+_TASKS_OF_A_CORE = 2
+_MIN_TASK_BYTES = 4 << 20  # below, a task's own cost is most of its time
 _DEFAULT_LEASE_MS = 3_600_000
 _MAX_LEASE_MS = 86_400_000
 _DEFAULT_TIMEOUT_MS = 60_000
@@ -81,7 +83,7 @@ class ReadOptions:
     """What is to be read and how.
 
     `topics` is empty if a `pattern` chooses them; `partitions` None: all of each topic; times are
-    half-open.
+    half-open. `parallelism` is the number of the application's cores, 0 if that is not known.
     """
 
     topics: tuple[str, ...]
@@ -100,6 +102,14 @@ class ReadOptions:
     timeout_ms: int
     limits: TriggerLimits
     decode: DecodeSettings
+    parallelism: int = 0
+
+    def task_bytes(self, stored_bytes: int) -> int:
+        """How much a task reads at most, so that there are some for each core, if not tiny ones."""
+        if self.parallelism == 0:
+            return self.split_bytes
+        share_bytes = stored_bytes // (_TASKS_OF_A_CORE * self.parallelism)
+        return min(self.split_bytes, max(share_bytes, _MIN_TASK_BYTES))
 
     def chooses(self, topic: str, partition: int) -> bool:
         """Whether anything of a partition is to be read."""

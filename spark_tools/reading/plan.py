@@ -3,8 +3,8 @@
 Segments may overlap; each offset is read from one, as the gateway would: of those that hold it in
 the log's lineage, from the one that reaches furthest. A hole between segments is never stepped
 over in silence, unless it is on record. A large segment is several pieces of about equal numbers
-of offsets, each of which finds its first batch by the segment's index. What is not stored is read
-from the broker, if that is asked for.
+of offsets, each of which finds its first batch by the segment's index; small segments that follow
+each other are read by one task. What is not stored is read from the broker, if that is asked for.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ class Hole:
 
 
 Piece = SegmentPiece | BrokerPiece | Hole
+Task = tuple[Piece, ...]
+"""Pieces of one partition that follow each other, which Spark makes one of its partitions of."""
 
 
 def plan(
@@ -96,6 +98,23 @@ def plan(
         else:
             raise piece.error()
     return pieces
+
+
+def joined(pieces: Sequence[Piece], task_bytes: int) -> list[Task]:
+    """As tasks of at most that size. A larger piece is one alone; so is what is of no segment."""
+    tasks: list[Task] = []
+    room_bytes = 0
+    for piece in pieces:
+        is_part = isinstance(piece, SegmentPiece)
+        size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else 0
+        follows = bool(tasks) and piece.topic_id_partition == tasks[-1][0].topic_id_partition
+        if is_part and follows and size_bytes <= room_bytes:
+            tasks[-1] = (*tasks[-1], piece)
+            room_bytes -= size_bytes
+        else:
+            tasks.append((piece,))
+            room_bytes = task_bytes - size_bytes if is_part else -1
+    return tasks
 
 
 def readable_ranges(partition: StoredPartition) -> list[StoredRange]:

@@ -1,4 +1,4 @@
-"""From options to pieces: asks the cluster and the metadata topic, takes leases, plans."""
+"""From options to tasks: asks the cluster and the metadata topic, takes leases, plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spark_tools.connection import Connection
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Piece, SegmentPiece, plan
+from spark_tools.reading.plan import Piece, SegmentPiece, Task, joined, plan
 from spark_tools.reading.summary import PartitionSummary, in_one_line, summarized
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
 from spark_tools.stored_partition import StoredPartition
@@ -40,7 +40,7 @@ class _Planned:
 
     stored: list[StoredPartition]
     local: Mapping[TopicIdPartition, OffsetRange]
-    pieces: list[Piece]
+    tasks: list[Task]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +70,21 @@ class Planner:
         self._client = client
         self._leases = leases
 
-    def pieces(self, options: ReadOptions) -> list[Piece]:
+    def tasks(self, options: ReadOptions) -> list[Task]:
         """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
 
         Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
         taken.
         """
-        return self._plan(options).pieces
+        return self._plan(options).tasks
 
     def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
-        """What `pieces` would give now, counted. Raises as it does."""
+        """What `tasks` would give now, counted. Raises as it does."""
         plan = self._plan(options)
-        return summarized(plan.stored, plan.pieces, options, plan.local)
+        return summarized(plan.stored, plan.tasks, options, plan.local)
 
-    def batch(self, options: ReadOptions) -> list[Piece]:
-        """As `pieces`, of a query that reads once: it is logged in one line.
+    def batch(self, options: ReadOptions) -> list[Task]:
+        """As `tasks`, of a query that reads once: it is logged in one line.
 
         InvalidConfigError for a topic that was named and never tiered. A warning is logged for one
         of which nothing is stored yet.
@@ -95,18 +95,22 @@ class Planner:
             by_topic.setdefault(each.topic_id_partition.topic, []).append(each)
         for of_topic in by_topic.values():
             _require_tiered(of_topic, options)
-        _log.info("%s", in_one_line(summarized(plan.stored, plan.pieces, options, plan.local)))
-        return plan.pieces
+        _log.info("%s", in_one_line(summarized(plan.stored, plan.tasks, options, plan.local)))
+        return plan.tasks
 
     def _plan(self, options: ReadOptions) -> _Planned:
         local = self._local(options)
         stored = self._leased(options)
         pieces = _planned(stored, options, local)
-        if 0 < len(pieces) < options.min_partitions:
-            stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
+        stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
+        task_bytes = options.task_bytes(stored_bytes)
+        if task_bytes < options.split_bytes:
+            pieces = _planned(stored, replace(options, split_bytes=task_bytes), local)
+        tasks = joined(pieces, task_bytes if options.parallelism else 0)
+        if 0 < len(tasks) < options.min_partitions:
             split_bytes = max(1, stored_bytes // options.min_partitions)
-            pieces = _planned(stored, replace(options, split_bytes=split_bytes), local)
-        return _Planned(stored=stored, local=local, pieces=pieces)
+            tasks = joined(_planned(stored, replace(options, split_bytes=split_bytes), local), 0)
+        return _Planned(stored=stored, local=local, tasks=tasks)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
         """Lease the chosen partitions for `lease_ms` and return them as they are then."""
@@ -190,7 +194,7 @@ def open_planner(
         yield Planner(chosen, metadata, connection.client, own)
 
 
-def plan_pieces(connection: Connection, options: ReadOptions, leases: LeaseHolder) -> list[Piece]:
+def plan_tasks(connection: Connection, options: ReadOptions, leases: LeaseHolder) -> list[Task]:
     """As `Planner.batch`; `leases` has the leases from then on."""
     with open_planner(connection, options, leases) as planner:
         return planner.batch(options)

@@ -13,8 +13,8 @@ from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import (
     BrokerPiece,
     Hole,
-    Piece,
     SegmentPiece,
+    Task,
     readable_local,
     readable_ranges,
     wanted_offsets,
@@ -47,14 +47,14 @@ class PartitionSummary:
 
 def summarized(
     stored: Iterable[StoredPartition],
-    pieces: Sequence[Piece],
+    tasks: Sequence[Task],
     options: ReadOptions,
     local: Mapping[TopicIdPartition, OffsetRange],
 ) -> tuple[PartitionSummary, ...]:
     """The plan of these partitions, in their order; `local` as it was given to `plan`."""
-    by_partition: dict[TopicIdPartition, list[Piece]] = {}
-    for piece in pieces:
-        by_partition.setdefault(piece.topic_id_partition, []).append(piece)
+    by_partition: dict[TopicIdPartition, list[Task]] = {}
+    for task in tasks:
+        by_partition.setdefault(task[0].topic_id_partition, []).append(task)
     return tuple(
         _summary(
             each,
@@ -108,10 +108,11 @@ _COUNTED = (
 
 def _summary(
     stored: StoredPartition,
-    pieces: Sequence[Piece],
+    tasks: Sequence[Task],
     options: ReadOptions,
     local: OffsetRange | None,
 ) -> PartitionSummary:
+    pieces = [piece for task in tasks for piece in task]
     ranges = readable_ranges(stored)
     wanted = wanted_offsets(stored, ranges, options, local)
     of_broker = [piece.offsets for piece in pieces if isinstance(piece, BrokerPiece)]
@@ -127,7 +128,7 @@ def _summary(
         offsets=wanted,
         segments=len(read),
         size_bytes=sum(piece.size_bytes for piece in parts),
-        tasks=len(pieces),
+        tasks=len(tasks),
         pruned_by_offset=sum(outside.values()),
         pruned_by_time=_too_old(ranges, outside, options),
         broker_offsets=sum(map(len, of_broker)),

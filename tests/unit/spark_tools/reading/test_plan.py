@@ -14,7 +14,7 @@ from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, plan
+from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, joined, plan
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import NEWEST_EPOCH, ORDERS, log_starts, segment_metadata
 
@@ -253,3 +253,43 @@ def test_plan_when_continued_anyhow_then_each_offset_is_read_once_or_is_a_hole(
         if kind == "hole"
         for offset in range(start, end)
     )
+
+
+def sized(number: int, start: int, end: int, size_bytes: int) -> RemoteLogSegmentMetadata:
+    return replace(segment(number, start, end), segment_size_bytes=size_bytes)
+
+
+def test_joined_when_small_segments_follow_each_other_then_as_many_as_fit_are_a_task() -> None:
+    segments = [sized(n, 10 * n, 10 * n + 10, 40) for n in range(5)]
+    pieces = plan(stored(*segments), options())
+
+    assert [len(task) for task in joined(pieces, 100)] == [2, 2, 1]
+    assert [len(task) for task in joined(pieces, 80)] == [2, 2, 1]
+    assert [len(task) for task in joined(pieces, 79)] == [1] * 5
+    assert [piece for task in joined(pieces, 100) for piece in task] == pieces
+
+
+def test_joined_when_of_other_partitions_or_of_no_segment_then_tasks_of_their_own() -> None:
+    other = replace(ORDERS, partition=ORDERS.partition + 1)
+    one = plan(stored(sized(1, 0, 10, 5)), options())
+    hole = Hole(topic_id_partition=ORDERS, offsets=OffsetRange(start_offset=10, end_offset=20))
+    local = BrokerPiece(topic_id_partition=ORDERS, offsets=hole.offsets)
+    of_other = BrokerPiece(topic_id_partition=other, offsets=hole.offsets)
+    after = plan(stored(sized(2, 20, 30, 5)), options(**bounds(20, 30)))
+
+    tasks = joined([*one, hole, *after, local, of_other, *one], 1_000)
+
+    assert [len(task) for task in tasks] == [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "stored_mib", "expected_mib"),
+    [(0, 1, 128), (4, 1, 4), (4, 256, 32), (4, 8_000, 128), (1_000, 8_000, 4)],
+)
+def test_task_bytes_when_cores_are_known_then_some_tasks_for_each(
+    parallelism: int, stored_mib: int, expected_mib: int
+) -> None:
+    given = replace(options(), parallelism=parallelism)
+
+    assert given.task_bytes(stored_mib << 20) == expected_mib << 20
+    assert replace(given, split_bytes=7).task_bytes(stored_mib << 20) == 7

@@ -67,7 +67,8 @@ def leased(metadata: MetadataSnapshot, tip: TopicIdPartition = ORDERS) -> list[O
 def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased() -> None:
     metadata = snapshot()
 
-    pieces = Planner(BOTH, metadata, {}, leases()).pieces(options(assign='{"orders":[1]}'))
+    tasks = Planner(BOTH, metadata, {}, leases()).tasks(options(assign='{"orders":[1]}'))
+    pieces = [piece for task in tasks for piece in task]
 
     assert [piece.topic_id_partition for piece in pieces] == [SECOND]
     assert (leased(metadata), len(leased(metadata, SECOND))) == ([], 1)
@@ -76,7 +77,7 @@ def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased(
 def test_pieces_when_planned_then_the_lease_names_who_reads_and_for_how_long() -> None:
     metadata = snapshot()
 
-    Planner(BOTH, metadata, {}, leases()).pieces(options(leaseMs="7000"))
+    Planner(BOTH, metadata, {}, leases()).tasks(options(leaseMs="7000"))
 
     (lease,) = metadata.leases_held(ORDERS)
     assert lease.holder.startswith("spark:")
@@ -98,7 +99,8 @@ def test_lease_when_bounded_then_is_of_what_may_be_read(
 ) -> None:
     metadata = snapshot()
 
-    pieces = Planner((ORDERS,), metadata, {}, leases()).pieces(options(**given))
+    tasks = Planner((ORDERS,), metadata, {}, leases()).tasks(options(**given))
+    pieces = [piece for task in tasks for piece in task]
 
     assert leased(metadata) == [OffsetRange(start_offset=expected[0], end_offset=expected[1])]
     assert offsets_of(pieces) == [(expected[0], min(expected[1], 100))]
@@ -114,8 +116,8 @@ def test_lease_when_planned_again_then_keeps_what_was_leased_before_only_if_that
         (ORDERS,), metadata, {}, PlanLeases(holder="spark:a", taken=taken.append, keeps=keeps)
     )
 
-    planner.pieces(options(**bounds(10, 20)))
-    planner.pieces(options(**bounds(20, 30)))
+    planner.tasks(options(**bounds(10, 20)))
+    planner.tasks(options(**bounds(20, 30)))
 
     assert leased(metadata) == [OffsetRange(start_offset=10 if keeps else 20, end_offset=30)]
     assert [lease.offsets.end_offset for lease in taken] == [20, 30]
@@ -124,7 +126,7 @@ def test_lease_when_planned_again_then_keeps_what_was_leased_before_only_if_that
 def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
     metadata = snapshot()
 
-    Planner(BOTH, metadata, {}, leases()).pieces(options(leaseMs="0"))
+    Planner(BOTH, metadata, {}, leases()).tasks(options(leaseMs="0"))
 
     assert leased(metadata) == []
 
@@ -132,7 +134,7 @@ def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
 def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
     metadata = snapshot()
 
-    assert Planner((ORDERS,), metadata, {}, leases()).pieces(options(**bounds(0, 0))) == []
+    assert Planner((ORDERS,), metadata, {}, leases()).tasks(options(**bounds(0, 0))) == []
     assert leased(metadata) == []
 
 
@@ -168,6 +170,14 @@ def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() ->
     planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"}, leases())
     given = options(endingOffsets="latest", timeoutMs=str(MAX_TIMEOUT_MS + 1))
 
-    for ask in (planner.look_for_new, planner.pieces):
+    for ask in (planner.look_for_new, planner.tasks):
         with pytest.raises(InvalidConfigError, match=f"at_most={MAX_TIMEOUT_MS}"):
             ask(given)
+
+
+def test_tasks_when_cores_are_known_then_small_segments_are_joined_unless_more_are_wanted() -> None:
+    planner = Planner(BOTH, snapshot(), {}, leases())
+    known = replace(options(), parallelism=1)
+
+    assert len(planner.tasks(options())) == len(planner.tasks(known)) == 2
+    assert len(planner.tasks(replace(known, min_partitions=6))) >= 6

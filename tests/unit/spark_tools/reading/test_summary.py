@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rsm.segment.ranges import OffsetRange
-from spark_tools.reading.plan import plan
+from spark_tools.reading.plan import joined, plan
 from spark_tools.reading.summary import PartitionSummary, in_one_line, readable_size, summarized
 from tests.metadata_builder import ORDERS
 from tests.unit.spark_tools.reading.test_plan import bounds, options, segment, stored
@@ -15,7 +15,9 @@ def summary_of(
     partition = stored(*(segment(n, *offsets) for n, offsets in enumerate(segments, start=1)))
     parsed = options(**given)
     pieces = plan(partition, parsed, local)
-    (found,) = summarized([partition], pieces, parsed, {} if local is None else {ORDERS: local})
+    (found,) = summarized(
+        [partition], joined(pieces, 0), parsed, {} if local is None else {ORDERS: local}
+    )
     return found
 
 
@@ -32,7 +34,7 @@ def test_summary_when_segments_are_too_old_then_pruned_by_time() -> None:
     old = replace(segment(1, 0, 10), max_timestamp_ms=5)
     partition, parsed = stored(old, segment(2, 10, 20)), options(fromTimestamp="6")
 
-    (found,) = summarized([partition], plan(partition, parsed), parsed, {})
+    (found,) = summarized([partition], joined(plan(partition, parsed), 0), parsed, {})
 
     assert (found.segments, found.pruned_by_time, found.pruned_by_offset) == (1, 1, 0)
 
