@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
-from bench.dataset import BenchSizes, Dataset, fill_topic, produced_dataset
+from bench.dataset import JVM_OF_KAFKA, BenchSizes, Dataset, fill_topic, produced_dataset
 from bench.gateway.processes import ProcessGroup, gateway_under, process_tree
 from bench.gateway.throughput import DEFAULT_FETCHES, LARGE_FETCHES, FetchSize
 from rsm.segment.ranges import OffsetRange
@@ -25,17 +25,6 @@ from tests.services.waiting import wait_until
 TIERED = "bench-tiered"
 _TRIMMED_DEADLINE_S = 180.0
 _KEPT_SEGMENTS = 1  # the newest rolled one; the active one is not counted
-
-# As Kafka's own start script has it; the tests' brokers start faster and are slower.
-_JVM_OF_KAFKA = (
-    "-Xms1g",
-    "-Xmx1g",
-    "-XX:TieredStopAtLevel=4",
-    "-XX:-UseSerialGC",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +38,7 @@ class GatewaySizes:
     fetches: tuple[FetchSize, ...] = (DEFAULT_FETCHES, LARGE_FETCHES)
     idle_connections: int = 2_000
     delay_ms: int = 30
-    jvm_flags: tuple[str, ...] = _JVM_OF_KAFKA
+    jvm_flags: tuple[str, ...] = JVM_OF_KAFKA
 
     @staticmethod
     def short() -> GatewaySizes:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from bench.dataset import TOPIC, BenchSizes, produced_dataset
+from bench.dataset import JVM_OF_KAFKA, TOPIC, BenchSizes, produced_dataset
 from bench.measurement import Measurement, print_table, write_json
 from bench.metadata.topic import metadata_broker
 from bench.running import measure_memory_of_copying, running_rlm
@@ -113,7 +113,10 @@ def _stored_topic(
         runs=sizes.runs,
     )
     console.print(f"producing {total_bytes // _MIB} MiB")
-    with produced_dataset(dataset_sizes) as dataset, running_rlm(dataset) as rlm:
+    with (
+        produced_dataset(dataset_sizes, jvm_flags=JVM_OF_KAFKA) as dataset,
+        running_rlm(dataset) as rlm,
+    ):
         measure_memory_of_copying(dataset, rlm)
         topics = ReadTopics(
             servers=dataset.cluster.bootstrap_servers,

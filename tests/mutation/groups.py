@@ -83,7 +83,9 @@ GROUPS = (
     ),
     Group(
         name="scanner",
-        sources=_below("rsm/segment", "scanner", "batch", "batch_checks"),
+        sources=_below(
+            "rsm/segment", "scanner", "batch", "batch_checks", "batch_run", "segment_cursor"
+        ),
         tests=("tests/unit/rsm/segment", "tests/unit/rlm/remote_read"),
     ),
     Group(
@@ -91,8 +93,13 @@ GROUPS = (
         sources=(
             *_below("spark_tools/repair", "judging", "proof", "orphan_judging", "carrying_out"),
             "spark_tools/orphan_proof.py",
+            "rlm/policy/repair.py",
         ),
-        tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/test_orphan_proof.py"),
+        tests=(
+            "tests/unit/spark_tools/repair",
+            "tests/unit/spark_tools/test_orphan_proof.py",
+            *_POLICY_TESTS,
+        ),
     ),
     Group(
         name="read_plan",
