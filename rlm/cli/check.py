@@ -18,7 +18,7 @@ from rlm.broker.client_check import check_client
 from rlm.broker.kafka_canary_topics import KafkaCanaryTopics
 from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.manager_access import manager_client
-from rlm.cli.managers import live_managers
+from rlm.cli.managers import live_managers, registered_live
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
@@ -28,7 +28,6 @@ from rlm.config.load import CommandConfig, client_command_config
 from rlm.fresh_id import fresh_id
 from rlm.outside import client_properties
 from rlm.policy.canary import CheckResult, CheckRow
-from rlm.policy.gateways import live_gateways
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlmm.processes import ProcessRegistered, ProcessRole
@@ -133,9 +132,7 @@ def _tools(session: Session, client: ManagerClient, gateway_config: Path | None)
         return _client(session.config, address, gateway_config)
 
     def live(role: ProcessRole) -> Sequence[ProcessRegistered]:
-        if role is ProcessRole.MANAGER:
-            return live_managers(session.metadata)
-        return live_gateways(session.metadata.registrations(), session.metadata.broker_time_ms())
+        return registered_live(session.metadata, session.clock, role)
 
     if gateway_config is not None:
         client_of("localhost:9092")  # a wrong file is found before anything is created
@@ -174,7 +171,7 @@ class _AskedManagers:
         return ""
 
     def wake(self) -> None:
-        for manager in live_managers(self._session.metadata):
+        for manager in live_managers(self._session.metadata, self._session.clock):
             try:
                 self._client.run_cycle(manager)
             except TieredStorageError:
@@ -188,7 +185,7 @@ class _AskedManagers:
         }
 
     def _rows(self, topic: str) -> Iterator[Mapping[str, Any]]:
-        for manager in live_managers(self._session.metadata):
+        for manager in live_managers(self._session.metadata, self._session.clock):
             try:
                 yield from self._client.partitions(manager, topic=topic)
             except TieredStorageError:

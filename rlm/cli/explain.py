@@ -86,7 +86,7 @@ def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mappin
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
     managers = [
         manager
-        for manager in live_managers(session.metadata)
+        for manager in live_managers(session.metadata, session.clock)
         if manager.broker_id == leaders.get(tip.partition)
     ]
     with closing(manager_client(session)) as client:

@@ -10,6 +10,7 @@ from rlm.policy.cluster_status import FOLLOWER, LEADER, ManagerWord
 from rlm.rest.manager_client import ManagerClient
 from rlmm.processes import ProcessRegistered
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
@@ -22,26 +23,28 @@ def ask_managers(
     executor: Executor,
     *,
     client: ManagerClient,
+    clock: Clock,
     required: Iterable[int],
     complain: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
     """For each partition, the word of each manager that hosts it, by broker id.
 
-    `complain` gets a line for each manager that does not answer, and for each broker of
-    `required` that has none.
+    `complain` gets a line for each broker of `required` whose manager does not answer, or that has
+    no live one. The others are asked too, but nothing depends on them.
     """
     if not leaders:
         return {}
-    managers = live_managers(metadata)
+    managers = live_managers(metadata, clock)
     answers = list(executor.map(lambda manager: _ask(client, manager), managers))
+    needed = set(required)
     heard: dict[int, Rows] = {}
     for manager, answer in zip(managers, answers, strict=True):
-        if isinstance(answer, TieredStorageError):
-            complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
-        else:
+        if not isinstance(answer, TieredStorageError):
             heard[manager.broker_id] = answer
+        elif manager.broker_id in needed:
+            complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
     registered = {manager.broker_id for manager in managers}
-    for broker_id in sorted(set(required) - registered):
+    for broker_id in sorted(needed - registered):
         complain(
             f"no live manager is registered for broker {broker_id}, which leads partitions: "
             "start `rlm run` on its host"

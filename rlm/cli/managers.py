@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rlm.policy.candidates import Lag
+from rlm.policy.liveness import live_processes, now_of
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.offload import RolledWord
 from rlm.tasks.report import LEADER
 from rlmm.events import TopicPolicy
 from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
-_HEARTBEATS_MISSED = 3
+
+def live_managers(
+    metadata: RemoteLogMetadataManager, clock: Clock
+) -> tuple[ProcessRegistered, ...]:
+    """The live managers, by broker id. `clock` judges while nobody writes to the topic."""
+    return registered_live(metadata, clock, ProcessRole.MANAGER)
 
 
-def live_managers(metadata: RemoteLogMetadataManager) -> tuple[ProcessRegistered, ...]:
-    """Managers whose last heartbeat is young by the brokers' clock, by broker id."""
-    now_ms = metadata.broker_time_ms()
-    live = (
-        each.process
-        for each in metadata.registrations()
-        if each.process.role is ProcessRole.MANAGER
-        and now_ms <= each.heartbeat_ms + _HEARTBEATS_MISSED * each.process.heartbeat_interval_ms
-    )
+def registered_live(
+    metadata: RemoteLogMetadataManager, clock: Clock, role: ProcessRole
+) -> tuple[ProcessRegistered, ...]:
+    """The live processes of a role, as `live_managers`."""
+    now_ms = now_of(metadata.broker_time_ms(), clock.wall_ms())
+    live = live_processes(metadata.registrations(), role, now_ms)
     return tuple(sorted(live, key=lambda process: process.broker_id))
 
 
@@ -37,17 +41,22 @@ class LeadingManagers:
     """What the managers of a topic's leaders say, and why some say nothing. One thread's."""
 
     def __init__(
-        self, metadata: RemoteLogMetadataManager, client: ManagerClient, leaders_of: LeadersOf
+        self,
+        metadata: RemoteLogMetadataManager,
+        client: ManagerClient,
+        leaders_of: LeadersOf,
+        clock: Clock,
     ) -> None:
         self._metadata = metadata
         self._client = client
         self._leaders_of = leaders_of
+        self._clock = clock
         self._errors: dict[int, TieredStorageError] = {}
         self._live: frozenset[int] = frozenset()
 
     def rows(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Mapping[str, object]]:
         """Those of leaders that saw this state of the policy; `silence` is of this question."""
-        managers = live_managers(self._metadata)
+        managers = live_managers(self._metadata, self._clock)
         self._live = frozenset(each.broker_id for each in managers)
         self._errors = {}
         found: dict[TopicIdPartition, Mapping[str, object]] = {}

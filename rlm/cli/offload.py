@@ -73,7 +73,11 @@ def _offload(
         policy, partitions = find_tiered(session, name)
         offload = Offload(
             session.metadata,
-            ManagerRolled(LeadingManagers(session.metadata, client, partial(leaders_of, session))),
+            ManagerRolled(
+                LeadingManagers(
+                    session.metadata, client, partial(leaders_of, session), session.clock
+                )
+            ),
             session.clock,
             new_id=uuid4,
             progress=lambda text: typer.echo(text, err=True),

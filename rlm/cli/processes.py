@@ -20,12 +20,11 @@ from rlm.cli.options import (
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
 from rlm.policy.cluster_processes import (
-    SILENCE_MS,
     ProcessStatus,
     cluster_processes,
-    now_of,
     process_as_json,
 )
+from rlm.policy.liveness import SILENCE_MS, now_of
 from rlmm.processes import NO_BROKER
 
 _WIDE = 240  # of a table that goes into a file or a pipe

@@ -75,7 +75,9 @@ def _run(
         with reaching_cluster(session.config):
             leaders = leaders_of(session, topic)
         wanted = {tip.partition: leaders.get(tip.partition) for tip in partitions}
-        managers = LeadersRetention(client, topic, wanted, live_managers(session.metadata))
+        managers = LeadersRetention(
+            client, topic, wanted, live_managers(session.metadata, session.clock)
+        )
         if dry_run:
             rows = managers.due()
         else:

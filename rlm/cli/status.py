@@ -128,6 +128,7 @@ def _rows(
             _tiered_leads(leds, stored),
             executor,
             client=client,
+            clock=session.clock,
             required=brokers_with_tiered_leaders(leds, stored),
             complain=complaints.append,
         )

@@ -59,7 +59,9 @@ def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
         BrokerRetention(session.topics, session.clock),
         topics=session.topics,
         metadata=session.metadata,
-        lags=ManagerLags(LeadingManagers(session.metadata, client, partial(leaders_of, session))),
+        lags=ManagerLags(
+            LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
+        ),
         clock=session.clock,
         progress=show_progress,
     )

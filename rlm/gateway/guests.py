@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rlm.gateway.topology import GatewayTopology
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS
 
 # A client may come again before it has learnt where to; and another gateway, which hears of the
 # change only with its next heartbeat, may lead it here again.

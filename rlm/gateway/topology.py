@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rlm.config.values import HostPort, parse_host_port
-from rlm.policy.gateways import is_live
+from rlm.policy.liveness import is_live
 from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.spi import Registration
 

@@ -1,9 +1,7 @@
 """Brokers, managers and gateways of a cluster: where they are, and whether they do their work.
 
 The brokers come from the cluster, the others from their registrations in the metadata topic. A
-process is dead if its last heartbeat is too old by the brokers' clock. That clock stands still as
-far as the metadata topic shows it while nobody writes: so if the newest record is old by the
-caller's clock, the caller's clock decides.
+process is dead if its last heartbeat is too old (rlm.policy.liveness).
 
 A dead process is listed for a day, unless a live one of the same role and broker has replaced it.
 
@@ -15,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.policy.other_hosts import is_process_live
+from rlm.policy.liveness import is_live
 from rlmm.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 from rsm.segment.ids import id_to_text
@@ -23,9 +21,6 @@ from rsm.segment.ids import id_to_text
 BROKER, MANAGER, GATEWAY = "broker", "manager", "gateway"
 _ROLES = {ProcessRole.MANAGER: MANAGER, ProcessRole.GATEWAY: GATEWAY}
 _ORDER = (BROKER, MANAGER, GATEWAY)
-
-SILENCE_MS = 90_000
-"""The brokers' clock is taken for stopped if the newest record is older than this."""
 
 _DEAD_SHOWN_MS = 24 * 3600 * 1000
 
@@ -62,11 +57,6 @@ class ProcessStatus:
         return "ready" if self.is_ready else "not ready"
 
 
-def now_of(broker_time_ms: int, wall_ms: int) -> int:
-    """The time to judge heartbeats by; see the module."""
-    return wall_ms if wall_ms - broker_time_ms > SILENCE_MS else broker_time_ms
-
-
 def cluster_processes(
     brokers: Mapping[int, str],
     registrations: Iterable[Registration],
@@ -78,7 +68,7 @@ def cluster_processes(
 
     `brokers` are the addresses of the live ones. `lists_all`: dead processes too, however old.
     """
-    known = [(each, is_process_live(each, now_ms)) for each in registrations]
+    known = [(each, is_live(each, now_ms)) for each in registrations]
     served = {(each.process.role, each.process.broker_id) for each, is_live in known if is_live}
     shown = [
         (each, is_live)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlm.policy.gateways import is_live
+from rlm.policy.liveness import is_live
 from rlm.policy.other_hosts import OtherHost
 from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration

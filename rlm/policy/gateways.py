@@ -10,26 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rlm.policy.liveness import live_processes
 from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition, Registration
-
-LEASE_MS = 15_000
-
-
-def is_live(registration: Registration, broker_time_ms: int) -> bool:
-    """Whether a process's lease holds; by the brokers' clock, so that no replay revives it."""
-    return registration.heartbeat_ms + LEASE_MS > broker_time_ms
 
 
 def live_gateways(
     registrations: Iterable[Registration], broker_time_ms: int
 ) -> tuple[ProcessRegistered, ...]:
     """The gateways whose leases hold."""
-    return tuple(
-        found.process
-        for found in registrations
-        if found.process.role is ProcessRole.GATEWAY and is_live(found, broker_time_ms)
-    )
+    return live_processes(registrations, ProcessRole.GATEWAY, broker_time_ms)
 
 
 def gateway_behind(

@@ -21,11 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlm.policy.gateways import is_live
-from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
+from rlm.policy.liveness import is_live
+from rlmm.processes import NO_BROKER, ProcessRegistered
 from rlmm.spi import Registration
-
-_MISSED_HEARTBEATS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +63,6 @@ class OtherHost:
         return f"{self.name} at {self.address}" if self.address else self.name
 
 
-def is_process_live(registration: Registration, broker_time_ms: int) -> bool:
-    """Whether a process's last heartbeat is young enough, by the brokers' clock."""
-    process = registration.process
-    if process.role is ProcessRole.GATEWAY:
-        return is_live(registration, broker_time_ms)
-    allowed_ms = _MISSED_HEARTBEATS * process.heartbeat_interval_ms
-    return broker_time_ms - registration.heartbeat_ms < allowed_ms
-
-
 def other_hosts(
     own: HostIdentity,
     *,
@@ -94,7 +83,7 @@ def other_hosts(
     processes = [
         each.process
         for each in registrations
-        if is_process_live(each, broker_time_ms)
+        if is_live(each, broker_time_ms)
         and (each.process.broker_id == NO_BROKER or each.process.broker_id != broker_id)
         and _host_of(each.process).differs_from(own)
     ]

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from rlm.policy.gateways import gateway_behind
 from rlm.policy.leftovers import never_finished
+from rlm.policy.liveness import live_processes
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
@@ -29,7 +30,6 @@ from rlmm.spi import (
 )
 from rsm.segment.metadata import SegmentState, Writer
 
-_MISSED_HEARTBEATS = 3
 _MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED
 _STARTED = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -90,13 +90,8 @@ def removed_by(
 
     Where two differ for a moment, both may be at it: every step is accepted once, by its owner.
     """
-    live = {
-        each.process.broker_id
-        for each in registrations
-        if each.process.role is ProcessRole.MANAGER
-        and broker_ms - each.heartbeat_ms < _MISSED_HEARTBEATS * each.process.heartbeat_interval_ms
-    }
-    ids = sorted(live | {own_id})
+    live = live_processes(registrations, ProcessRole.MANAGER, broker_ms)
+    ids = sorted({each.broker_id for each in live} | {own_id})
     return ids[topic_id.int % len(ids)]
 
 

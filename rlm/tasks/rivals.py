@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from rlm.policy.liveness import is_live
 from rlmm.processes import ProcessRole
 from rlmm.spi import Registration
-
-_MISSED_HEARTBEATS = 3
 
 
 def live_rivals(
@@ -24,5 +23,5 @@ def live_rivals(
         if each.process.role is ProcessRole.MANAGER
         and each.process.broker_id == broker_id
         and each.process.process_id != process_id
-        and broker_ms - each.heartbeat_ms < _MISSED_HEARTBEATS * each.process.heartbeat_interval_ms
+        and is_live(each, broker_ms)
     )

@@ -19,7 +19,7 @@ def manager_reports(configuration: Path, topic: str) -> list[dict[str, Any]]:
     """One for each partition that a manager hosts; empty while one cannot be asked."""
     try:
         with open_session(load_command_config(configuration), timeout_ms=_TIMEOUT_MS) as session:
-            managers = live_managers(session.metadata)
+            managers = live_managers(session.metadata, session.clock)
             with closing(manager_client(session)) as client:
                 return [
                     dict(row)

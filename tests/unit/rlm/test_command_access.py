@@ -77,7 +77,7 @@ def test_command_when_the_manager_has_registered_then_finds_it_and_is_answered()
     listener.start(lambda bound: HttpServer(api, bound, name="manager-http"))
     try:
         _beat(cluster, access)
-        (manager,) = live_managers(cluster.metadata)
+        (manager,) = live_managers(cluster.metadata, cluster.clock)
         with closing(client_of(cluster)) as client:
             before = client.partitions(manager)
             access.secrets.rotate()
@@ -96,7 +96,7 @@ def test_heartbeat_when_repeated_then_address_and_secret_stay() -> None:
         found = []
         for _ in range(2):
             _beat(cluster, access)
-            (manager,) = live_managers(cluster.metadata)
+            (manager,) = live_managers(cluster.metadata, cluster.clock)
             found.append((manager.http_address, cluster.metadata.cluster_secret()))
     finally:
         listener.stop()

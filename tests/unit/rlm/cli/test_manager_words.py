@@ -43,7 +43,13 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
     lines: list[str] = []
 
     words = ask_managers(
-        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lines.append
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
     )
 
     said = ManagerWord(
@@ -69,7 +75,13 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
     lines: list[str] = []
 
     words = ask_managers(
-        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lines.append
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
     )
 
     assert words == {TIP: {2: ManagerWord(role="follower")}}
@@ -81,8 +93,15 @@ def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
 ) -> None:
     lines: list[str] = []
 
+    cluster = Cluster()
     words = ask_managers(
-        Cluster().metadata, {TIP: 3}, executor, client=client, required=(3,), complain=lines.append
+        cluster.metadata,
+        {TIP: 3},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(3,),
+        complain=lines.append,
     )
 
     assert words == {TIP: {}}
@@ -100,7 +119,13 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
     view.reports = (report(topic_id_partition=older),)
 
     words = ask_managers(
-        cluster.metadata, {TIP: 1}, executor, client=client, required=(1,), complain=lambda _: None
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lambda _: None,
     )
 
     assert words == {TIP: {}}
@@ -114,7 +139,37 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
     lines: list[str] = []
 
     words = ask_managers(
-        cluster.metadata, {}, executor, client=client, required=(1,), complain=lines.append
+        cluster.metadata,
+        {},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
     )
 
     assert (words, lines) == ({}, [])
+
+
+def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
+) -> None:
+    """Nothing of what is asked depends on it: the command must not fail for it."""
+    cluster = Cluster()
+    cluster.register(1, address)
+    cluster.register(2, UNHEARD)
+    view.reports = (report(),)
+    lines: list[str] = []
+
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
+    )
+
+    assert set(words[TIP]) == {1}
+    assert lines == []

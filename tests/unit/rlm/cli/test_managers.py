@@ -23,6 +23,8 @@ DISABLING = TopicPolicy(
     retention_bytes=-1,
 )
 
+UNHEARD = "127.0.0.1:1"  # nobody listens there
+
 
 @pytest.fixture
 def client() -> Iterator[ManagerClient]:
@@ -35,7 +37,7 @@ def _lags(
     cluster: Cluster, client: ManagerClient, leaders: Mapping[int, int | None] | None = None
 ) -> ManagerLags:
     known = {0: 1} if leaders is None else leaders
-    return ManagerLags(LeadingManagers(cluster.metadata, client, lambda _: known))
+    return ManagerLags(LeadingManagers(cluster.metadata, client, lambda _: known, cluster.clock))
 
 
 def test_lags_when_the_leading_manager_has_seen_the_policy_then_its_lag(
@@ -71,7 +73,7 @@ def test_lags_when_a_report_is_older_or_not_a_leaders_then_it_proves_nothing(
 
 def test_lags_when_a_manager_does_not_answer_then_left_out(client: ManagerClient) -> None:
     cluster = Cluster()
-    cluster.register(1, "127.0.0.1:1")
+    cluster.register(1, UNHEARD)
 
     assert _lags(cluster, client).lags(DISABLING) == {}
 
@@ -82,7 +84,31 @@ def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_c
     cluster.clock.now_ms += 3001
     cluster.register(2, "here:1")
 
-    assert [each.broker_id for each in live_managers(cluster.metadata)] == [2]
+    assert [each.broker_id for each in live_managers(cluster.metadata, cluster.clock)] == [2]
+
+
+def test_live_managers_when_nobody_writes_any_more_then_not_live_by_the_commands_clock() -> None:
+    """All of `rlm` is down: the brokers' clock, as the topic shows it, stands still."""
+    cluster = Cluster()
+    cluster.register(1, "gone:1")
+    cluster.clock.now_ms += 2 * 24 * 3600 * 1000
+
+    assert live_managers(cluster.metadata, cluster.clock) == ()
+
+
+def test_silence_when_all_managers_are_down_then_says_to_start_them(client: ManagerClient) -> None:
+    """It was blamed on `rest.listener`."""
+    cluster = Cluster()
+    cluster.register(1, UNHEARD)
+    cluster.clock.now_ms += 2 * 24 * 3600 * 1000
+    lags = _lags(cluster, client)
+    lags.lags(DISABLING)
+
+    silence = lags.silence(TIP)
+
+    assert "no live manager is registered for broker 1" in silence
+    assert "start `rlm run`" in silence
+    assert "rest.listener" not in silence
 
 
 def test_partitions_when_address_is_nonsense_then_retriable(client: ManagerClient) -> None:
@@ -103,7 +129,7 @@ def test_silence_when_a_leaders_manager_says_nothing_then_it_is_named_with_its_a
 ) -> None:
     """Nobody named the manager that could not be reached: an operator could only guess."""
     cluster = Cluster()
-    cluster.register(1, "127.0.0.1:1")
+    cluster.register(1, UNHEARD)
     lags = _lags(cluster, client, leaders)
     lags.lags(DISABLING)
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from rlm.config.sections import GatewayConfig
 from rlm.config.values import HostPort
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS
 
 
 def _config(key: str, value: str) -> GatewayConfig:

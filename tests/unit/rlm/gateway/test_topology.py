@@ -8,7 +8,7 @@ import pytest
 
 from rlm.config.values import HostPort
 from rlm.gateway.topology import GatewayTopology, topology_of
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS
 from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 

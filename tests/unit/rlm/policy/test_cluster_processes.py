@@ -7,13 +7,11 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.cluster_processes import (
-    SILENCE_MS,
     ProcessStatus,
     cluster_processes,
-    now_of,
     process_as_json,
 )
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS, SILENCE_MS, now_of
 from rlmm.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 

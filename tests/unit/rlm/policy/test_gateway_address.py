@@ -8,7 +8,7 @@ import pytest
 
 from rlm.config.values import parse_host_port
 from rlm.policy.gateway_address import OwnGateway, address_problem
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS
 from rlm.policy.other_hosts import OtherHost
 from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration

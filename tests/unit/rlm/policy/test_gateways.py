@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from rlm.policy.gateways import LEASE_MS, live_gateways
+from rlm.policy.gateways import live_gateways
+from rlm.policy.liveness import LEASE_MS
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlmm.processes import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition, Registration

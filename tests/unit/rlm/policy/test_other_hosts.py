@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.policy.gateways import LEASE_MS
+from rlm.policy.liveness import LEASE_MS
 from rlm.policy.other_hosts import AdvertisedBroker, HostIdentity, other_hosts
 from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
