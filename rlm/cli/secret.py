@@ -11,7 +11,7 @@ from rlm.cli.options import ClusterOptions, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.session import open_session
 from rlm.tasks.cluster_secret import SecretWriter
-from rlmm.secrets import PREVIOUS_VALID_MS
+from rlmm.secrets import PREVIOUS_VALID_MS, ClusterSecretSet
 from rsm.segment.ids import id_to_text
 
 _MINUTE_MS = 60_000
@@ -41,7 +41,14 @@ def _rotate(*, cluster: ClusterOptions) -> None:
     who could read the metadata topic no longer may. Running it twice ends the old one at once.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        secret_id = SecretWriter(session.metadata, uuid4, secrets.token_bytes).rotate()
-    minutes = PREVIOUS_VALID_MS // _MINUTE_MS
+        written = SecretWriter(session.metadata, uuid4, secrets.token_bytes).rotate()
     with printing():
-        typer.echo(f"secret {id_to_text(secret_id)} is set; the old one is valid for {minutes} min")
+        typer.echo(rotated_text(written))
+
+
+def rotated_text(written: ClusterSecretSet) -> str:
+    """What is printed of a new secret: its id, and whether an old one stays valid."""
+    text = f"secret {id_to_text(written.current.secret_id)} is set"
+    if written.previous is None:
+        return f"{text}; there was none before"
+    return f"{text}; the old one is valid for {PREVIOUS_VALID_MS // _MINUTE_MS} min"

@@ -23,13 +23,14 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
-from rlmm.topic.event_topic import EventTopic
+from rlmm.topic.event_topic import EventTopic, Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
-from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.system_clock import SystemClock
 
 _RETRY_PAUSE_MS = 200
+_TOPIC_NAME_KEY = "rlmm.config.remote.log.metadata.topic.name"
 
 T = TypeVar("T")
 
@@ -62,8 +63,9 @@ def open_session(
     """Reach the cluster and read the metadata; closed cleanly at the end.
 
     Without `create_metadata_topic` nothing is created: where there is no metadata topic the
-    metadata is empty, and nothing may be published. Raises InvalidConfigError if the cluster can't
-    be reached within the timeout, or if the metadata topic can't be created as configured.
+    metadata is empty, and publishing raises InvalidConfigError. Raises InvalidConfigError if the
+    cluster can't be reached within the timeout, or if the metadata topic can't be created as
+    configured.
     """
     configure_command_logging(sys.stderr)
     clock = SystemClock()
@@ -72,7 +74,7 @@ def open_session(
     with reaching_cluster(config):
         name = config.metadata.topic_name
         view = _until(clock, deadline_ms, lambda: bootstrap.view((name,)))
-        topic = _event_topic(config, view, create=create_metadata_topic, clock=clock)
+        topic = metadata_topic(config, view, create=create_metadata_topic, clock=clock)
         metadata = TopicBasedRemoteLogMetadataManager(
             topic,
             MetadataCache(MemoryStore()),
@@ -100,6 +102,21 @@ def open_session(
         metadata.close()
 
 
+class _AbsentTopic(MemoryTopic):
+    """Stands for a metadata topic that the cluster does not have: empty, and not to be written."""
+
+    def __init__(self, clock: Clock, name: str) -> None:
+        super().__init__(MemoryLog(clock))
+        self._name = name
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        raise InvalidConfigError(
+            "the cluster has no metadata topic: start `rlm run` on a broker's host, or give the "
+            f"command the topic's name by {_TOPIC_NAME_KEY}",
+            topic=self._name,
+        )
+
+
 def leaders_of(session: Session, topic: str) -> Mapping[int, int | None]:
     """The broker that leads each partition of a topic now. NotFoundError, RetriableError."""
     view = session.bootstrap.view((topic,))
@@ -113,20 +130,20 @@ def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) 
         raise RetriableError("the metadata topic can't be read in time", reason=readiness.reason)
 
 
-def _event_topic(
+def metadata_topic(
     config: CommandConfig, view: ClusterView, *, create: bool, clock: Clock
 ) -> EventTopic:
     """The metadata topic as it is there; as configured only where it is to be created.
 
     A command may have been given the cluster's address and nothing else, and what the topic's shape
-    should be is for the managers to check.
+    should be is for the managers to check. Where there is none, an empty one that refuses writes.
     """
     try:
         found = view.topic(config.metadata.topic_name)
     except NotFoundError:
         if create:
             return open_metadata_topic(config.cluster, config.metadata)
-        return MemoryTopic(MemoryLog(clock))
+        return _AbsentTopic(clock, config.metadata.topic_name)
     shape = {
         "num_partitions": len(found.partitions),
         "replication_factor": min(len(each.replicas) for each in found.partitions),

@@ -32,18 +32,18 @@ class SecretWriter:
         if self._metadata.cluster_secret() is None:
             self._write(previous=None)
 
-    def rotate(self) -> UUID:
-        """Replace the secret; the id of the new one. The old one stays valid for 10 minutes.
+    def rotate(self) -> ClusterSecretSet:
+        """Replace the secret; what was written. `previous` stays valid for 10 minutes, if any.
 
         The one before that is valid no longer. Raises as `ensure`.
         """
         known = self._metadata.cluster_secret()
         return self._write(previous=None if known is None else known.current)
 
-    def _write(self, previous: SigningSecret | None) -> UUID:
+    def _write(self, previous: SigningSecret | None) -> ClusterSecretSet:
         secret = SigningSecret(secret_id=self._new_id(), key=self._random_bytes(SECRET_BYTES))
         event = ClusterSecretSet(event_id=self._new_id(), current=secret, previous=previous)
         result = self._metadata.publish(event)
         if not result.accepted:
             raise FencedError("the cluster's secret was refused", reason=result.refusal)
-        return secret.secret_id
+        return event

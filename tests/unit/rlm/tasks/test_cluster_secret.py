@@ -47,7 +47,7 @@ def test_secret_when_rotated_then_the_one_before_is_kept_and_no_older_one() -> N
     writer.ensure()
     first = _secret(cluster).current
 
-    second_id = writer.rotate()
+    second_id = writer.rotate().current.secret_id
     second = _secret(cluster)
     writer.rotate()
     third = _secret(cluster)
