@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Annotated, NamedTuple
@@ -12,6 +12,12 @@ from uuid import uuid4
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.damaged_segments import (
+    DamagedSegment,
+    damage_as_json,
+    damage_lines,
+    damaged_segments,
+)
 from rlm.cli.log_bounds import PartitionName
 from rlm.cli.lost_segment import resolve_lost_segments
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
@@ -67,7 +73,8 @@ def _resolve(
     """Accept what partitions have lost, after a look at it: `diverged` and `external_start`.
 
     Trims and deletions begin again; what an election cut off stays stored for
-    remote.unreferenced.grace.ms. With --lost-segment only that segment is given up.
+    remote.unreferenced.grace.ms. Damaged segments are only listed, each with the command that gives
+    it up: with --lost-segment only that segment is.
     """
     if lost_segment:
         if move_log_start:
@@ -81,29 +88,35 @@ def _resolve(
         found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
         if not dry_run:
             for each in found:
-                _accept(session.metadata, each, move_log_start=move_log_start)
+                if each.lost.any_left:
+                    _accept(session.metadata, each, move_log_start=move_log_start)
     with printing():
-        if as_json:
-            typer.echo(json.dumps([_as_json(each, accepted=not dry_run) for each in found]))
-            return
-        for each in found:
-            for line in _lines(each.topic_id_partition, each.lost):
-                typer.echo(line)
-        if not found:
-            typer.echo("nothing to resolve")
+        typer.echo(resolved_text(found, accepted=not dry_run, as_json=as_json))
 
 
-class _Found(NamedTuple):
-    """What a partition has lost, as its leader of `leader_epoch` showed it."""
+class PartitionLosses(NamedTuple):
+    """What a partition has lost, as its leader of `leader_epoch` showed it.
+
+    `damaged` are segments with an open anomaly: nothing is accepted of those here.
+    """
 
     topic_id_partition: TopicIdPartition
     lost: Losses
     leader_epoch: int
+    damaged: tuple[DamagedSegment, ...] = ()
+
+
+def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: bool) -> str:
+    """What is printed: losses, and damaged segments with the commands that give them up."""
+    if as_json:
+        return json.dumps([_as_json(each, accepted=accepted) for each in found])
+    lines = [line for each in found for line in _lines(each)]
+    return "\n".join(lines) or "nothing to resolve"
 
 
 def _found(
     session: Session, partitions: tuple[TopicIdPartition, ...], *, with_accepted_start: bool
-) -> Iterator[_Found]:
+) -> Iterator[PartitionLosses]:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((partitions[0].topic,))
     with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
@@ -113,18 +126,23 @@ def _found(
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
         records = session.metadata.list_remote_log_segments(tip)
+        segments = tuple(record.metadata for record in records)
+        state = session.metadata.partition_state(tip)
         lost = losses(
-            session.metadata.partition_state(tip),
-            tuple(record.metadata for record in records),
+            state,
+            segments,
             answers.succeeded[tip].log_start_offset,
             with_accepted_start=with_accepted_start,
         )
-        if lost.any_left:
-            yield _Found(tip, lost, epochs[tip])
+        damaged = damaged_segments(state, segments)
+        if lost.any_left or damaged:
+            yield PartitionLosses(tip, lost, epochs[tip], damaged)
 
 
-def _accept(metadata: RemoteLogMetadataManager, found: _Found, *, move_log_start: bool) -> None:
-    tip, lost, leader_epoch = found
+def _accept(
+    metadata: RemoteLogMetadataManager, found: PartitionLosses, *, move_log_start: bool
+) -> None:
+    tip, lost, leader_epoch, _ = found
     moved = lost.moved_from_offset is not None
     start_offset = lost.local_start_offset if moved else 0
     metadata.publish(
@@ -146,19 +164,21 @@ def _accept(metadata: RemoteLogMetadataManager, found: _Found, *, move_log_start
         )
 
 
-def _as_json(found: _Found, *, accepted: bool) -> Mapping[str, object]:
-    tip, lost, _ = found
+def _as_json(found: PartitionLosses, *, accepted: bool) -> Mapping[str, object]:
+    tip, lost, _, damaged = found
     return {
         "topic": tip.topic,
         "partition": tip.partition,
         "cut_off": None if lost.cut_off is None else asdict(lost.cut_off),
         "moved_from_offset": lost.moved_from_offset,
         "local_start_offset": lost.local_start_offset,
-        "accepted": accepted,
+        "accepted": accepted and lost.any_left,
+        "damaged_segments": [damage_as_json(each) for each in damaged],
     }
 
 
-def _lines(tip: TopicIdPartition, lost: Losses) -> Iterator[str]:
+def _lines(found: PartitionLosses) -> Iterator[str]:
+    tip, lost, _, damaged = found
     place = f"{tip.topic}:{tip.partition}"
     cut = lost.cut_off
     if cut is not None:
@@ -171,3 +191,5 @@ def _lines(tip: TopicIdPartition, lost: Losses) -> Iterator[str]:
             f"{place} external start: the broker's log begins at {lost.local_start_offset}, we"
             f" moved it to {lost.moved_from_offset}"
         )
+    for each in damaged:
+        yield from damage_lines(each)
