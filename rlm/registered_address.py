@@ -99,7 +99,9 @@ class RegisteredAddress:
         own = brokers.get(self._node_id)
         if own is None:
             raise RetriableError(
-                "the cluster has no live broker of this host's node id", node_id=self._node_id
+                "the cluster has no live broker of this host's node id: start the broker, or "
+                "correct bootstrap.servers or log.dirs",
+                node_id=self._node_id,
             )
         self._broker_address = str(own)
         towards = self._host.towards(own.host, own.port)

@@ -7,9 +7,11 @@ caller for hours. So requests run in an event loop, where one time limit cuts th
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import httpx
@@ -34,11 +36,14 @@ class Answer:
 class HttpExchange:
     """Thread-safe. Sends from a thread of its own until `close`."""
 
-    def __init__(self, tls: ssl.SSLContext, *, answer_s: float = _ANSWER_S) -> None:
-        """`answer_s`: for the whole of a request and its answer."""
+    def __init__(
+        self, tls: ssl.SSLContext, *, read_s: float = _READ_S, answer_s: float = _ANSWER_S
+    ) -> None:
+        """`read_s`: for a connection, and for each read; `answer_s`: for request and answer."""
+        self._read_s = read_s
         self._answer_s = answer_s
         # Managers are on the brokers' hosts, and a proxy of the environment is not for those.
-        self._client = httpx.AsyncClient(timeout=_READ_S, trust_env=False, verify=tls)
+        self._client = httpx.AsyncClient(timeout=read_s, trust_env=False, verify=tls)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="http-exchange", daemon=True
@@ -52,9 +57,13 @@ class HttpExchange:
             return request.result()
         except TimeoutError as error:
             raise RetriableError(f"no whole answer within {self._answer_s:g} s") from error
+        except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise RetriableError(f"no connection within {self._read_s:g} s") from error
+        except httpx.TimeoutException as error:
+            raise RetriableError(f"no answer within {self._read_s:g} s") from error
         # Of an address that is none: InvalidURL, UnicodeError of a host, a group of connecting.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
-            raise RetriableError(str(error) or type(error).__name__) from error
+            raise RetriableError(reason_of(error)) from error
 
     def close(self) -> None:
         """Release connections and the thread."""
@@ -75,6 +84,39 @@ class HttpExchange:
                 headers=response.headers,
                 body=await _bounded(response),
             )
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a request failed: what the system said, which the libraries' own texts leave out."""
+    said = [
+        each
+        for each in _with_causes(error)
+        if isinstance(each, OSError)
+        and each.strerror
+        and not isinstance(each, ssl.SSLWantReadError | ssl.SSLWantWriteError)
+    ]
+    if not said:
+        return str(error) or type(error).__name__
+    innermost = said[-1]
+    # These have numbers of their own; asyncio puts an address in the place of the system's text.
+    if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
+        return innermost.strerror or str(innermost)
+    return os.strerror(innermost.errno)
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it, each before its own causes."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        found = left.pop(0)
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        if isinstance(found, BaseExceptionGroup):
+            left.extend(found.exceptions)
+        left.extend(each for each in (found.__cause__, found.__context__) if each is not None)
 
 
 async def _bounded(response: httpx.Response) -> bytes:

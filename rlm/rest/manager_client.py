@@ -17,6 +17,7 @@ import httpx
 
 from rlm.rest import signing
 from rlm.rest.http_exchange import Answer, HttpExchange
+from rlm.rest.refusals import refusal_text
 from rlm.rest.signed_api import Refusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlmm.processes import ProcessRegistered
@@ -24,11 +25,7 @@ from rlmm.secrets import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"
-_MEANINGS = {
-    Refusal.NO_SECRET: "it has not read the cluster's secret yet",
-    Refusal.UNKNOWN_SECRET: "it does not know the secret, or no longer takes it",
-    Refusal.OUTSIDE_WINDOW: "one of the two has not read the metadata topic for two minutes",
-}
+_LOG = "the log of that manager, if the same command fails again"
 
 
 class Credentials(Protocol):
@@ -122,6 +119,7 @@ class ManagerClient:
                 address=manager.http_address,
                 request=f"{method} /v1/{what}",
                 http_status=answer.status,
+                check=_LOG,
             )
         return answer
 
@@ -142,14 +140,14 @@ class ManagerClient:
                 "requests cannot be signed: the managers have not set the cluster's secret yet",
                 broker_id=manager.broker_id,
             )
-        refusal = None
+        refusal = ""
         for key in filter(None, (secret.current, secret.previous)):
             answer, request_signature = self._signed(manager, method, what, params, key)
             _require_identity(manager, answer, expected)
-            refusal = answer.headers.get(signing.REFUSAL_HEADER)
-            if refusal is None:
+            if signing.REFUSAL_HEADER not in answer.headers:
                 _require_signature(manager, answer, key, request_signature, expected)
                 return answer
+            refusal = answer.headers[signing.REFUSAL_HEADER]
             if refusal != Refusal.UNKNOWN_SECRET.value:
                 break
         raise _refused(manager, refusal)
@@ -237,7 +235,8 @@ def _require_identity(
         return
     if found[:2] == wanted[:2]:
         raise RetriableError(
-            "the manager has restarted and has not registered yet",
+            "the manager has restarted and has not registered yet: run the command again in a few "
+            "seconds",
             broker_id=manager.broker_id,
             address=manager.http_address,
         )
@@ -275,26 +274,29 @@ def _require_signature(
     )
     if not signing.is_same(wanted, answer.headers.get(signing.SIGNATURE_HEADER, "")):
         raise CorruptError(
-            "an answer is not signed by the manager that was asked",
+            "an answer is not signed by the manager that was asked: another program may answer at "
+            "its address",
             broker_id=manager.broker_id,
             address=manager.http_address,
+            check=_SETTINGS,
         )
 
 
-def _refused(manager: ProcessRegistered, refusal: str | None) -> TieredStorageError:
-    try:
-        reason = Refusal(refusal)
-    except ValueError:
-        reason = Refusal.MALFORMED
+def _refused(manager: ProcessRegistered, refusal: str) -> TieredStorageError:
+    text = refusal_text(refusal)
     return RetriableError(
         "the manager refused the request",
         broker_id=manager.broker_id,
         address=manager.http_address,
-        reason=_MEANINGS.get(reason, reason.value),
+        reason=text.reason,
+        check=text.check,
     )
 
 
 def _malformed(manager: ProcessRegistered) -> CorruptError:
     return CorruptError(
-        "malformed answer of a manager", broker_id=manager.broker_id, address=manager.http_address
+        "malformed answer of a manager: this command may be of another version",
+        broker_id=manager.broker_id,
+        address=manager.http_address,
+        check="that `rlm` is of one version on both hosts",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from rlm.rest.signed_api import Refusal
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
@@ -15,6 +16,15 @@ def test_reason_for_a_block_when_searched_in_the_operations_page_then_stands_in_
 
     assert len(reasons) > 20
     missing = {reason for reason in reasons if not any(_names(row, reason) for row in rows)}
+    assert missing == set()
+
+
+def test_refusal_of_a_request_when_searched_in_the_operations_page_then_is_in_its_table() -> None:
+    page = (CHECKOUT / "docs" / "operations.md").read_text()
+    _, _, section = page.partition("\n### A command says that the manager refused the request\n")
+    rows = [line for line in section.partition("\n### ")[0].splitlines() if line.startswith("|")]
+
+    missing = {each.value for each in Refusal if not any(_names(row, each.value) for row in rows)}
     assert missing == set()
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Thread
 
 import httpx
 import pytest
 
-from rlm.rest.http_exchange import HttpExchange
+from rlm.rest.http_exchange import HttpExchange, reason_of
 from rsm.segment.errors import RetriableError
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n"
@@ -61,3 +62,41 @@ def test_answer_when_it_is_whole_in_time_then_returned() -> None:
         answer = exchange.send("GET", url, {})
 
     assert (answer.status, answer.body) == (200, _BODY)
+
+
+def test_answer_when_none_comes_then_says_so() -> None:
+    """It was the name of a class."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        closing(HttpExchange(ssl.create_default_context(), read_s=0.1)) as exchange,
+        pytest.raises(RetriableError, match=r"^no answer within 0\.1 s$"),
+    ):
+        exchange.send("GET", httpx.URL(f"http://127.0.0.1:{silent.getsockname()[1]}/"), {})
+
+
+def test_answer_when_the_connection_is_not_taken_then_says_so() -> None:
+    """As through a firewall that drops packets."""
+    with ExitStack() as opened:
+        full = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):  # more than its backlog takes
+            waiting = opened.enter_context(closing(socket.socket()))
+            waiting.settimeout(0)
+            waiting.connect_ex(full.getsockname())
+        exchange = opened.enter_context(
+            closing(HttpExchange(ssl.create_default_context(), read_s=0.1))
+        )
+        url = httpx.URL(f"http://127.0.0.1:{full.getsockname()[1]}/")
+
+        with pytest.raises(RetriableError, match=r"^no connection within 0\.1 s$"):
+            exchange.send("GET", url, {})
+
+
+def test_reason_when_libraries_wrap_what_the_system_said_then_that() -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 1)")
+    group = ExceptionGroup("attempts", [OSError(errno.EHOSTUNREACH, "no"), refused])
+    error = httpx.ConnectError("All connection attempts failed")
+    error.__cause__ = OSError("All connection attempts failed")
+    error.__cause__.__context__ = group
+
+    assert reason_of(error) == "Connection refused"
+    assert reason_of(httpx.RemoteProtocolError("left")) == "left"

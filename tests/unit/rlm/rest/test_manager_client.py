@@ -11,10 +11,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from rlm.config.values import HostPort
+from rlm.rest import signing
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
+from rlm.rest.signed_api import Refusal
 from rsm.segment.errors import CorruptError, RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster
-from tests.unit.rlm.rest.signed_manager import SignedManager, client_of, registered, serving
+from tests.unit.rlm.rest.signed_manager import (
+    IDENTITY,
+    SignedManager,
+    client_of,
+    registered,
+    serving,
+)
 
 
 @pytest.fixture
@@ -93,3 +101,59 @@ def test_partitions_when_the_answer_names_no_manager_then_says_what_that_may_be(
 
     assert "too many connections" in raised.value.message
     assert raised.value.context["http_status"] == HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _refusing(header: str) -> Starlette:
+    """The manager of IDENTITY, which refuses every request with that reason."""
+    named = {
+        signing.CLUSTER_ID_HEADER: IDENTITY.cluster_id,
+        signing.BROKER_ID_HEADER: str(IDENTITY.broker_id),
+        signing.INCARNATION_HEADER: IDENTITY.incarnation.hex,
+        signing.REFUSAL_HEADER: header,
+    }
+    refusal = PlainTextResponse("", status_code=HTTPStatus.UNAUTHORIZED, headers=named)
+    return Starlette(routes=[Route("/v1/partitions", lambda _: refusal)])
+
+
+def _refused_by(header: str) -> RetriableError:
+    manager = SignedManager()
+    manager.set_secret(1)
+    with (
+        serving(_refusing(header)) as address,
+        closing(client_of(manager.cluster)) as client,
+        pytest.raises(RetriableError, match="refused the request") as raised,
+    ):
+        client.partitions(registered(address))
+    return raised.value
+
+
+@pytest.mark.parametrize("refusal", Refusal)
+def test_partitions_when_refused_then_the_reason_as_the_operations_page_names_it(
+    refusal: Refusal,
+) -> None:
+    """Those that the page listed were exactly those that were printed without their names."""
+    context = _refused_by(refusal.value).context
+
+    assert str(context["reason"]).startswith(f"{refusal.value}: ")
+    assert context["check"]
+
+
+def test_partitions_when_refused_for_a_reason_of_a_newer_version_then_that_is_shown() -> None:
+    assert str(_refused_by("too_early").context["reason"]).startswith("too_early: ")
+
+
+def test_partitions_when_the_reason_is_no_name_then_not_printed() -> None:
+    """Anybody may answer at the address: nothing of that reaches the terminal."""
+    assert str(_refused_by("\x7f[31m").context["reason"]).startswith("unknown: ")
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [("127.0.0.1:1", "Connection refused"), ("no-such-host.invalid:1", "not known")],
+)
+def test_partitions_when_nobody_listens_then_the_systems_reason(address: str, reason: str) -> None:
+    """It was `All connection attempts failed`."""
+    with closing(Cluster().client()) as client, pytest.raises(RetriableError) as raised:
+        client.partitions(Cluster().manager(1, address))
+
+    assert reason in str(raised.value.context["reason"])

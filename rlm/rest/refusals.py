@@ -1,0 +1,61 @@
+"""What refusals of managers mean, for the people whose command was refused.
+
+Each begins with the refusal's name, under which docs/operations.md lists it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rlm.rest.signed_api import Refusal
+
+_READINESS = "the readiness of that manager in `rlm processes`"
+_VERSIONS = "that this command and the manager are of one version"
+_NETWORK = "what is between this host and that address: requests arrive changed"
+_AGAIN = "run the command again"
+_NAME = re.compile(r"[a-z0-9_]{1,40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalText:
+    """`reason` is why a request was refused, `check` what to look at then."""
+
+    reason: str
+    check: str
+
+
+_MEANINGS = {
+    Refusal.UNSIGNED: ("it takes only signed requests", _VERSIONS),
+    Refusal.MALFORMED: ("it cannot read the signature", _VERSIONS),
+    Refusal.BODY_TOO_LARGE: ("the request is too large for it", _VERSIONS),
+    Refusal.NO_SECRET: ("it has not read the cluster's secret yet", _READINESS),
+    Refusal.UNKNOWN_SECRET: (
+        "it does not know the secret, or no longer takes it",
+        f"{_READINESS}: one of the two does not follow the metadata topic",
+    ),
+    Refusal.WRONG_TARGET: ("it restarted a moment ago", _AGAIN),
+    Refusal.WRONG_SIGNATURE: ("the signature is not of this request", _NETWORK),
+    Refusal.OUTSIDE_WINDOW: (
+        "one of the two has not read the metadata topic for two minutes",
+        _READINESS,
+    ),
+    Refusal.REPLAYED: ("it has had this very request before", _NETWORK),
+    Refusal.BUSY: (
+        "it has had too many signed requests in the last minutes",
+        "who asks that manager so often, and again in four minutes",
+    ),
+}
+
+
+def refusal_text(header: str) -> RefusalText:
+    """The text for what a manager names as its reason, whatever that is: anybody may answer."""
+    try:
+        reason = Refusal(header)
+    except ValueError:
+        name = header if _NAME.fullmatch(header) else "unknown"
+        return RefusalText(
+            reason=f"{name}: a reason that this version does not know", check=_VERSIONS
+        )
+    meaning, check = _MEANINGS[reason]
+    return RefusalText(reason=f"{reason.value}: {meaning}", check=check)
