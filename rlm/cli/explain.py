@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ import typer
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.log_bounds import PartitionName
 from rlm.cli.manager_access import manager_client
-from rlm.cli.managers import live_managers
+from rlm.cli.managers import live_managers, silence_of
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.policy_of import find_tiered
@@ -21,6 +21,8 @@ from rlm.cli.session import Session, open_session
 from rlm.cli.stored_objects import stored_objects
 from rlm.cli.times import iso_time
 from rlm.policy.explanation import whereabouts, whereabouts_as_json
+from rlm.rest.manager_client import ManagerClient
+from rlmm.processes import ProcessRegistered
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
@@ -84,17 +86,12 @@ def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mappin
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
-    managers = [
-        manager
-        for manager in live_managers(session.metadata, session.clock)
-        if manager.broker_id == leaders.get(tip.partition)
-    ]
+    managers = live_managers(session.metadata, session.clock)
     with closing(manager_client(session)) as client:
-        for manager in managers:
-            try:
-                return client.explanation(manager, tip.topic, tip.partition, offset)
-            except TieredStorageError as error:
-                typer.echo(f"the manager beside the leader does not say: {error}", err=True)
+        said = explained_by_leader(client, managers, leaders.get(tip.partition), tip, offset)
+    if not isinstance(said, str):
+        return said
+    typer.echo(f"rlm: what keeps the local copy is not known: {said}", err=True)
     with ThreadPoolExecutor(1, "explain") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
     if tip not in answers.succeeded:
@@ -109,6 +106,27 @@ def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mappin
         segments=tuple(segments),
     )
     return {**whereabouts_as_json(found), "local_copy": None}
+
+
+def explained_by_leader(
+    client: ManagerClient,
+    managers: Iterable[ProcessRegistered],
+    leader: int | None,
+    tip: TopicIdPartition,
+    offset: int,
+) -> Mapping[str, object] | str:
+    """What the manager beside the leader says, or why it says nothing and what to do.
+
+    `managers` are the live ones.
+    """
+    live = {manager.broker_id: manager for manager in managers}
+    errors = {}
+    if leader in live:
+        try:
+            return client.explanation(live[leader], tip.topic, tip.partition, offset)
+        except TieredStorageError as error:
+            errors[leader] = error
+    return silence_of(leader, live, errors)
 
 
 def _lines(found: Mapping[str, Any]) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from rlm.policy.candidates import Lag
 from rlm.policy.liveness import live_processes, now_of
@@ -75,16 +75,27 @@ class LeadingManagers:
             leader = self._leaders_of(tip.topic).get(tip.partition)
         except TieredStorageError as error:
             return f"its leader is not known: {error}"
-        if leader is None:
-            return "the partition has no leader"
-        if leader in self._errors:
-            return f"the manager of broker {leader} does not answer: {self._errors[leader]}"
-        if leader not in self._live:
-            return (
-                f"no live manager is registered for broker {leader}, which leads it: "
-                "start `rlm run` on that broker's host"
-            )
-        return f"the manager of broker {leader} has not looked at it yet"
+        found = silence_of(leader, self._live, self._errors)
+        return found or f"the manager of broker {leader} has not looked at it yet"
+
+
+def silence_of(
+    leader: int | None, live: Collection[int], errors: Mapping[int, TieredStorageError]
+) -> str:
+    """Why a partition's manager was not heard, and what to do; empty if it was.
+
+    `live` are the brokers with a live manager, `errors` are what came of asking those.
+    """
+    if leader is None:
+        return "the partition has no leader"
+    if leader in errors:
+        return f"the manager of broker {leader} does not answer: {errors[leader]}"
+    if leader not in live:
+        return (
+            f"no live manager is registered for broker {leader}, which leads it: "
+            "start `rlm run` on that broker's host"
+        )
+    return ""
 
 
 class ManagerLags:

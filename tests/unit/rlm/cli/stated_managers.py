@@ -25,6 +25,7 @@ class StatedView:
 
     def __init__(self) -> None:
         self.reports: tuple[PartitionReport, ...] = ()
+        self.explained: Mapping[str, object] | None = None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return True, ()
@@ -36,7 +37,7 @@ class StatedView:
         return tuple(report_as_json(report) for report in self.reports)
 
     def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
-        return None
+        return self.explained
 
     def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
         return ()
