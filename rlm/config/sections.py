@@ -20,6 +20,7 @@ from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.section import Section
 from rlm.config.storage import StorageConfig
 from rlm.config.values import (
+    AdvertisedListener,
     BootstrapServers,
     Count,
     Directories,
@@ -213,7 +214,7 @@ class GatewayConfig(Section):
         "`rlm run` starts no gateway. The default serves a cluster on one host only: on several, "
         "a gateway that advertises a loopback address is not ready and accepts no clients.",
     )
-    advertised_listener: Listener | None = Field(
+    advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="gateway.advertised.listener",
         description="Address that clients are given for this broker, here and by the cluster's "
@@ -311,7 +312,7 @@ class ProcessConfig(Section):
         "broker. Set it to a fixed port if a firewall is between the hosts. Of `rlm gateway`: "
         "where it serves metrics, by default a free port of 127.0.0.1. Needs a restart.",
     )
-    rest_advertised_listener: Listener | None = Field(
+    rest_advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="rest.advertised.listener",
         description="Address that the manager registers, as host:port: commands on any host reach "

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
+
+from rlm.host_address import is_loopback, is_unspecified
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
@@ -22,7 +23,6 @@ _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 _HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
-_LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -35,13 +35,13 @@ class HostPort:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether each host finds itself there. A name is one only if it is `localhost`."""
-        if self.host.lower() in _LOOPBACK_NAMES:
-            return True
-        try:
-            return ip_address(self.host.partition("%")[0]).is_loopback
-        except ValueError:
-            return False
+        """Whether each host finds itself there."""
+        return is_loopback(self.host)
+
+    @property
+    def is_unspecified(self) -> bool:
+        """Whether the host is a wildcard, where nobody can connect to."""
+        return is_unspecified(self.host)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -97,6 +97,18 @@ def _parse_node_addresses(value: object) -> object:
             raise ValueError("node id=host:port[,node id=host:port…]")
         addresses[int(node)] = parse_host_port(address)
     return addresses
+
+
+def _check_advertised(value: HostPort) -> HostPort:
+    if value.port == 0 or value.is_unspecified:
+        raise ValueError("a host name or address that other hosts reach, and a port")
+    return value
+
+
+def _check_each_advertised(value: Mapping[int, HostPort]) -> Mapping[int, HostPort]:
+    for address in value.values():
+        _check_advertised(address)
+    return value
 
 
 def _check_distinct(value: Mapping[int, HostPort]) -> Mapping[int, HostPort]:
@@ -190,8 +202,10 @@ def _split(text: str) -> list[str]:
 BootstrapServers = Annotated[tuple[HostPort, ...], BeforeValidator(_parse_bootstrap_servers)]
 Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
 OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_listener)]
-NodeAddresses = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
-NodeListeners = Annotated[NodeAddresses, AfterValidator(_check_distinct)]
+AdvertisedListener = Annotated[Listener, AfterValidator(_check_advertised)]
+_NodeMap = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_addresses)]
+NodeAddresses = Annotated[_NodeMap, AfterValidator(_check_each_advertised)]
+NodeListeners = Annotated[_NodeMap, AfterValidator(_check_distinct)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
 FileMode = Annotated[int, BeforeValidator(_parse_file_mode)]
 File = Annotated[Path, BeforeValidator(_parse_file)]

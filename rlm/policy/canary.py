@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.broker.canary_topics import CanaryRecord
+from rlm.host_address import is_loopback, is_unspecified
 from rlmm.processes import NO_BROKER, ProcessReadiness, ProcessRegistered
 
 CANARY_PREFIX = "rlm-canary-"
@@ -22,7 +23,6 @@ MIN_ROUNDS = 4
 _SEGMENT_MS = 60_000
 _MIN_AGE_MS = 3_600_000
 _ABANDONED_AFTER_MS = 3_600_000
-_LOOPBACK_NAMES = frozenset({"localhost", "::1"})
 
 
 class CheckResult(Enum):
@@ -168,11 +168,6 @@ def gateway_addresses(gateways: Iterable[ProcessRegistered]) -> tuple[str, ...]:
     return tuple(sorted({each.gateway_address for each in gateways if each.gateway_address}))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether no other host can reach this address."""
-    return host.strip("[]") in _LOOPBACK_NAMES or host.startswith("127.")
-
-
 def _row(target: str, problem: str) -> CheckRow:
     result = CheckResult.FAILED if problem else CheckResult.PASSED
     return CheckRow(check="registered", target=target, result=result, problem=problem)
@@ -184,10 +179,10 @@ def _manager_problem(found: Sequence[ProcessRegistered], *, spread: bool) -> str
     (process, *_) = found
     if (unready := _unready(process)) or not process.http_address:
         return unready or "it has registered no HTTP address. Set rest.listener on its host."
-    if spread and is_loopback(_host(process.http_address)):
+    if _cannot_be_reached(process.http_address, spread=spread):
         return (
             f"its HTTP address is {process.http_address}, which other hosts cannot reach. "
-            "Set rest.listener on its host."
+            "Set rest.listener or rest.advertised.listener on its host."
         )
     return ""
 
@@ -203,7 +198,7 @@ def _gateway_problem(
     address = process.gateway_address
     if not address:
         return "it gives clients no address. `/readyz` on its host says why."
-    if spread and is_loopback(_host(address)):
+    if _cannot_be_reached(address, spread=spread):
         return (
             f"it gives clients the address {address}, which other hosts cannot reach. "
             "Set gateway.listener or gateway.advertised.listener on its host."
@@ -232,5 +227,7 @@ def _unready(process: ProcessRegistered) -> str:
     return "not ready: " + ("; ".join(process.unready_reasons) or "`/readyz` on its host says why.")
 
 
-def _host(address: str) -> str:
-    return address.rpartition(":")[0]
+def _cannot_be_reached(address: str, *, spread: bool) -> bool:
+    """Whether nobody can connect to a host:port, or, of several hosts, only its own."""
+    host, _, port = address.rpartition(":")
+    return port == "0" or is_unspecified(host) or (spread and is_loopback(host))

@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rlm.config.values import HostPort
+from rlm.host_address import is_unspecified
 from rlm.rest.timed_protocol import ConnectionLimits, TimedConfig, TimedProtocol
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
@@ -23,7 +24,6 @@ _BACKLOG_COUNT = 64
 _KEEP_ALIVE_S = 5
 _STOP_S = 2
 _LIMITS = ConnectionLimits()
-_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
@@ -56,14 +56,14 @@ def bound_address(bound: socket.socket) -> HostPort:
 def reachable_address(bound: socket.socket) -> HostPort:
     """What others connect to: the bound address, or this host's name for a wildcard."""
     host, port = bound.getsockname()[:2]
-    return HostPort(host=socket.gethostname() if host in _WILDCARDS else host, port=port)
+    return HostPort(host=socket.gethostname() if is_unspecified(host) else host, port=port)
 
 
 def local_address(bound: socket.socket) -> HostPort:
     """What this host's own processes connect to."""
     host, port = bound.getsockname()[:2]
     loopback = "::1" if bound.family == socket.AF_INET6 else "127.0.0.1"
-    return HostPort(host=loopback if host in _WILDCARDS else host, port=port)
+    return HostPort(host=loopback if is_unspecified(host) else host, port=port)
 
 
 class _TlsConfig(TimedConfig):

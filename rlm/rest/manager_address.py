@@ -16,7 +16,6 @@ from rlm.policy.other_hosts import OtherHost
 
 ADVERTISED_KEY = "rest.advertised.listener"
 LISTENER_KEY = "rest.listener"
-_WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
 _OTHERS_NAMED_COUNT = 3
 
 
@@ -41,7 +40,7 @@ def manager_address(
     reaches its broker, and stands in for a wildcard. `others` is what is on other hosts.
     """
     reached = bound
-    if bound.host in _WILDCARDS:
+    if bound.is_unspecified:
         reached = HostPort(host=towards_broker, port=bound.port)
     found = advertised or reached
     if not found.is_loopback or not others:

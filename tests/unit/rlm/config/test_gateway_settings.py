@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rlm.config.sections import GatewayConfig
+from rlm.config.section import Section
+from rlm.config.sections import GatewayConfig, ProcessConfig
 from rlm.config.values import HostPort
 from rlm.policy.liveness import LEASE_MS
 
@@ -53,3 +54,28 @@ def test_gateway_when_doors_are_mapped_wrongly_then_they_are_refused(text: str) 
 
 def test_gateway_when_doors_are_mapped_then_the_system_may_choose_several_ports() -> None:
     assert len(_config("gateway.node.listeners", "1=a:0,2=a:0").node_listeners) == 2
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:19092", "[::]:19092", "[::ffff:0.0.0.0]:1", "a:0"])
+@pytest.mark.parametrize(
+    ("section", "key", "prefix"),
+    [
+        (GatewayConfig, "gateway.advertised.listener", ""),
+        (GatewayConfig, "gateway.node.addresses", "1=a:1,2="),
+        (ProcessConfig, "rest.advertised.listener", ""),
+    ],
+)
+def test_advertised_address_when_nobody_can_connect_to_it_then_refused_when_it_is_loaded(
+    section: type[Section], key: str, prefix: str, address: str
+) -> None:
+    """It was registered, and clients and commands were led to it."""
+    section.model_validate({key: f"{prefix}b:1"})
+    with pytest.raises(ValidationError, match="that other hosts reach, and a port"):
+        section.model_validate({key: f"{prefix}{address}"})
+
+
+def test_listeners_when_they_are_wildcards_with_any_port_then_are_taken() -> None:
+    found = _config("gateway.node.listeners", "1=0.0.0.0:0").node_listeners
+
+    assert found[1].is_unspecified
+    assert _config("gateway.listener", "0.0.0.0:0").listener == HostPort(host="0.0.0.0", port=0)  # noqa: S104

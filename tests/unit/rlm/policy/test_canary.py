@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.policy.canary import abandoned_canaries, canary_topic, is_loopback, missing_records
+from rlm.policy.canary import abandoned_canaries, canary_topic, missing_records
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_800_000_000_000
@@ -60,20 +60,3 @@ def test_missing_records_when_compared_then_differences_are_named(
     found: dict[tuple[int, int], bytes], problem: str
 ) -> None:
     assert missing_records({(0, 0): b"a", (1, 0): b"b"}, found) == problem
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("localhost", True),
-        ("[::1]", True),
-        ("10.0.0.1", False),
-        ("broker1", False),
-    ],
-)
-def test_is_loopback_when_asked_then_knows_addresses_of_one_host_only(
-    host: str, expected: bool
-) -> None:
-    assert is_loopback(host) is expected
