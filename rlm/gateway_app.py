@@ -68,7 +68,7 @@ def build_gateway(
         )
     )
     host = read_host_identity()
-    front = CheckedFront(stand.front, stand.own, host, OwnAddresses(tier.clock).has)
+    front = CheckedFront(stand.front, stand.address, stand.own, host, OwnAddresses(tier.clock).has)
     facts = _facts(tier, front, cluster)
     parts = _parts(config, tier, facts, front, metrics)
     serving = ExitStack()
@@ -84,6 +84,7 @@ def build_gateway(
             refresh=facts.refresh,
             address_problem=lambda: front.problem,
             broker_address=lambda: front.broker_address,
+            gateway_address=lambda: front.address,
             heartbeat=heartbeat.step,
             clean_caches=tier.cleaner.step,
             report_anomalies=tier.reporter.step,
@@ -159,11 +160,10 @@ def _card(config: Config, stand: Stand, http_address: HostPort, host: HostIdenti
     return ProcessCard(
         process_id=stand.process_id,
         role=ProcessRole.GATEWAY,
-        broker_id=stand.own.broker_id,
+        broker_id=stand.broker_id,
         # Of `rlm run`, where only the supervisor asks: other hosts cannot reach it.
         http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
-        gateway_address=stand.own.address,
         host=host,
     )

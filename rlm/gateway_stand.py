@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import ForeignClusterError
 from rlm.client_listener import bind_closed
+from rlm.config.gateway_tls import ListenerProtocol
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.fresh_id import fresh_id
@@ -19,11 +20,12 @@ from rlm.gateway.door import Door
 from rlm.gateway.door_plan import LISTENERS_KEY, DoorPlan
 from rlm.gateway.front import BrokerFront, Front, Place
 from rlm.gateway.named_front import NamedFront
+from rlm.gateway.own_address import OwnAddress, WildcardListener
 from rlm.gateway.server_names import ServerNames
 from rlm.policy.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
+from rlm.process.local_address import local_address_towards
 from rlm.process.state_id import state_id
-from rlm.rest.http_server import reachable_address
 from rlm.source.meta_properties import BrokerIdentity
 from rlmm.processes import NO_BROKER, ProcessRole
 from rlmm.topic.event_topic import EventTopic
@@ -52,22 +54,41 @@ class Ground:
     unserved: Callable[[int], object]
 
     @property
-    def address(self) -> HostPort:
+    def bound(self) -> HostPort:
+        """Where that listener is bound."""
+        host, port = self.listener.getsockname()[:2]
+        return HostPort(host=host, port=port)
+
+    def own_address(self) -> OwnAddress:
         """Where clients find that listener."""
-        advertised = self.config.gateway.advertised_listener
-        return advertised or reachable_address(self.listener)
+        advertised, bound = self.config.gateway.advertised_listener, self.bound
+        if advertised is not None or not bound.is_unspecified:
+            return OwnAddress(advertised or bound)
+        if self.config.gateway_tls.protocol is ListenerProtocol.SSL:
+            return OwnAddress(HostPort(host=socket.gethostname(), port=bound.port))
+        return OwnAddress(
+            WildcardListener(
+                port=bound.port,
+                broker_id=NO_BROKER if self.identity is None else self.identity.node_id,
+                host_name=socket.gethostname(),
+                towards=local_address_towards,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """`own.address` is where clients find the first door, open as soon as the keeper starts.
+    """`address` is where clients find the first door, open as soon as the keeper starts.
 
-    `process_id` is the same in every run. `confirm` asks whether the cluster is the right one,
-    before anything is made there: ForeignClusterError, NotFoundError, RetriableError.
+    `own` is asked for when that is known. `process_id` is the same in every run. `confirm` asks
+    whether the cluster is the right one, before anything is made there: ForeignClusterError,
+    NotFoundError, RetriableError.
     """
 
     front: Front
-    own: OwnGateway
+    broker_id: int
+    address: OwnAddress
+    own: Callable[[], OwnGateway]
     process_id: UUID
     confirm: Callable[[], None]
 
@@ -90,10 +111,11 @@ def take_stand(ground: Ground) -> Stand:
 
 def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
     settings = ground.config.gateway
+    address = ground.own_address()
     front = BrokerFront(
         Place(
             node_id=identity.node_id,
-            own=ground.address,
+            own=address.get,
             fixed=settings.node_addresses,
             direct_if_unserved=settings.direct_if_unserved,
         )
@@ -101,7 +123,9 @@ def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
     ground.keeper.open(Door(name="broker", listener=ground.listener, upstreams=front.upstreams))
     return Stand(
         front=front,
-        own=_own_gateway(ground, identity.node_id),
+        broker_id=identity.node_id,
+        address=address,
+        own=lambda: _own_gateway(ground, identity.node_id, address.get()),
         process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
         confirm=partial(_confirm_cluster, ground.cluster, identity),
     )
@@ -114,13 +138,13 @@ def _process_name(identity: BrokerIdentity, worker: int) -> str:
 
 def _for_cluster(ground: Ground) -> Stand:
     settings = ground.config.gateway
-    host, port = ground.listener.getsockname()[:2]
+    address = ground.own_address()
     key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
     front = ClusterFront(
         DoorSettings(
-            plan=DoorPlan(
-                bootstrap=HostPort(host=host, port=port),
-                advertised=ground.address,
+            plan=lambda: DoorPlan(
+                bootstrap=ground.bound,
+                advertised=address.get(),
                 listeners=settings.node_listeners,
                 addresses=settings.node_addresses,
             ),
@@ -134,13 +158,14 @@ def _for_cluster(ground: Ground) -> Stand:
     ground.keeper.open(
         Door(name="bootstrap", listener=ground.listener, upstreams=front.any_upstreams)
     )
-    return _beside_none(ground, front)
+    return _beside_none(ground, front, address)
 
 
 def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
     settings = ground.config.gateway
+    address = ground.own_address()
     front = NamedFront(
-        ServerNames(template), ground.address, direct_if_unserved=settings.direct_if_unserved
+        ServerNames(template), address.get(), direct_if_unserved=settings.direct_if_unserved
     )
     ground.keeper.open(
         Door(
@@ -150,13 +175,15 @@ def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
             upstreams_of_name=front.upstreams_of_name,
         )
     )
-    return _beside_none(ground, front)
+    return _beside_none(ground, front, address)
 
 
-def _beside_none(ground: Ground, front: Front) -> Stand:
+def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
     return Stand(
         front=front,
-        own=_own_gateway(ground, NO_BROKER),
+        broker_id=NO_BROKER,
+        address=address,
+        own=lambda: _own_gateway(ground, NO_BROKER, address.get()),
         process_id=uuid5(
             state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
@@ -165,15 +192,14 @@ def _beside_none(ground: Ground, front: Front) -> Stand:
     )
 
 
-def _own_gateway(ground: Ground, broker_id: int) -> OwnGateway:
-    host, port = ground.listener.getsockname()[:2]
+def _own_gateway(ground: Ground, broker_id: int, address: HostPort) -> OwnGateway:
     is_set = ground.config.gateway.advertised_listener is not None
     return OwnGateway(
         broker_id=broker_id,
-        address=str(ground.address),
-        is_loopback=ground.address.is_loopback,
+        address=str(address),
+        is_loopback=address.is_loopback,
         key="gateway.advertised.listener" if is_set else "gateway.listener",
-        listens_on_loopback=HostPort(host=host, port=port).is_loopback,
+        listens_on_loopback=ground.bound.is_loopback,
     )
 
 

@@ -35,7 +35,8 @@ class GatewayWork:
     """What a gateway does: the first three once, the rest over and over.
 
     `address_problem`: why clients must not be given this gateway's address, as of the last refresh;
-    None if they may. `broker_address`: what its broker advertises.
+    None if they may. `broker_address`: what its broker advertises. `gateway_address`: this
+    gateway's own, known after the first refresh.
     `has_ended`: serving has come to an end by itself, which only a new process mends.
     """
 
@@ -46,6 +47,7 @@ class GatewayWork:
     refresh: Callable[[], None]
     address_problem: Callable[[], str | None]
     broker_address: Callable[[], str]
+    gateway_address: Callable[[], str]
     heartbeat: Callable[[ProcessState], None]
     clean_caches: Callable[[], None]
     report_anomalies: Callable[[], None]
@@ -157,7 +159,7 @@ class GatewayWorker:
                 broker_address=self._work.broker_address(),
                 readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
                 unready_reasons=reasons,
-                is_address_withheld=problem is not None,
+                gateway_address="" if problem is not None else self._work.gateway_address(),
             )
         )
         self._contact.came_back()

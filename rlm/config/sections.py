@@ -219,7 +219,8 @@ class GatewayConfig(Section):
         validation_alias="gateway.advertised.listener",
         description="Address that clients are given for this broker, here and by the cluster's "
         "other gateways; a different one for each broker. By default the bound one; for a "
-        "wildcard, the host name.",
+        "wildcard, the address by which this host reaches its broker, or this host's name if that "
+        "is a loopback address or clients speak TLS.",
     )
     worker_count: int = Field(
         default=1,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import parse_host_port
 from rlm.gateway.front import Front
+from rlm.gateway.own_address import OwnAddress
 from rlm.gateway.topology import GatewayTopology
 from rlm.policy.gateway_address import OwnGateway, address_problem
 from rlm.policy.other_hosts import AdvertisedBroker, HostIdentity, OtherHost, other_hosts
@@ -29,12 +30,17 @@ class CheckedFront:
     def __init__(
         self,
         front: Front,
-        own: OwnGateway,
+        address: OwnAddress,
+        own: Callable[[], OwnGateway],
         host: HostIdentity,
         is_own_host: Callable[[str], bool | None],
     ) -> None:
-        """`is_own_host`: whether a host name leads to `host`; None if it does not resolve."""
+        """`own` is asked for when `address` is known.
+
+        `is_own_host`: whether a host name leads to `host`; None if it does not resolve.
+        """
         self._front = front
+        self._address = address
         self._own = own
         self._host = host
         self._is_own_host = is_own_host
@@ -44,6 +50,7 @@ class CheckedFront:
 
     def hear(self, view: ClusterView) -> None:
         """Take which brokers live, and where; raises as the front does. May wait for DNS."""
+        self._address.hear(view)
         self._front.hear(view)
         self._brokers = tuple(
             AdvertisedBroker(
@@ -53,7 +60,7 @@ class CheckedFront:
             )
             for each in view.brokers.values()
         )
-        found = view.brokers.get(self._own.broker_id)
+        found = view.brokers.get(self._own().broker_id)
         if found is not None:
             self._broker_address = str(found)
 
@@ -68,7 +75,7 @@ class CheckedFront:
         known = tuple(registrations)
         others = other_hosts(
             self._host,
-            broker_id=self._own.broker_id,
+            broker_id=self._own().broker_id,
             registrations=known,
             brokers=self._brokers,
             broker_time_ms=broker_time_ms,
@@ -77,6 +84,11 @@ class CheckedFront:
         if others:
             known = tuple(each for each in known if not _is_on_loopback(each))
         return self._front.topology(known, broker_time_ms)
+
+    @property
+    def address(self) -> str:
+        """This gateway's address, whether clients may be given it or not. RetriableError."""
+        return str(self._address.get())
 
     @property
     def problem(self) -> str | None:
@@ -95,7 +107,7 @@ class CheckedFront:
         self, known: Iterable[Registration], others: Iterable[OtherHost], broker_time_ms: int
     ) -> None:
         problem = address_problem(
-            self._own, registrations=known, others=others, broker_time_ms=broker_time_ms
+            self._own(), registrations=known, others=others, broker_time_ms=broker_time_ms
         )
         if problem is not None and self._problem is None:
             _log.warning(problem)

@@ -44,12 +44,12 @@ class Doorkeeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorSettings:
-    """`listen` binds a socket, or raises InvalidConfigError.
+    """`plan` is known once the cluster is heard. `listen` binds, or raises InvalidConfigError.
 
     `unserved` is told, each time the cluster was heard, how many live brokers have no door.
     """
 
-    plan: DoorPlan
+    plan: Callable[[], DoorPlan]
     listen: Callable[[HostPort], socket.socket]
     unserved: Callable[[int], object]
     direct_if_unserved: bool = False
@@ -91,7 +91,7 @@ class ClusterFront:
         return GatewayTopology(
             live={node_id: each.address for node_id, each in self._doors.items()},
             direct_if_unserved=self._settings.direct_if_unserved,
-            elsewhere=self._settings.plan.advertised,
+            elsewhere=self._settings.plan().advertised,
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
@@ -99,7 +99,7 @@ class ClusterFront:
         return self._addresses.any()
 
     def _open(self, node_id: int, now_ms: int) -> None:
-        plan = self._settings.plan
+        plan = self._settings.plan()
         try:
             listener = self._settings.listen(plan.listener_of(node_id))
             door = Door(

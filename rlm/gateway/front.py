@@ -6,7 +6,7 @@ the whole cluster  `rlm.gateway.cluster_front`: a door for each broker
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,11 +32,12 @@ class Front(Protocol):
 class Place:
     """Which broker a gateway is beside, and where clients are to find whom.
 
-    `own` is where this gateway is found; `fixed` and `direct_if_unserved` as in `topology_of`.
+    `own` is where this gateway is found, known once the cluster is heard; `fixed` and
+    `direct_if_unserved` as in `topology_of`.
     """
 
     node_id: int
-    own: HostPort
+    own: Callable[[], HostPort]
     fixed: Mapping[int, HostPort] = field(default_factory=dict)
     direct_if_unserved: bool = False
 
@@ -63,7 +64,7 @@ class BrokerFront:
         return topology_of(
             registrations,
             broker_time_ms=broker_time_ms,
-            own={place.node_id: place.own},
+            own={place.node_id: place.own()},
             fixed=place.fixed,
             direct_if_unserved=place.direct_if_unserved,
         )

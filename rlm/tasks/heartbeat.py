@@ -23,7 +23,7 @@ _MISSED_ROUND_TRIPS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessCard:
-    """What a process says of itself in every heartbeat; `gateway_address` is a gateway's."""
+    """What a process says of itself in every heartbeat."""
 
     process_id: UUID
     role: ProcessRole
@@ -31,7 +31,6 @@ class ProcessCard:
     http_address: str
     heartbeat_interval_ms: int
     version: str
-    gateway_address: str = ""
     host: HostIdentity = field(default_factory=HostIdentity)
     incarnation: UUID | None = None
     serves_https: bool = False
@@ -43,14 +42,14 @@ class ProcessState:
 
     `http_address` None: that of the card.
 
-    `is_address_withheld`: clients must not be led to this gateway, so its address is left out.
+    `gateway_address`: where clients find a gateway; empty if they must not be led to it.
     """
 
     http_address: str | None = None
     broker_address: str = ""
     readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
     unready_reasons: Sequence[str] = ()
-    is_address_withheld: bool = False
+    gateway_address: str = ""
 
 
 _NOTHING_KNOWN = ProcessState()
@@ -86,7 +85,7 @@ class Heartbeat:
                 ),
                 heartbeat_interval_ms=card.heartbeat_interval_ms,
                 version=card.version,
-                gateway_address="" if state.is_address_withheld else card.gateway_address,
+                gateway_address=state.gateway_address,
                 applied=tuple(
                     AppliedPosition(partition=partition, offset=offset)
                     for partition, offset in sorted(self._applied().items())

@@ -44,6 +44,7 @@ class Gateway:
                 refresh=lambda: None,
                 address_problem=lambda: self.address_problem,
                 broker_address=lambda: "10.0.0.1:9092",
+                gateway_address=lambda: "10.0.0.1:19092",
                 heartbeat=self._beat,
                 clean_caches=lambda: None,
                 report_anomalies=lambda: None,
@@ -132,7 +133,6 @@ def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> 
         broker_address="10.0.0.1:9092",
         readiness=ProcessReadiness.NOT_READY,
         unready_reasons=("a loopback address",),
-        is_address_withheld=True,
     )
 
 
@@ -151,7 +151,9 @@ def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_
 
     assert gateway.done.count("serving") == 1
     assert gateway.beats[-1] == ProcessState(
-        broker_address="10.0.0.1:9092", readiness=ProcessReadiness.READY
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.READY,
+        gateway_address="10.0.0.1:19092",
     )
 
 
@@ -169,7 +171,7 @@ def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready()
     gateway.worker.stop(timeout_ms=5_000)
 
     assert gateway.worker.readiness() == (False, ("another broker's gateway has it",))
-    assert gateway.beats[-1].is_address_withheld
+    assert gateway.beats[-1].gateway_address == ""
 
 
 def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:

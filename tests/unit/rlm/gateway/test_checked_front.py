@@ -10,6 +10,7 @@ from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort, parse_host_port
 from rlm.gateway.checked_front import CheckedFront
 from rlm.gateway.front import BrokerFront, Place
+from rlm.gateway.own_address import OwnAddress
 from rlm.policy.gateway_address import OwnGateway
 from rlm.policy.other_hosts import HostIdentity
 from rlmm.processes import ProcessRegistered, ProcessRole
@@ -28,8 +29,15 @@ def front(address: str, *, broker_id: int = 1) -> CheckedFront:
         key="gateway.listener",
         listens_on_loopback=False,
     )
-    place = Place(node_id=broker_id, own=advertised)
-    return CheckedFront(BrokerFront(place), own, HERE, {"10.0.0.1": True, "10.0.0.2": False}.get)
+    own_address = OwnAddress(advertised)
+    place = Place(node_id=broker_id, own=own_address.get)
+    return CheckedFront(
+        BrokerFront(place),
+        own_address,
+        lambda: own,
+        HERE,
+        {"10.0.0.1": True, "10.0.0.2": False}.get,
+    )
 
 
 def cluster(**hosts: str) -> ClusterView:

@@ -46,7 +46,9 @@ class Given:
         self.taken: set[HostPort] = set()
         self.listened: list[HostPort] = []
         plan = DoorPlan(bootstrap=GATEWAY, advertised=GATEWAY, listeners=listeners or {})
-        settings = DoorSettings(plan=plan, listen=self._listen, unserved=self.unserved.append)
+        settings = DoorSettings(
+            plan=lambda: plan, listen=self._listen, unserved=self.unserved.append
+        )
         self.front = ClusterFront(settings, self.keeper, self.clock)
 
     def hear(self, *node_ids: int, **moved: HostPort) -> None:

@@ -48,7 +48,7 @@ class Given:
         self.cluster = Cluster()
         self.positions = {0: 1}
         context = self.world.context()
-        self.front = BrokerFront(Place(node_id=1, own=OWN))
+        self.front = BrokerFront(Place(node_id=1, own=lambda: OWN))
         self.facts = LiveFacts(
             self.front,
             cluster=self.cluster,
