@@ -193,13 +193,16 @@ def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
 
 
 def _own_gateway(ground: Ground, broker_id: int, address: HostPort) -> OwnGateway:
-    is_set = ground.config.gateway.advertised_listener is not None
+    settings = ground.config.gateway
+    is_set = settings.advertised_listener is not None
+    fixed = (f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback)
     return OwnGateway(
         broker_id=broker_id,
         address=str(address),
         is_loopback=address.is_loopback,
         key="gateway.advertised.listener" if is_set else "gateway.listener",
         listens_on_loopback=ground.bound.is_loopback,
+        fixed_loopback=next(fixed, ""),
     )
 
 

@@ -28,6 +28,7 @@ from rlmm.processes import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 _OTHERS_NAMED_COUNT = 3
+_FIXED_KEY = "gateway.node.addresses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,8 @@ class OwnGateway:
     """The gateway that asks. `key` is the setting that `address`, a host:port, comes from.
 
     `is_loopback`: each host finds itself at that address. `listens_on_loopback`: only clients of
-    this host can connect.
+    this host can connect. `fixed_loopback`: an entry of `gateway.node.addresses` that is a loopback
+    address, empty if none is.
     """
 
     broker_id: int
@@ -43,6 +45,7 @@ class OwnGateway:
     key: str
     is_loopback: bool
     listens_on_loopback: bool
+    fixed_loopback: str = ""
 
 
 def address_problem(
@@ -57,13 +60,20 @@ def address_problem(
     `others` are the processes and brokers on other hosts (rlm.policy.other_hosts).
     """
     elsewhere = tuple(others)
-    if own.is_loopback and elsewhere and not _has_local_clients_only(own):
+    if elsewhere and not _has_local_clients_only(own):
         named = ", ".join(map(str, elsewhere[:_OTHERS_NAMED_COUNT]))
-        return (
-            "clients cannot be accepted: the gateway advertises a loopback address, and the "
-            f"cluster has another host ({own.key}={own.address} other_host={named}). "
-            f"{_advice(own)}"
-        )
+        if own.is_loopback:
+            return (
+                "clients cannot be accepted: the gateway advertises a loopback address, and the "
+                f"cluster has another host ({own.key}={own.address} other_host={named}). "
+                f"{_advice(own)}"
+            )
+        if own.fixed_loopback:
+            return (
+                "clients cannot be accepted: the gateway leads them to a loopback address, and the "
+                f"cluster has another host ({_FIXED_KEY}={own.fixed_loopback} other_host={named}). "
+                f"Set {_FIXED_KEY} to addresses at which clients on other hosts reach the brokers."
+            )
     live = [each.process for each in registrations if _is_live_gateway(each, broker_time_ms)]
     rival = _first_rival(own, live)
     if rival is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -79,6 +80,20 @@ def test_loopback_address_when_it_is_advertised_by_setting_then_names_that_setti
 
     assert found is not None
     assert "Set gateway.advertised.listener to" in found
+
+
+def test_fixed_address_when_it_is_loopback_and_there_is_another_host_then_names_the_setting() -> (
+    None
+):
+    """Clients are given it in place of what gateways register."""
+    fixed = replace(own(PUBLIC), fixed_loopback="2=127.0.0.1:19093")
+
+    found = problem(fixed, others=ELSEWHERE)
+
+    assert found is not None
+    assert "gateway.node.addresses=2=127.0.0.1:19093" in found
+    assert "Set gateway.node.addresses to" in found
+    assert problem(fixed) is None
 
 
 def test_loopback_address_when_all_is_on_one_host_then_is_right() -> None:
