@@ -41,6 +41,7 @@ class Ground:
     `worker` is this process's number among those beside the broker.
     `listener` is bound to `gateway.listener`, and listens once its door is open.
     `unserved` is told how many live brokers clients can't be led to, each time that is known.
+    `towards`: as in rlm.process.local_address.
     """
 
     config: Config
@@ -52,6 +53,7 @@ class Ground:
     keeper: Doorkeeper
     clock: Clock
     unserved: Callable[[int], object]
+    towards: Callable[[str, int], str] = local_address_towards
 
     @property
     def bound(self) -> HostPort:
@@ -71,7 +73,7 @@ class Ground:
                 port=bound.port,
                 broker_id=NO_BROKER if self.identity is None else self.identity.node_id,
                 host_name=socket.gethostname(),
-                towards=local_address_towards,
+                towards=self.towards,
             )
         )
 
@@ -125,7 +127,7 @@ def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
         front=front,
         broker_id=identity.node_id,
         address=address,
-        own=lambda: _own_gateway(ground, identity.node_id, address.get()),
+        own=_own_gateway(ground, identity.node_id, address),
         process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
         confirm=partial(_confirm_cluster, ground.cluster, identity),
     )
@@ -138,12 +140,12 @@ def _process_name(identity: BrokerIdentity, worker: int) -> str:
 
 def _for_cluster(ground: Ground) -> Stand:
     settings = ground.config.gateway
-    address = ground.own_address()
+    address, bound = ground.own_address(), ground.bound
     key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
     front = ClusterFront(
         DoorSettings(
             plan=lambda: DoorPlan(
-                bootstrap=ground.bound,
+                bootstrap=bound,
                 advertised=address.get(),
                 listeners=settings.node_listeners,
                 addresses=settings.node_addresses,
@@ -183,7 +185,7 @@ def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
         front=front,
         broker_id=NO_BROKER,
         address=address,
-        own=lambda: _own_gateway(ground, NO_BROKER, address.get()),
+        own=_own_gateway(ground, NO_BROKER, address),
         process_id=uuid5(
             state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
@@ -192,18 +194,24 @@ def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
     )
 
 
-def _own_gateway(ground: Ground, broker_id: int, address: HostPort) -> OwnGateway:
-    settings = ground.config.gateway
+def _own_gateway(ground: Ground, broker_id: int, address: OwnAddress) -> Callable[[], OwnGateway]:
+    """What gives it as soon as its address is known; the listener may be closed by then."""
+    settings, bound = ground.config.gateway, ground.bound
     is_set = settings.advertised_listener is not None
-    fixed = (f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback)
-    return OwnGateway(
-        broker_id=broker_id,
-        address=str(address),
-        is_loopback=address.is_loopback,
-        key="gateway.advertised.listener" if is_set else "gateway.listener",
-        listens_on_loopback=ground.bound.is_loopback,
-        fixed_loopback=next(fixed, ""),
-    )
+    fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]
+
+    def own() -> OwnGateway:
+        advertised = address.get()
+        return OwnGateway(
+            broker_id=broker_id,
+            address=str(advertised),
+            is_loopback=advertised.is_loopback,
+            key="gateway.advertised.listener" if is_set else "gateway.listener",
+            listens_on_loopback=bound.is_loopback,
+            fixed_loopback=fixed[0] if fixed else "",
+        )
+
+    return own
 
 
 def _require_topic(topic: EventTopic) -> None:
