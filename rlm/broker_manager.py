@@ -6,7 +6,8 @@
     anomalies    looks at stored objects that are on record as missing or corrupt
     scrub        looks for damaged objects among all that are stored
     originals    keeps what topics were before they were tiered in the store, too
-    heartbeat    registers this process
+    access       decides at which address this process is reached
+    heartbeat    registers this process; waits for no other host but those of the metadata topic
     two pools    copies and deletions, sized by settings
 
 The metadata follows its topic by itself. Composed by rlm.app. Stops in the reverse order: no new
@@ -15,7 +16,7 @@ cycle, then the copies under way give up at their next check, then metadata and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ class BrokerManager:
         self._lock = Lock()
         self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
         self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
+        self._access = self._periodic("access", self._refresh_access, pace.heartbeat_interval_ms)
         self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
         self._contact = HeartbeatWatch(clock, pace.heartbeat_interval_ms)
         self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
@@ -128,10 +130,12 @@ class BrokerManager:
             self._originals,
             self._anomalies,
             self._scrub,
+            self._access,
             self._heartbeat,
         )
         self._started = False
         self._metadata_begun = Event()
+        self._is_address_decided = Event()
         self._knows_store = Event()
 
     def start(self) -> None:
@@ -144,9 +148,15 @@ class BrokerManager:
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        is_ready, reasons = self._readiness_by(self._all)
-        problem = self._contact.problem()
-        return (is_ready, reasons) if problem is None else (False, (problem, *reasons))
+        """Missing heartbeats come after what explains them."""
+        is_metadata_ready = self._work.readiness().ready
+        found = (
+            *self._reasons(),
+            self._contact.problem(is_metadata_ready=is_metadata_ready),
+            self._heartbeat.problem(),
+        )
+        reasons = tuple(dict.fromkeys(str(each) for each in found if each is not None))
+        return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:
         with self._lock:
@@ -214,8 +224,9 @@ class BrokerManager:
             self._knows_store.set()
         self._work.gauges.show(before, reports)
 
-    def _readiness_by(self, periodics: Iterable[Periodic]) -> tuple[bool, Sequence[str]]:
-        problems = [periodic.problem() for periodic in periodics]
+    def _reasons(self) -> Sequence[str]:
+        """Why this process is not ready, except for its heartbeats."""
+        problems = [each.problem() for each in self._all if each is not self._heartbeat]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
             reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
@@ -225,7 +236,7 @@ class BrokerManager:
             reasons = [metadata.reason]
         if (problem := self._work.access.address.problem) is not None:
             reasons.append(problem)
-        return not reasons, tuple(dict.fromkeys(reasons))
+        return tuple(dict.fromkeys(reasons))
 
     def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
         """What is not of the trim gate itself, as the last cycle has seen it."""
@@ -242,18 +253,28 @@ class BrokerManager:
             raise
         accessible.set(1)
 
+    def _refresh_access(self) -> None:
+        self._require_ready()
+        address = self._work.access.address
+        before = (address.http_address, address.broker_address)
+        self._work.access.refresh()
+        is_first = not self._is_address_decided.is_set()
+        self._is_address_decided.set()
+        if is_first or before != (address.http_address, address.broker_address):
+            self._heartbeat.wake()
+
     def _beat(self) -> None:
         self._require_ready()
+        if not self._is_address_decided.is_set():
+            return  # `access` shows why, and wakes this when there is something to register
         self._contact.begin()
-        others = (each for each in self._all if each is not self._heartbeat)
-        self._work.access.refresh()
         address = self._work.access.address
-        is_ready, reasons = self._readiness_by(others)
+        reasons = self._reasons()
         self._work.heartbeat(
             ProcessState(
                 http_address=address.http_address,
                 broker_address=address.broker_address,
-                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                readiness=ProcessReadiness.NOT_READY if reasons else ProcessReadiness.READY,
                 unready_reasons=reasons,
             )
         )

@@ -35,7 +35,7 @@ class CommandAccess:
         return self.authority.identity.incarnation
 
     def refresh(self) -> None:
-        """Before each heartbeat. Raises as what it calls: see SecretWriter, RegisteredAddress."""
+        """May wait for other hosts and DNS. Raises as SecretWriter and RegisteredAddress do."""
         self.secrets.ensure()
         self.address.refresh()
 

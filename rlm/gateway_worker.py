@@ -112,9 +112,15 @@ class GatewayWorker:
         return None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        is_ready, reasons = self._readiness_by(self._facts, self._heartbeat)
-        silence = self._contact.problem()
-        return (is_ready, reasons) if silence is None else (False, (silence, *reasons))
+        """Missing heartbeats come after what explains them."""
+        is_metadata_ready = self._work.readiness().ready
+        found = (
+            *self._reasons(),
+            self._contact.problem(is_metadata_ready=is_metadata_ready),
+            self._heartbeat.problem(),
+        )
+        reasons = tuple(dict.fromkeys(str(each) for each in found if each is not None))
+        return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:
         """None: the leaders' managers look after the partitions."""
@@ -153,23 +159,24 @@ class GatewayWorker:
         if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
         self._contact.begin()
-        is_ready, reasons = self._readiness_by(self._facts)
+        reasons = self._reasons()
         self._work.heartbeat(
             ProcessState(
                 broker_address=self._work.broker_address(),
-                readiness=ProcessReadiness.READY if is_ready else ProcessReadiness.NOT_READY,
+                readiness=ProcessReadiness.NOT_READY if reasons else ProcessReadiness.READY,
                 unready_reasons=reasons,
                 gateway_address="" if problem is not None else self._work.gateway_address(),
             )
         )
         self._contact.came_back()
 
-    def _readiness_by(self, *periodics: Periodic) -> tuple[bool, Sequence[str]]:
-        problems = [self._address_problem, *(each.problem() for each in periodics)]
+    def _reasons(self) -> Sequence[str]:
+        """Why this process is not ready, except for its heartbeats."""
+        problems = [self._address_problem, self._facts.problem()]
         reasons = [str(problem) for problem in problems if problem is not None]
         if not reasons and not self._is_serving():
             reasons = [self._work.readiness().reason or "clients are not accepted yet"]
-        return not reasons, tuple(dict.fromkeys(reasons))
+        return tuple(dict.fromkeys(reasons))
 
     def _clean(self) -> None:
         if self._address_problem is None and not self._is_serving():

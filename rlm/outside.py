@@ -46,7 +46,8 @@ from rsm.storage.rehearsal import rehearsed
 from rsm.system_clock import SystemClock
 from rsm.transfer import ReadBack
 
-_CONNECT_TIMEOUT_MS = 10_000
+# To the broker's first answer: what a host that is down or frozen costs.
+_CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
 # Kafka's default for consumers; and what lets a command read an empty topic at once.
 _FOLLOWER_FETCH_WAIT_MS = 500

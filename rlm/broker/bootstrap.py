@@ -1,9 +1,14 @@
-"""The way into a cluster: any of the servers that the user named, tried in turn."""
+"""The way into a cluster: any of the servers that the user named.
+
+The one that answered last is asked first, so a host that is down or frozen delays one question and
+not every one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Protocol
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
@@ -37,11 +42,13 @@ class Bootstrap:
     def __init__(self, servers: Iterable[tuple[str, int]], dialler: Dialler) -> None:
         self._servers = tuple(servers)
         self._dialler = dialler
+        self._first = 0
+        self._lock = Lock()
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """What the first server that answers says of `topics`, or of all if None.
+        """What a server that can be reached says of `topics`, or of all if None.
 
-        Raises RetriableError naming why the last one failed, if none answers.
+        Raises RetriableError naming why the last one failed, if none can.
         """
         asked = None if topics is None else tuple(topics)
         with self.any_broker() as broker:
@@ -49,13 +56,17 @@ class Bootstrap:
 
     @contextmanager
     def any_broker(self) -> Iterator[Requester]:
-        """A connection to the first server that can be reached, closed at the end.
+        """A connection to a server that can be reached, closed at the end.
 
-        Raises RetriableError naming why the last one failed, if none can.
+        The server that answered last is tried first, then the others in the order of the setting.
+        Raises RetriableError naming why the last one failed, if none can be reached.
         """
-        connection = self._first_reachable()
+        index, connection = self._first_reachable()
         try:
             yield connection
+        except RetriableError:
+            self._try_first(index + 1)
+            raise
         finally:
             connection.close()
 
@@ -72,18 +83,29 @@ class Bootstrap:
         """A connection to one broker, which the caller closes. Raises as `Dialler.connect`."""
         return self._dialler.connect(address.host, address.port)
 
-    def _first_reachable(self) -> OpenConnection:
+    def _first_reachable(self) -> tuple[int, OpenConnection]:
+        """The number of a server, and a connection to it."""
         failure: TieredStorageError | None = None
-        for host, port in self._servers:
+        count = len(self._servers)
+        with self._lock:
+            first = self._first
+        for index in range(first, first + count):
             try:
-                return self._dialler.connect(host, port)
+                connection = self._dialler.connect(*self._servers[index % count])
             except TieredStorageError as error:
                 failure = error
+            else:
+                self._try_first(index)
+                return index, connection
         raise RetriableError(
             "none of the bootstrap servers can be reached",
             servers=",".join(f"{host}:{port}" for host, port in self._servers),
             reason=failure,
         ) from failure
+
+    def _try_first(self, index: int) -> None:
+        with self._lock:
+            self._first = index % len(self._servers)
 
 
 def parse_servers(text: str) -> tuple[tuple[str, int], ...]:

@@ -125,8 +125,12 @@ class HeartbeatWatch:
         with self._lock:
             self._last_ms = self._clock.monotonic_ms()
 
-    def problem(self) -> str | None:
-        """Say that the cluster cannot be reached; None if a heartbeat came back in time."""
+    def problem(self, *, is_metadata_ready: bool) -> str | None:
+        """Say that heartbeats are missing; None if one came back in time.
+
+        This proves that the cluster cannot be reached only if this process itself can use the
+        metadata: a full disk, for example, keeps it from reading what it has written.
+        """
         with self._lock:
             last_ms = self._last_ms
         if last_ms is None:
@@ -134,7 +138,5 @@ class HeartbeatWatch:
         silent_ms = self._clock.monotonic_ms() - last_ms
         if silent_ms <= self._allowed_ms:
             return None
-        return (
-            "the cluster cannot be reached: no heartbeat has come back through the metadata topic "
-            f"for {silent_ms // 1000} s"
-        )
+        silence = f"no heartbeat has come back through the metadata topic for {silent_ms // 1000} s"
+        return f"the cluster cannot be reached: {silence}" if is_metadata_ready else silence

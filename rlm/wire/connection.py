@@ -49,7 +49,11 @@ class Requester(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """How to connect. `max_response_bytes` bounds the memory that one answer can take."""
+    """How to connect. `max_response_bytes` bounds the memory that one answer can take.
+
+    `connect_timeout_ms` bounds dialling, TLS and the broker's first answer together: a host that is
+    frozen accepts connections and never answers. A login has `request_timeout_ms` for each message.
+    """
 
     security: SecuritySettings
     client_id: str = "rlm"
@@ -78,7 +82,8 @@ class Connection:
     ) -> ResponseT:
         """As `Requester.request`, within the request timeout."""
         data = self._protocol.request(api, message, at_least=at_least)
-        response = self._exchange(data, self._settings.request_timeout_ms)
+        remaining_s = _deadline(self._clock, self._settings.request_timeout_ms)
+        response = self._exchange(data, remaining_s)
         assert isinstance(response, api.response)
         return response
 
@@ -90,11 +95,11 @@ class Connection:
         """Close the stream; idempotent."""
         self._stream.close()
 
-    def begin(self) -> None:
-        """Learn the broker's versions, and authenticate."""
+    def begin(self, remaining_s: Callable[[], float]) -> None:
+        """Learn the broker's versions within what remains of a deadline, and authenticate."""
         data: bytes | None = self._protocol.hello()
         while data is not None:
-            response = self._exchange(data, self._settings.request_timeout_ms)
+            response = self._exchange(data, remaining_s)
             assert isinstance(response, ApiVersionsResponse)
             data = self._protocol.learn(response)
         if self._settings.security.sasl is not None:
@@ -128,8 +133,7 @@ class Connection:
             **context,
         )
 
-    def _exchange(self, data: bytes, timeout_ms: int) -> Message:
-        remaining_s = _deadline(self._clock, timeout_ms)
+    def _exchange(self, data: bytes, remaining_s: Callable[[], float]) -> Message:
         try:
             self._send(data, remaining_s)
             while (response := self._protocol.next_response()) is None:
@@ -183,7 +187,7 @@ class Connector:
             ) from error
         connection = Connection(stream, address, self._settings, self._clock)
         try:
-            connection.begin()
+            connection.begin(remaining_s)
         except TieredStorageError:
             connection.close()
             raise

@@ -72,6 +72,47 @@ def test_bootstrap_when_first_server_is_down_then_next_is_asked() -> None:
     assert broker.closed_count == 1
 
 
+def test_bootstrap_when_first_server_is_down_then_it_delays_one_question_only() -> None:
+    """Scenario 119: each question to a frozen host took half a minute."""
+    dialler = ScriptedDialler({9002: _broker(metadata()), 9003: _broker(metadata())})
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), dialler)
+
+    for _ in range(3):
+        bootstrap.view()
+
+    assert dialler.dialled == [9001, 9002, 9002, 9002]
+
+
+def test_bootstrap_when_the_server_that_answered_last_is_down_then_all_others_are_tried() -> None:
+    answering = _broker(metadata())
+    dialler = ScriptedDialler({9002: answering})
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002,c:9003"), dialler)
+    bootstrap.view()
+    dialler.brokers = {9001: answering}
+    dialler.dialled.clear()
+
+    bootstrap.view()
+
+    assert dialler.dialled == [9002, 9003, 9001]
+
+
+def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_is_asked_the_next_time() -> (
+    None
+):
+    def freeze(_: object) -> MetadataResponse:
+        raise RetriableError("connection to the broker failed")
+
+    dialler = ScriptedDialler(
+        {9001: ScriptedBroker({"Metadata": freeze}), 9002: _broker(metadata())}
+    )
+    bootstrap = Bootstrap(parse_servers("a:9001,b:9002"), dialler)
+    with pytest.raises(RetriableError):
+        bootstrap.view()
+
+    assert bootstrap.view().cluster_id == CLUSTER_ID
+    assert dialler.dialled == [9001, 9002]
+
+
 def test_bootstrap_when_no_server_answers_then_retriable_naming_them() -> None:
     with pytest.raises(RetriableError, match="a:9001,b:9002"):
         Bootstrap(parse_servers("a:9001, b:9002"), ScriptedDialler({})).view()

@@ -94,6 +94,21 @@ def test_connect_when_peer_does_not_answer_then_retriable(peer: _Peer) -> None:
         _connector().connect("127.0.0.1", port)
 
 
+def test_connect_when_peer_accepts_and_is_frozen_then_ends_with_the_time_to_connect() -> None:
+    """Not with the time of a request, which may be long; the peer gives up in between."""
+    settings = ConnectionSettings(
+        security=SecuritySettings(),
+        connect_timeout_ms=_TIMEOUT_MS,
+        request_timeout_ms=100 * _TIMEOUT_MS,
+    )
+
+    def frozen(_: socket.socket, stop: threading.Event) -> None:
+        stop.wait(20 * _TIMEOUT_MS / 1000)
+
+    with _serving(frozen) as port, pytest.raises(RetriableError, match="timed out"):
+        Connector(settings, SystemClock()).connect("127.0.0.1", port)
+
+
 def test_connect_when_nobody_listens_then_retriable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
