@@ -18,7 +18,7 @@ from rlm.broker.client_check import check_client
 from rlm.broker.kafka_canary_topics import KafkaCanaryTopics
 from rlm.cli.command_start import LONGEST_S, finite
 from rlm.cli.manager_access import manager_client
-from rlm.cli.managers import live_managers, registered_live
+from rlm.cli.managers import ask_each, live_managers, registered_live
 from rlm.cli.options import ClusterOptions, JsonOption, reaching_cluster, with_cluster_options
 from rlm.cli.output import printing
 from rlm.cli.session import Session, open_session
@@ -171,11 +171,8 @@ class _AskedManagers:
         return ""
 
     def wake(self) -> None:
-        for manager in live_managers(self._session.metadata, self._session.clock):
-            try:
-                self._client.run_cycle(manager)
-            except TieredStorageError:
-                continue  # it is asked to hurry, no more; what it does not do is a row
+        # They are asked to hurry, no more: what one does not do is a row.
+        ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
     def blocked(self, topic: str) -> Mapping[int, tuple[str, str]]:
         return {
@@ -185,11 +182,10 @@ class _AskedManagers:
         }
 
     def _rows(self, topic: str) -> Iterator[Mapping[str, Any]]:
-        for manager in live_managers(self._session.metadata, self._session.clock):
-            try:
-                yield from self._client.partitions(manager, topic=topic)
-            except TieredStorageError:
-                continue
+        managers = live_managers(self._session.metadata, self._session.clock)
+        for _, rows in ask_each(managers, lambda each: self._client.partitions(each, topic=topic)):
+            if not isinstance(rows, TieredStorageError):
+                yield from rows
 
 
 def _reason(held: object) -> str:

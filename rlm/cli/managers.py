@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from rlm.policy.candidates import Lag
 from rlm.policy.liveness import live_processes, now_of
@@ -15,6 +17,10 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
+
+_ASKED_AT_ONCE = 16
+
+_AnswerT = TypeVar("_AnswerT")
 
 
 def live_managers(
@@ -31,6 +37,26 @@ def registered_live(
     now_ms = now_of(metadata.broker_time_ms(), clock.wall_ms())
     live = live_processes(metadata.registrations(), role, now_ms)
     return tuple(sorted(live, key=lambda process: process.broker_id))
+
+
+def ask_each(
+    managers: Sequence[ProcessRegistered], ask: Callable[[ProcessRegistered], _AnswerT]
+) -> Sequence[tuple[ProcessRegistered, _AnswerT | TieredStorageError]]:
+    """Each manager with its answer or the error, in their order.
+
+    Asks 16 at once, so that one that cannot be reached does not delay the others' answers.
+    """
+
+    def answer(manager: ProcessRegistered) -> _AnswerT | TieredStorageError:
+        try:
+            return ask(manager)
+        except TieredStorageError as error:
+            return error
+
+    if not managers:
+        return ()
+    with ThreadPoolExecutor(min(len(managers), _ASKED_AT_ONCE), "ask") as executor:
+        return tuple(zip(managers, executor.map(answer, managers), strict=True))
 
 
 LeadersOf = Callable[[str], Mapping[int, int | None]]
@@ -52,29 +78,39 @@ class LeadingManagers:
         self._leaders_of = leaders_of
         self._clock = clock
         self._errors: dict[int, TieredStorageError] = {}
+        self._leaders: Mapping[int, int | None] | TieredStorageError = {}
         self._live: frozenset[int] = frozenset()
 
     def rows(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Mapping[str, object]]:
-        """Those of leaders that saw this state of the policy; `silence` is of this question."""
+        """Those of leaders that saw this state of the policy; `silence` is of this question.
+
+        Other managers are not asked. None while the leaders are not known.
+        """
         managers = live_managers(self._metadata, self._clock)
         self._live = frozenset(each.broker_id for each in managers)
         self._errors = {}
+        try:
+            self._leaders = self._leaders_of(policy.topic)
+        except TieredStorageError as error:
+            self._leaders = error
+            return {}
+        leaders = frozenset(self._leaders.values())
         found: dict[TopicIdPartition, Mapping[str, object]] = {}
-        for manager in managers:
-            try:
-                rows = self._client.partitions(manager, topic=policy.topic)
-            except TieredStorageError as error:
-                self._errors[manager.broker_id] = error
-                continue
-            found.update(_rows_of_leader(rows, policy))
+        for manager, rows in ask_each(
+            [each for each in managers if each.broker_id in leaders],
+            lambda manager: self._client.partitions(manager, topic=policy.topic),
+        ):
+            if isinstance(rows, TieredStorageError):
+                self._errors[manager.broker_id] = rows
+            else:
+                found.update(_rows_of_leader(rows, policy))
         return found
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Why the manager of a partition's leader said nothing of it, and what to do."""
-        try:
-            leader = self._leaders_of(tip.topic).get(tip.partition)
-        except TieredStorageError as error:
-            return f"its leader is not known: {error}"
+        if isinstance(self._leaders, TieredStorageError):
+            return f"its leader is not known: {self._leaders}"
+        leader = self._leaders.get(tip.partition)
         found = silence_of(leader, self._live, self._errors)
         return found or f"the manager of broker {leader} has not looked at it yet"
 

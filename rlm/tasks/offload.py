@@ -53,6 +53,14 @@ class Offloaded:
     segments: tuple[RemoteLogSegmentMetadata, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """Up to where a partition was stored at first, and is to be."""
+
+    stored_end_offset: int
+    target_offset: int
+
+
 class Offload:
     """Asks for partitions to be stored. One thread's."""
 
@@ -81,43 +89,37 @@ class Offload:
     ) -> tuple[Offloaded, ...]:
         """Return when all rolled segments that begin below `to_offset` are stored; None: all.
 
-        Raises InvalidConfigError if copying is paused, RetriableError
-        naming the first that is not stored when the time is over.
+        Each partition is requested as soon as its leader's manager has answered. Raises
+        InvalidConfigError if copying is paused, RetriableError naming the first that is not stored
+        when the time is over.
         """
         if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
             raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        waiting = dict.fromkeys(partitions)
-        self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(waiting)})")
-        begun = self._await_words(policy, waiting, deadline_ms)
-        targets = {tip: _target(word, to_offset) for tip, word in begun.items()}
-        for tip, target in targets.items():
-            if begun[tip].stored_end_offset < target:
-                self._request(tip, target)
-        self._await_stored(policy, targets, deadline_ms)
-        return tuple(
-            Offloaded(
-                partition=tip,
-                end_offset=target,
-                segments=self._segments(tip, begun[tip].stored_end_offset, target),
-            )
-            for tip, target in targets.items()
-        )
-
-    def _await_words(
-        self,
-        policy: TopicPolicy,
-        partitions: Iterable[TopicIdPartition],
-        deadline_ms: int,
-    ) -> Mapping[TopicIdPartition, RolledWord]:
+        wanted = tuple(dict.fromkeys(partitions))
+        self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(wanted)})")
+        waiting, begun = list(wanted), dict[TopicIdPartition, _Begun]()
         shown: dict[TopicIdPartition, str] = {}
         while True:
             said = self._words.rolled(policy)
-            silent = {tip: self._silence(tip) for tip in partitions if tip not in said}
-            if not silent:
-                return {tip: said[tip] for tip in partitions}
-            self._show(silent, shown)
-            self._pause(deadline_ms, *next(iter(silent.items())))
+            for tip in waiting:
+                if tip in said and tip not in begun:
+                    begun[tip] = self._begin(tip, said[tip], to_offset)
+            waiting = [tip for tip in waiting if not _is_stored(said.get(tip), begun.get(tip))]
+            if not waiting:
+                return tuple(self._offloaded(tip, begun[tip]) for tip in wanted)
+            left = {tip: self._wait_for(tip, said.get(tip), begun.get(tip)) for tip in waiting}
+            self._show(left, shown)
+            self._pause(deadline_ms, *next(iter(left.items())))
+
+    def _begin(self, tip: TopicIdPartition, word: RolledWord, to_offset: int | None) -> _Begun:
+        """Request the partition, unless all is stored."""
+        target = word.rolled_end_offset
+        if to_offset is not None:
+            target = min(to_offset, target)
+        if word.stored_end_offset < target:
+            self._request(tip, target)
+        return _Begun(stored_end_offset=word.stored_end_offset, target_offset=target)
 
     def _request(self, tip: TopicIdPartition, offset: int) -> None:
         current = self._metadata.partition_state(tip).offload_requested_offset
@@ -128,22 +130,6 @@ class Offload:
         if not result.accepted:
             raise FencedError("request refused", partition=tip, reason=result.refusal)
 
-    def _await_stored(
-        self, policy: TopicPolicy, targets: Mapping[TopicIdPartition, int], deadline_ms: int
-    ) -> None:
-        shown: dict[TopicIdPartition, str] = {}
-        while True:
-            said = self._words.rolled(policy)
-            left = {
-                tip: self._wait_for(tip, said.get(tip), target)
-                for tip, target in targets.items()
-                if tip not in said or said[tip].stored_end_offset < target
-            }
-            if not left:
-                return
-            self._show(left, shown)
-            self._pause(deadline_ms, *next(iter(left.items())))
-
     def _show(
         self, states: Mapping[TopicIdPartition, str], shown: dict[TopicIdPartition, str]
     ) -> None:
@@ -153,23 +139,23 @@ class Offload:
                 shown[tip] = state
                 self._progress(f"{tip.topic}:{tip.partition} {state}")
 
-    def _silence(self, tip: TopicIdPartition) -> str:
-        return f"waits for its leader's manager: {self._words.silence(tip)}"
-
-    def _wait_for(self, tip: TopicIdPartition, word: RolledWord | None, target: int) -> str:
-        if word is None:
-            return self._silence(tip)
+    def _wait_for(
+        self, tip: TopicIdPartition, word: RolledWord | None, begun: _Begun | None
+    ) -> str:
+        if word is None or begun is None:
+            return f"waits for its leader's manager: {self._words.silence(tip)}"
+        target = begun.target_offset
         held = f", held: {word.held}" if word.held and word.requested_offset >= target else ""
         return f"stored to {word.stored_end_offset} of {target}{held}"
 
-    def _segments(
-        self, tip: TopicIdPartition, start_offset: int, end_offset: int
-    ) -> tuple[RemoteLogSegmentMetadata, ...]:
+    def _offloaded(self, tip: TopicIdPartition, begun: _Begun) -> Offloaded:
+        start_offset, end_offset = begun.stored_end_offset, begun.target_offset
         wanted = OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
         records = self._metadata.list_remote_log_segments(
             tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=start_offset
         )
-        return tuple(r.metadata for r in records if r.metadata.offsets.overlaps(wanted))
+        segments = tuple(r.metadata for r in records if r.metadata.offsets.overlaps(wanted))
+        return Offloaded(partition=tip, end_offset=end_offset, segments=segments)
 
     def _pause(self, deadline_ms: int, tip: TopicIdPartition, words: str) -> None:
         if self._clock.monotonic_ms() >= deadline_ms:
@@ -177,7 +163,5 @@ class Offload:
         self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
 
-def _target(word: RolledWord, to_offset: int | None) -> int:
-    if to_offset is None:
-        return word.rolled_end_offset
-    return min(to_offset, word.rolled_end_offset)
+def _is_stored(word: RolledWord | None, begun: _Begun | None) -> bool:
+    return word is not None and begun is not None and word.stored_end_offset >= begun.target_offset

@@ -96,7 +96,7 @@ def test_bootstrap_when_the_server_that_answered_last_is_down_then_all_others_ar
     assert dialler.dialled == [9002, 9003, 9001]
 
 
-def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_is_asked_the_next_time() -> (
+def test_bootstrap_when_a_server_freezes_during_a_request_then_the_next_one_is_asked_later() -> (
     None
 ):
     def freeze(_: object) -> MetadataResponse:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Barrier
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -11,6 +13,7 @@ from rlm.cli.managers import LeadingManagers, ManagerLags, live_managers
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlmm.events import PolicyState, TopicPolicy
+from rlmm.processes import ProcessRegistered
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, TOPIC_ID, Cluster, StatedView, report
@@ -69,6 +72,46 @@ def test_lags_when_a_report_is_older_or_not_a_leaders_then_it_proves_nothing(
     view.reports = (report(**changes),)
 
     assert _lags(cluster, client).lags(DISABLING) == {}
+
+
+class _MeetingManagers:
+    """Each answers only once that many are asked at the same time."""
+
+    def __init__(self, count: int) -> None:
+        self._barrier = Barrier(count, timeout=30)
+        self.asked: list[int] = []
+
+    def partitions(
+        self, manager: ProcessRegistered, *, topic: str | None = None
+    ) -> Sequence[Mapping[str, object]]:
+        self.asked.append(manager.broker_id)
+        self._barrier.wait()
+        return ()
+
+
+def test_lags_when_several_managers_lead_then_they_are_asked_at_once_and_no_others() -> None:
+    """One that cannot be reached took up to 15 s of each question, even if it led nothing."""
+    cluster, managers = Cluster(), _MeetingManagers(2)
+    for broker_id in (1, 2, 3):
+        cluster.register(broker_id, f"broker{broker_id}:80")
+
+    _lags(cluster, cast("ManagerClient", managers), {0: 1, 1: 3, 2: None}).lags(DISABLING)
+
+    assert sorted(managers.asked) == [1, 3]
+
+
+def test_silence_when_the_leaders_cannot_be_looked_up_then_says_why(client: ManagerClient) -> None:
+    def unknown(_: str) -> Mapping[int, int | None]:
+        raise RetriableError("none of the bootstrap servers can be reached")
+
+    cluster = Cluster()
+    cluster.register(1, "127.0.0.1:1")
+    lags = ManagerLags(LeadingManagers(cluster.metadata, client, unknown, cluster.clock))
+
+    found = lags.lags(DISABLING)
+
+    assert found == {}
+    assert "its leader is not known: none of the bootstrap servers" in lags.silence(TIP)
 
 
 def test_lags_when_a_manager_does_not_answer_then_left_out(client: ManagerClient) -> None:

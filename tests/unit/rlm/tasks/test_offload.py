@@ -151,6 +151,35 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on
     assert times_ms[1] < 1000
 
 
+class _OneSilentLeader:
+    """Two partitions; the manager of the second one's leader never answers."""
+
+    def __init__(self, words: WorldWords) -> None:
+        self._words = words
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return {tip: word for tip, word in self._words.rolled(policy).items() if tip == TIP}
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"the manager of broker 2 does not answer of {tip.partition}"
+
+
+def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_stored() -> None:
+    """Nothing was requested before all leaders had answered."""
+    world = World(policy=LATER, partitions=2)
+    for tip in world.tips:
+        world.segments(2, tip=tip)
+    world.start()
+    world.settle()
+    words, said = _OneSilentLeader(WorldWords(world)), list[str]()
+    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=said.append)
+
+    with pytest.raises(RetriableError, match="the manager of broker 2 does not answer of 1"):
+        offload.offload(LATER, world.tips, to_offset=None, timeout_ms=600_000)
+
+    assert world.stored() == [(0, 10), (10, 20)]
+
+
 def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
     world = World(policy=LATER)
     world.segments(2)
