@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
 
 from rlm.config.load import Config
 from rlm.metrics import Metrics
+from rlm.process.pass_number import KeptPassNumber
 from rlm.tasks.anomaly_check import AnomalyCheck
 from rlm.tasks.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copy_pace import CopyPace
@@ -126,6 +128,8 @@ def open_scrub(
         metrics=metrics,
         stopping=lanes.stopping,
         throttle=throttle,
+        passes=KeptPassNumber(config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow),
+        pick=secrets.randbelow,
     )
 
 

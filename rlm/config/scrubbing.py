@@ -43,7 +43,8 @@ class ScrubbingConfig(Section):
         validation_alias="remote.scrub.read.percent.per.day",
         description="Percent of the stored segments that are read each day to compute their "
         "checksums. 1 reads everything once in 100 days; 0 reads nothing, so changed bytes are "
-        "found only where the store keeps checksums. Needs a restart.",
+        "found only where the store keeps checksums. Where passes take longer than "
+        "remote.scrub.interval.ms it takes more days. Needs a restart.",
     )
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,

@@ -1,4 +1,4 @@
-"""The state directory and the lock on it that keeps a second supervisor out."""
+"""The state directory, the lines of text in it, and the lock that keeps a second supervisor out."""
 
 from __future__ import annotations
 
@@ -39,6 +39,19 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
         yield path
     finally:
         os.close(descriptor)
+
+
+def write_state(path: Path, text: str) -> None:
+    """Write a file of one line as a whole, or nothing: a crash must not leave an empty one.
+
+    Raises OSError.
+    """
+    new = path.with_suffix(".new")
+    with new.open("w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(path)
 
 
 def _lock(descriptor: int, path: Path) -> None:

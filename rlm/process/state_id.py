@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+from rlm.process.state_dir import write_state
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_from_text, id_to_text
 
@@ -21,19 +21,9 @@ def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
     path = directory / _FILE
     try:
         if not path.exists():
-            _write(path, id_to_text(new_id()))
+            write_state(path, id_to_text(new_id()))
         return id_from_text(path.read_text().strip())
     except OSError as error:
         raise InvalidConfigError(
             "state directory can't be used", key="state.dir", found=directory, reason=error.strerror
         ) from error
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all: a crash must not leave an empty id."""
-    new = path.with_suffix(".new")
-    with new.open("w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    new.rename(path)

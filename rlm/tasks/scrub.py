@@ -1,7 +1,8 @@
 """Looks for damaged objects before a reader finds them: slowly, of all led partitions.
 
 Each pass asks the store for length and checksum of every object of finished segments. A share of
-the segments is read as well, so that in the course of days all of them are. What is damaged goes on
+the segments is read as well: which one follows from the number of the pass, so that each segment is
+read in one of several passes, whatever a pass takes. What is damaged goes on
 record as an anomaly, and `tasks.anomaly_check` takes it from there.
 """
 
@@ -12,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Event
+from typing import Protocol
 
 from rlm.metrics import Metrics
 from rlm.tasks.anomaly_check import report_fault
@@ -47,6 +49,16 @@ class ScrubLimits:
     read_percent_per_day: int
 
 
+class PassNumber(Protocol):
+    """Counts passes, over restarts too. One thread's; no call raises."""
+
+    def begin(self) -> int:
+        """The number of the pass that begins: the same again until one has ended."""
+
+    def end(self) -> None:
+        """Note that the pass has ended: the next one has the next number."""
+
+
 class Scrub:
     """One thread's. Memory: the ids of one partition's segments, and 1,000 that were not checked.
 
@@ -63,8 +75,14 @@ class Scrub:
         metrics: Metrics,
         stopping: Event,
         throttle: CopyThrottle,
+        passes: PassNumber,
+        pick: Callable[[int], int],
     ) -> None:
-        """`led` are the partitions that this manager leads now; `throttle` slows all reads."""
+        """`led` are the partitions that this manager leads now; `throttle` slows all reads.
+
+        `pick` gives any number below the one it is given: a pass begins with any partition, so that
+        one which a restart interrupts each time does not leave out the same partitions each time.
+        """
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._new_id = ports.new_id
@@ -78,6 +96,8 @@ class Scrub:
         self._stepped_ms = ports.clock.monotonic_ms()
         first_wait_ms = min(limits.interval_ms, _LONGEST_FIRST_WAIT_MS)
         self._pass_begins_ms = self._stepped_ms + first_wait_ms
+        self._passes = passes
+        self._pick = pick
         self._pass_number = 0
         self._is_passing = False
         self._due_ms = 0
@@ -110,8 +130,9 @@ class Scrub:
         self._is_passing = True
         self._due_ms = 0
         self._pass_begins_ms = self._clock.monotonic_ms()
-        self._pass_number = self._clock.wall_ms() // self._limits.interval_ms
+        self._pass_number = self._passes.begin()
         self._partitions.extend(self._led())
+        self._partitions.rotate(self._pick(max(1, len(self._partitions))))
 
     def _check_next(self) -> bool:
         """Check one segment; False if the pass has ended or cannot go on now."""
@@ -167,6 +188,7 @@ class Scrub:
 
     def _end_pass(self) -> None:
         self._is_passing = False
+        self._passes.end()
         self._pass_begins_ms += self._limits.interval_ms
         self._words.ended(self._postpone)
         self._metrics.scrub_pass_ended.set(self._clock.wall_ms() / 1000)
@@ -222,7 +244,7 @@ class Scrub:
         return record if is_finished else None
 
     def _is_read_now(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Each segment in one of several passes; all managers agree which."""
+        """Each segment in one of several passes."""
         percent = self._limits.read_percent_per_day
         if not percent:
             return False

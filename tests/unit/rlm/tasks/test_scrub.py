@@ -50,10 +50,29 @@ class RefusingStorage(MemoryChunkStorage):
         return super().info(name)
 
 
+class CountedPasses:
+    """Passes that were not counted before."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def begin(self) -> int:
+        return self._number
+
+    def end(self) -> None:
+        self._number += 1
+
+
 class ScrubbedWorld(RemoteWorld):
     """Five stored segments of one led partition."""
 
-    def __init__(self, limits: ScrubLimits = LIMITS, bytes_per_second: int = NO_LIMIT) -> None:
+    def __init__(
+        self,
+        limits: ScrubLimits = LIMITS,
+        bytes_per_second: int = NO_LIMIT,
+        *,
+        first_partition: int = 0,
+    ) -> None:
         self.store_of_objects = RefusingStorage(lambda: 0)
         super().__init__(self.store_of_objects)
         self.claim()
@@ -76,6 +95,8 @@ class ScrubbedWorld(RemoteWorld):
                 sharers=1,
                 waited=lambda _: None,
             ),
+            passes=CountedPasses(),
+            pick=lambda count: first_partition % count,
         )
 
     def lose(self, segment: RemoteLogSegmentMetadata) -> str:
@@ -186,6 +207,39 @@ def test_scrub_when_a_half_is_read_each_day_then_all_of_it_in_two_passes() -> No
         world.pass_ms(SECOND_MS)
 
     assert world.checked("read") >= 5
+
+
+@pytest.mark.parametrize("intervals", [1, 2, 3])
+def test_scrub_when_passes_take_several_intervals_then_each_segment_is_read_all_the_same(
+    intervals: int,
+) -> None:
+    """By the number of the interval a half was never read if passes took two intervals each."""
+    world = ScrubbedWorld(replace(LIMITS, read_percent_per_day=50))
+    world.pass_ms(FIRST_WAIT_MS)
+    for _ in range(4):
+        world.pass_ms(SECOND_MS)
+    world.pass_ms(intervals * DAY_MS)
+    for _ in range(4):
+        world.pass_ms(SECOND_MS)
+
+    assert world.checked("read") == 5
+
+
+def test_scrub_when_a_pass_begins_then_with_any_partition() -> None:
+    """A pass that a restart interrupts each time must not leave out the same ones each time."""
+    world = ScrubbedWorld(first_partition=1)
+    other = replace(TIP, partition=TIP.partition + 1)
+    world.claim(partition=other)
+    elsewhere = world.store(segment_of(0), partition=other)
+    world.led = (TIP, other)
+    world.lose(world.segments[0])
+    world.lose(elsewhere)
+    world.pass_ms(FIRST_WAIT_MS - SECOND_MS)
+    world.pass_ms(SECOND_MS // 2)
+    world.pass_ms(SECOND_MS // 2)
+    found = [len(world.metadata.partition_state(each).anomalies) for each in (TIP, other)]
+
+    assert (world.checked(), found) == (1, [0, 1])
 
 
 def test_scrub_when_a_bit_was_flipped_then_found_by_reading() -> None:
