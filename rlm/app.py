@@ -53,7 +53,7 @@ from rlm.tasks.expiry_lane import ExpiryLanes
 from rlm.tasks.heartbeat import Heartbeat, ProcessCard
 from rlm.tasks.lanes import Lanes
 from rlm.tasks.leader import LeaderCycle
-from rlm.tasks.leadership import Leadership, notice_after_claim_wait
+from rlm.tasks.leadership import Leadership
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.tasks.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.policy_writer import PolicyWriter
@@ -225,7 +225,6 @@ def _leadership(
         incarnation=incarnation,
         alone=alone,
         executor=lanes.claim_pool,
-        slow=notice_after_claim_wait,
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock, Timer
 from uuid import UUID
@@ -27,29 +27,8 @@ from rsm.segment.metadata import Writer
 
 _log = logging.getLogger(__name__)
 
-CLAIM_NOTICE_MS = 5_000
+_NOTICE_AFTER_MS = 5_000
 _NAMED_COUNT = 5
-
-SlowNotice = Callable[[Callable[[], None]], AbstractContextManager[object]]
-
-
-def no_notice(_: Callable[[], None]) -> AbstractContextManager[None]:
-    """Call nothing, however long it takes."""
-    return nullcontext()
-
-
-@contextmanager
-def notice_after_claim_wait(
-    notice: Callable[[], None], after_ms: int = CLAIM_NOTICE_MS
-) -> Iterator[None]:
-    """Call `notice` once, on a thread of its own, if the block takes that long."""
-    timer = Timer(after_ms / 1000, notice)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 class Leadership:
@@ -65,14 +44,14 @@ class Leadership:
         incarnation: UUID,
         alone: Callable[[], bool],
         executor: Executor | None = None,
-        slow: SlowNotice = no_notice,
+        notice_after_ms: int = _NOTICE_AFTER_MS,
     ) -> None:
         """`alone`: whether no other live manager is known beside our broker.
 
-        `executor` publishes claims side by side; None: one after the other. `slow` calls what it is
-        given if claims take longer than CLAIM_NOTICE_MS.
+        `executor` publishes claims side by side; None: one after the other. Claims that take
+        longer than `notice_after_ms` are logged.
         """
-        self._slow = slow
+        self._notice_after_ms = notice_after_ms
         self._executor = executor
         self._broker_id = ports.broker.node_id
         self._incarnation = incarnation
@@ -125,7 +104,7 @@ class Leadership:
         wanted = {lead.topic_id_partition: lead for lead in leads}
         if not wanted:
             return
-        with self._slow(lambda: self._log_slow(wanted)):
+        with _call_if_late(lambda: self._log_slow(wanted), self._notice_after_ms):
             self._claim_all(wanted)
 
     def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
@@ -148,7 +127,7 @@ class Leadership:
         _log.info(
             "claims wait for the metadata topic",
             extra={
-                "waiting_ms": CLAIM_NOTICE_MS,
+                "waiting_ms": self._notice_after_ms,
                 "partitions": len(waiting),
                 "among_them": [f"{tip.topic}:{tip.partition}" for tip in waiting[:_NAMED_COUNT]],
             },
@@ -208,3 +187,15 @@ class Leadership:
         """Whether nothing has been seen yet that ends this lead."""
         with self._lock:
             return self._leads.get(lead.topic_id_partition) == lead
+
+
+@contextmanager
+def _call_if_late(notice: Callable[[], None], after_ms: int) -> Iterator[None]:
+    """Call `notice` once, on a thread of its own, if the block takes that long."""
+    timer = Timer(after_ms / 1000, notice)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from threading import Event, Thread
+from threading import Thread
 from uuid import UUID
 
 import pytest
 
-from rlm.tasks.leadership import Leadership, notice_after_claim_wait
+from rlm.tasks.leadership import Leadership
 from rlmm.events import LeadershipClaimed, SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
@@ -64,43 +62,37 @@ def test_claim_when_it_takes_long_then_one_line_names_what_waits(
 ) -> None:
     """Scenario 119: a metadata topic whose leader was cut off takes its time."""
     caplog.set_level(logging.INFO, "rlm.tasks.leadership")
-    notices: list[Callable[[], None]] = []
 
-    def slow(notice: Callable[[], None]) -> AbstractContextManager[None]:
-        notices.append(notice)
-        return nullcontext()
+    def lines() -> list[logging.LogRecord]:
+        return [r for r in caplog.records if r.getMessage() == "claims wait for the metadata topic"]
 
     def take_long() -> None:
-        notices[0]()
+        wait_until(lines, describe="the line")
 
     world = World(partitions=7)
     process = world.start()
     process.effects.before(CLAIM, take_long)
     leadership = Leadership(
-        process.ports, incarnation=process.incarnation, alone=lambda: False, slow=slow
+        process.ports, incarnation=process.incarnation, alone=lambda: False, notice_after_ms=1
     )
 
     leadership.claim_all(leadership.keep_only(process.ports.broker.leadership()))
 
-    (line,) = [r for r in caplog.records if r.getMessage() == "claims wait for the metadata topic"]
+    (line,) = lines()
     assert vars(line)["partitions"] == 7
     assert vars(line)["among_them"] == [f"{TIP.topic}:{number}" for number in range(5)]
 
 
-def test_notice_when_claims_take_their_time_then_comes_once() -> None:
-    noticed = Event()
+def test_claim_when_it_takes_no_time_then_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rlm.tasks.leadership")
+    world = World()
+    world.start()
 
-    with notice_after_claim_wait(noticed.set, after_ms=1):
-        assert noticed.wait(30)
+    world.settle()
 
-
-def test_notice_when_claims_are_fast_then_never_comes() -> None:
-    noticed = Event()
-
-    with notice_after_claim_wait(noticed.set, after_ms=3_600_000):
-        pass
-
-    assert not noticed.is_set()
+    found = {record.getMessage() for record in caplog.records}
+    assert "claimed leadership" in found
+    assert "claims wait for the metadata topic" not in found
 
 
 def test_claims_when_two_managers_run_beside_one_broker_then_last_one_owns() -> None:
