@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import urllib.error
 import urllib.request
 
@@ -34,3 +35,40 @@ def wait_status(url: str, status: int, deadline_s: float, text: str = "") -> str
     what = f"{url}: wanted {status} {text}"
     wait_until(answers, deadline_s, lambda: f"{what}, last {last}", interval_s=0.2)
     return last[1]
+
+
+def shown_after_s(url: str, text: str, since_s: float, deadline_s: float) -> float:
+    """Wait until an answer holds a text; when the last question was asked that lacked it.
+
+    Both times are of the machine's monotonic clock, the result since `since_s`. A slow machine asks
+    less often; that does not make the result greater.
+    """
+    lacked_s = 0.0
+    last = (0, "not asked")
+
+    def shows() -> bool:
+        nonlocal lacked_s, last
+        asked_s = time.monotonic() - since_s
+        last = get(url)
+        if text in last[1]:
+            return True
+        if last[0]:
+            lacked_s = asked_s
+        return False
+
+    wait_until(shows, deadline_s, lambda: f"{url}: wanted {text}, last {last}", interval_s=0.2)
+    return lacked_s
+
+
+def other_answers(url: str, status: int, until_s: float) -> list[str]:
+    """Answers that had another status, up to a time of the machine's monotonic clock."""
+    others: list[str] = []
+
+    def is_over() -> bool:
+        found = get(url)
+        if found[0] != status:
+            others.append(f"{found}")
+        return time.monotonic() >= until_s
+
+    wait_until(is_over, 600.0, f"{url} until {until_s}", interval_s=0.2)
+    return others

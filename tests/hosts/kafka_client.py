@@ -104,15 +104,11 @@ def elect_first_replicas(bootstrap: str, topic: str, deadline_s: float) -> None:
     wait_until(lead, deadline_s, what, interval_s=0.5, despite=KafkaException)
 
 
-def wait_led_by_others(
-    bootstrap: str, topic: str, node_id: int, least_s: float, deadline_s: float
-) -> None:
-    """Return when a broker has led nothing of a topic, at the earliest after `least_s`."""
-    begun_s = time.monotonic()
+def wait_led_by_others(bootstrap: str, topic: str, node_id: int, deadline_s: float) -> None:
+    """Return when a broker leads nothing of a topic."""
 
     def led_by_others() -> bool:
-        found = set(leaders(bootstrap, topic).values())
-        return not found & {node_id, -1} and time.monotonic() - begun_s >= least_s
+        return not set(leaders(bootstrap, topic).values()) & {node_id, -1}
 
     what = f"others than broker {node_id} lead {topic}"
     wait_until(led_by_others, deadline_s, what, interval_s=0.5, despite=KafkaException)

@@ -120,6 +120,27 @@ class OperatedHost:
             http_client.wait_status, url=url, status=503, deadline_s=deadline_s, text=reason
         )
 
+    def unready_after_s(self, reason: str, *, since_s: float, deadline_s: float = 60.0) -> float:
+        """How long after `since_s` `/readyz` still lacked a reason, which it must show in the end.
+
+        Thread-safe. `since_s` is of the machine's monotonic clock.
+        """
+        return self.host.call(
+            http_client.shown_after_s,
+            url=f"{self.metrics_url}/readyz",
+            text=reason,
+            since_s=since_s,
+            deadline_s=deadline_s,
+        )
+
+    def unready_answers(self, *, until_s: float) -> list[str]:
+        """What `/readyz` answers up to a time of the machine's monotonic clock but ready.
+
+        Thread-safe.
+        """
+        url = f"{self.metrics_url}/readyz"
+        return self.host.call(http_client.other_answers, url=url, status=200, until_s=until_s)
+
     def wait_status(self, topic: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
         """Wait until this holds for a partition's row of `rlm status`, asked here."""
         rows: list[dict[str, Any]] = []
