@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Protocol
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
@@ -42,8 +41,7 @@ class Bootstrap:
     def __init__(self, servers: Iterable[tuple[str, int]], dialler: Dialler) -> None:
         self._servers = tuple(servers)
         self._dialler = dialler
-        self._first = 0
-        self._lock = Lock()
+        self._first = 0  # any number is right, so threads may overwrite each other's
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
         """What a server that can be reached says of `topics`, or of all if None.
@@ -87,8 +85,7 @@ class Bootstrap:
         """The number of a server, and a connection to it."""
         failure: TieredStorageError | None = None
         count = len(self._servers)
-        with self._lock:
-            first = self._first
+        first = self._first
         for index in range(first, first + count):
             try:
                 connection = self._dialler.connect(*self._servers[index % count])
@@ -104,8 +101,7 @@ class Bootstrap:
         ) from failure
 
     def _try_first(self, index: int) -> None:
-        with self._lock:
-            self._first = index % len(self._servers)
+        self._first = index % len(self._servers)
 
 
 def parse_servers(text: str) -> tuple[tuple[str, int], ...]:
