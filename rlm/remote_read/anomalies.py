@@ -1,7 +1,8 @@
 """Stored objects that a reader found missing or corrupt: counted, logged once, and kept open.
 
-An anomaly is open from the first read that fails to the first one that reads the same place. Must
-not know the metadata topic: rlm.remote_read.anomaly_reporter puts on record what is open here.
+An anomaly is open from the first read that fails to the first one that reads the same place. A
+segment that fails again within a minute after that is not logged a second time. Must not know the
+metadata topic: rlm.remote_read.anomaly_reporter puts on record what is open here.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _OPEN_COUNT = 1_000
 _LABELS_COUNT = 1_000
 _FAILED_OFFSETS_COUNT = 64
 _SUMMARY_INTERVAL_MS = 600_000
+_REOPEN_MS = 60_000
 _OTHER = ("other", "-1")
 
 
@@ -48,6 +50,7 @@ class OpenAnomaly:
     first_ms: int
     last_ms: int
     attempts: int = 0
+    is_logged: bool = False
     failed_offsets: set[int] = field(default_factory=set)
 
     @property
@@ -74,7 +77,8 @@ class ClosedAnomaly:
 class ReadAnomalies:
     """Counts every read that failed on a segment, and knows which objects fail now. Thread-safe.
 
-    Memory: a thousand open anomalies, each with 64 offsets at most, and as many closed ones.
+    Memory: a thousand open anomalies, each with 64 offsets at most, as many closed ones, and the
+    ids of as many segments that were logged and closed within the last minute.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -83,6 +87,7 @@ class ReadAnomalies:
         self._open: dict[UUID, OpenAnomaly] = {}
         self._closed: dict[UUID, ClosedAnomaly] = {}
         self._logged_segments: set[RemoteLogSegmentId] = set()
+        self._closed_segments: dict[RemoteLogSegmentId, int] = {}  # oldest first: when, monotonic
         self._unlogged_count = 0
         self._summary_at_ms = 0
         self._lock = threading.Lock()
@@ -107,6 +112,8 @@ class ReadAnomalies:
                 if len(found.failed_offsets) < _FAILED_OFFSETS_COUNT:
                     found.failed_offsets.add(offset)
             is_first = self._is_first(metadata.segment_id)
+            if is_first and found is not None:
+                found.is_logged = True
             summary = None if is_first else self._summary()
         if is_first:
             _log.warning(
@@ -140,11 +147,14 @@ class ReadAnomalies:
                             anomaly_id=anomaly_id,
                         )
             if closed and all(each.segment_id != segment_id for each in self._open.values()):
-                self._logged_segments.discard(segment_id)
+                self._close_segment(segment_id)
         for found in closed:
-            _log.info(
-                "read a stored segment again segment_id=%s object=%s", segment_id, found.object_key
-            )
+            if found.is_logged:
+                _log.info(
+                    "read a stored segment again segment_id=%s object=%s",
+                    segment_id,
+                    found.object_key,
+                )
 
     def is_open(self, segment_id: RemoteLogSegmentId) -> bool:
         """Whether an object of a segment could not be read the last time."""
@@ -170,7 +180,7 @@ class ReadAnomalies:
         with self._lock:
             found = self._open.pop(anomaly_id, None)
             if found is not None:
-                self._logged_segments.discard(found.segment_id)
+                self._close_segment(found.segment_id)
 
     def counts(self) -> Mapping[AnomalyLabels, int]:
         """Failed reads so far, by labels."""
@@ -197,13 +207,30 @@ class ReadAnomalies:
         self._counts[labels] += 1
 
     def _is_first(self, segment_id: RemoteLogSegmentId) -> bool:
+        now_ms = self._clock.monotonic_ms()
+        closed_ms = self._closed_segments.pop(segment_id, None)
+        if closed_ms is not None and now_ms < closed_ms + _REOPEN_MS:
+            self._logged_segments.add(segment_id)
         if segment_id in self._logged_segments or len(self._logged_segments) >= _OPEN_COUNT:
             self._unlogged_count += 1
             return False
         if not self._logged_segments:
-            self._summary_at_ms = self._clock.monotonic_ms() + _SUMMARY_INTERVAL_MS
+            self._summary_at_ms = now_ms + _SUMMARY_INTERVAL_MS
         self._logged_segments.add(segment_id)
         return True
+
+    def _close_segment(self, segment_id: RemoteLogSegmentId) -> None:
+        """Keep for a minute that it was logged; of more than a thousand drop the oldest."""
+        if segment_id not in self._logged_segments:
+            return
+        self._logged_segments.discard(segment_id)
+        now_ms = self._clock.monotonic_ms()
+        self._closed_segments.pop(segment_id, None)
+        self._closed_segments[segment_id] = now_ms
+        for each, closed_ms in list(self._closed_segments.items()):
+            if len(self._closed_segments) <= _OPEN_COUNT and now_ms < closed_ms + _REOPEN_MS:
+                break
+            del self._closed_segments[each]
 
     def _summary(self) -> tuple[int, int] | None:
         """How many segments fail, and how often since the last summary; None if it is too soon."""

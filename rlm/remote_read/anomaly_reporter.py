@@ -7,7 +7,7 @@ report says nothing that a deletion may follow; the leader's manager looks for i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -23,21 +23,35 @@ from rsm.segment.metadata import SegmentState
 _log = logging.getLogger(__name__)
 
 UPDATE_INTERVAL_MS = 60_000
-"""An anomaly is put on record at once, and again no earlier than this."""
+"""An anomaly is put on record at once, and again no earlier than this, closed meanwhile or not."""
 
 _ATTEMPTS_MAX_COUNT = (1 << 63) - 1
+_CLOSED_REPORTS_COUNT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reported:
-    """When an anomaly was put on record by this process, and how many attempts it had by then."""
+    """When this process wrote a record of `found`, and how many attempts it had by then.
+
+    An anomaly that closes and opens again is another `found`, with attempts of its own.
+    """
 
     at_ms: int
+    found: OpenAnomaly
     attempts: int
+    is_accepted: bool
+
+    def attempts_of(self, found: OpenAnomaly) -> int:
+        """How many attempts of `found` are in the record."""
+        return self.attempts if self.is_accepted and self.found is found else 0
 
 
 class AnomalyReporter:
-    """One thread's. Memory: one entry per open anomaly, and one per partition without room."""
+    """One thread's.
+
+    Memory: one entry per open anomaly, one per anomaly that closed within a minute after its
+    report, up to a thousand of these, and one per partition without room.
+    """
 
     def __init__(
         self,
@@ -59,11 +73,10 @@ class AnomalyReporter:
         A partition without room for another anomaly delays no other partition.
         """
         for closed in self._anomalies.take_closed():
-            self._reported.pop(closed.anomaly_id, None)
-            self._metadata.clear_anomaly(closed.topic_id_partition, closed.anomaly_id)
+            if self._on_record(closed.topic_id_partition, closed.anomaly_id) is not None:
+                self._metadata.clear_anomaly(closed.topic_id_partition, closed.anomaly_id)
         open_now = {found.anomaly.id: found for found in self._anomalies.open_now()}
-        for anomaly_id in self._reported.keys() - open_now.keys():
-            del self._reported[anomaly_id]
+        self._forget_reports_except(open_now.keys())
         self._full &= {found.segment_id.topic_id_partition for found in open_now.values()}
         for anomaly_id, found in open_now.items():
             self._report(anomaly_id, found)
@@ -74,18 +87,18 @@ class AnomalyReporter:
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             self._anomalies.forget(anomaly_id)
             return
-        on_record = self._on_record(found)
+        on_record = self._on_record(tip, anomaly_id)
         before = self._reported.get(anomaly_id)
         now_ms = self._clock.monotonic_ms()
-        if before is not None:
-            if on_record is None and found.attempts == before.attempts:
+        known_attempts = 0 if before is None else before.attempts_of(found)
+        if known_attempts and found.attempts == known_attempts:
+            if on_record is None:
                 # The manager found the object whole, and nobody has failed on it since.
                 self._anomalies.forget(anomaly_id)
-                return
-            if now_ms < before.at_ms + UPDATE_INTERVAL_MS or found.attempts == before.attempts:
-                return
-        known_attempts = 0 if before is None else before.attempts
-        anomaly = found.anomaly
+            return
+        if before is not None and now_ms < before.at_ms + UPDATE_INTERVAL_MS:
+            return
+        own = anomaly = found.anomaly
         if on_record is not None:
             anomaly = replace(
                 anomaly,
@@ -107,10 +120,21 @@ class AnomalyReporter:
             _log.info("anomaly not recorded", extra={"topic_partition": tip, "error": error})
             raise
         self._full.discard(tip)
-        if result.accepted:
-            self._reported[anomaly_id] = _Reported(at_ms=now_ms, attempts=found.attempts)
+        self._reported[anomaly_id] = _Reported(
+            at_ms=now_ms, found=found, attempts=own.attempts, is_accepted=result.accepted
+        )
 
-    def _on_record(self, found: OpenAnomaly) -> Anomaly | None:
-        anomaly_id = found.anomaly.id
-        state = self._metadata.partition_state(found.segment_id.topic_id_partition)
+    def _forget_reports_except(self, open_ids: Iterable[UUID]) -> None:
+        """Of closed anomalies, those too old to delay another report, and the oldest above 1000."""
+        oldest_ms = self._clock.monotonic_ms() - UPDATE_INTERVAL_MS
+        closed = sorted(
+            self._reported.keys() - open_ids, key=lambda each: self._reported[each].at_ms
+        )
+        excess = len(closed) - _CLOSED_REPORTS_COUNT
+        for number, anomaly_id in enumerate(closed):
+            if number < excess or self._reported[anomaly_id].at_ms <= oldest_ms:
+                del self._reported[anomaly_id]
+
+    def _on_record(self, tip: TopicIdPartition, anomaly_id: UUID) -> Anomaly | None:
+        state = self._metadata.partition_state(tip)
         return next((each for each in state.anomalies if each.id == anomaly_id), None)

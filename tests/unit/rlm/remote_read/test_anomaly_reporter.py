@@ -8,6 +8,7 @@ import pytest
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import UPDATE_INTERVAL_MS, AnomalyReporter
 from rlmm.anomaly import Anomaly, AnomalyKind
+from rlmm.events import RemotePartitionDeleteMetadata, RemotePartitionDeleteState
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
@@ -38,6 +39,23 @@ class ReportingWorld(RemoteWorld):
 
     def on_record(self) -> tuple[Anomaly, ...]:
         return self.metadata.partition_state(TIP).anomalies
+
+    def written(self) -> int:
+        """Records and tombstones of the metadata topic so far."""
+        return self.log.end_offset(0)
+
+    def delete_partition(self) -> None:
+        """Its events are refused from here on."""
+        for state in RemotePartitionDeleteState:
+            self.metadata.publish(
+                RemotePartitionDeleteMetadata(
+                    event_id=UUID(int=0xB000 + state.value),
+                    topic_id_partition=TIP,
+                    state=state,
+                    event_timestamp_ms=0,
+                    broker_id=1,
+                )
+            )
 
 
 @pytest.fixture
@@ -146,3 +164,77 @@ def test_report_when_the_attempts_on_record_are_as_many_as_fit_then_stays_at_tha
     reporter.step()
 
     assert [each.attempts for each in world.on_record()] == [most]
+
+
+def test_report_when_an_object_fails_and_is_read_in_turn_then_one_record_and_tombstone_a_minute(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    anomalies, reporter = world.process()
+    begun = world.written()
+
+    for _ in range(12):
+        world.fail(anomalies)
+        reporter.step()
+        anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+        reporter.step()
+        assert world.metadata.caught_up(TIP)
+        world.clock.now_ms += UPDATE_INTERVAL_MS // 12
+    within_a_minute = world.written() - begun
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    world.fail(anomalies)
+    reporter.step()
+
+    assert within_a_minute == 2
+    assert len(warnings) == 1
+    assert [each.attempts for each in world.on_record()] == [1]
+
+
+def test_report_when_it_is_refused_then_again_only_after_a_minute(world: ReportingWorld) -> None:
+    world.delete_partition()
+    anomalies, reporter = world.process()
+    world.fail(anomalies)
+
+    for _ in range(12):
+        reporter.step()
+        world.clock.now_ms += UPDATE_INTERVAL_MS // 12
+    within_a_minute = world.event_count
+    reporter.step()
+
+    assert world.on_record() == ()
+    assert len(anomalies.open_now()) == 1
+    assert (within_a_minute, world.event_count) == (1, 2)
+
+
+def test_anomalies_when_a_segment_fails_on_then_one_warning_and_a_summary_every_ten_minutes(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    anomalies, _ = world.process()
+
+    for _ in range(21):
+        world.fail(anomalies)
+        world.clock.now_ms += 60_000
+
+    assert [each.getMessage().partition(" segment_id=")[0] for each in caplog.records] == [
+        "cannot read a stored segment",
+        "stored segments cannot be read segments=1 attempts=10",
+        "stored segments cannot be read segments=1 attempts=10",
+    ]
+
+
+def test_anomalies_when_a_segment_fails_again_after_a_minute_then_another_warning(
+    world: ReportingWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    anomalies, _ = world.process()
+    caplog.set_level("INFO")
+
+    for pause_ms in (59_999, 60_000, 0):
+        world.fail(anomalies)
+        anomalies.succeeded(world.segment.segment_id, OffsetRange(start_offset=0, end_offset=6))
+        world.clock.now_ms += pause_ms
+
+    assert [each.getMessage().partition(" segment_id=")[0] for each in caplog.records] == [
+        "cannot read a stored segment",
+        "read a stored segment again",
+        "cannot read a stored segment",
+        "read a stored segment again",
+    ]
