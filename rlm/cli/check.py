@@ -28,6 +28,7 @@ from rlm.config.load import CommandConfig, client_command_config
 from rlm.fresh_id import fresh_id
 from rlm.outside import client_properties
 from rlm.policy.canary import CheckResult, CheckRow
+from rlm.policy.held import Held
 from rlm.rest.manager_client import ManagerClient
 from rlm.tasks.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlmm.processes import ProcessRegistered, ProcessRole
@@ -174,9 +175,9 @@ class _AskedManagers:
         # They are asked to hurry, no more: what one does not do is a row.
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[str, str]]:
+    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
         return {
-            row["partition"]: (_reason(row.get("copy_held")), _reason(row.get("trim_held")))
+            row["partition"]: (_held(row.get("copy_held")), _held(row.get("trim_held")))
             for row in self._rows(topic)
             if isinstance(row.get("partition"), int) and row.get("role") == "leader"
         }
@@ -188,8 +189,11 @@ class _AskedManagers:
                 yield from rows
 
 
-def _reason(held: object) -> str:
-    return str(held.get("reason", "")) if isinstance(held, dict) else ""
+def _held(answered: object) -> Held | None:
+    if not isinstance(answered, dict):
+        return None
+    values = {str(name): str(value) for name, value in answered.items() if name != "reason"}
+    return Held(reason=str(answered.get("reason", "")), values=values)
 
 
 def _show(row: CheckRow) -> None:

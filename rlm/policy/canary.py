@@ -3,7 +3,8 @@
 A canary topic has one partition for each broker, led by that broker, so that every manager stores
 and trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
 `segment.ms` later than the segment's first. So the check waits for no clock, and its records can be
-older than the minimum trim age. Pure.
+older than the minimum trim age. They are a week older at least, because the managers may have a
+longer minimum age than the command. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ MIN_ROUNDS = 4
 """Of each partition the newest rolled and the active segment stay local: two are left to trim."""
 
 _SEGMENT_MS = 60_000
-_MIN_AGE_MS = 3_600_000
+_DAY_MS = 24 * 3_600_000
+_MIN_AGE_MS = 7 * _DAY_MS
 _ABANDONED_AFTER_MS = 3_600_000
 
 
@@ -54,20 +56,30 @@ class CanaryTopic:
     age_ms: int
 
     @property
-    def configs(self) -> Mapping[str, str]:
-        """Of the topic when it is created; the cluster's defaults do not matter."""
-        return {
+    def config_choices(self) -> Sequence[Mapping[str, str]]:
+        """Of the topic when it is created, the best first: brokers refuse names of later versions.
+
+        A cluster may refuse old timestamps by default: `message.timestamp.before.max.ms` since
+        Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). The first one counts
+        where both exist, unless it has its default, so the value here is not the greatest one.
+        """
+        configs = {
             "cleanup.policy": "delete",
             "message.timestamp.type": "CreateTime",
             "min.insync.replicas": "1",
             "retention.ms": str(self.retention_ms),
             "segment.ms": str(_SEGMENT_MS),
         }
+        limit_ms = str(self.retention_ms)
+        return (
+            {**configs, "message.timestamp.before.max.ms": limit_ms},
+            {**configs, "message.timestamp.difference.max.ms": limit_ms},
+        )
 
     @property
     def retention_ms(self) -> int:
         """Of the tiered topic: what an interrupted check leaves expires by itself."""
-        return 2 * self.age_ms + 24 * 3_600_000
+        return self.age_ms + _DAY_MS
 
     def round(self, number: int, now_ms: int) -> tuple[CanaryRecord, ...]:
         """One record for each partition; rounds are numbered from 0 and written in order."""

@@ -29,6 +29,8 @@ from rlm.policy.canary import (
     missing_records,
     registration_rows,
 )
+from rlm.policy.held import Held
+from rlm.policy.policy_values import TRIM_MIN_AGE_MS
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.tasks.check_rows import POLL_MS, CheckRows, holds_within
 from rlm.tasks.tiering import Tiering
@@ -46,7 +48,14 @@ _READ_MS = 30_000
 _DELETE_MS = 60_000
 _WAKE_MS = 5_000
 # What an operator has set so that local data stays longer: no fault, but nothing is trimmed soon.
-_DELAYED_BY_CONFIGURATION = frozenset({"within_margin", "within_deletion_lag"})
+_YOUNGER_THAN_MIN_AGE = "younger_than_min_age"
+_DELAYED_BY_CONFIGURATION = frozenset(
+    {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
+)
+_LONGER_AGE = (
+    f". The managers' {TRIM_MIN_AGE_MS} is longer than this command's: "
+    "run the check with --config and the managers' file"
+)
 
 
 class Managers(Protocol):
@@ -58,8 +67,8 @@ class Managers(Protocol):
     def wake(self) -> None:
         """Have those that can be reached look at their partitions now."""
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[str, str]]:
-        """What blocks copies and trims, by partition; both empty where nothing does."""
+    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+        """What blocks copies and trims, by partition; None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,11 +180,20 @@ class EndToEndCheck:
         topic = canary.topic
         with self._rows.step("created", topic.name) as step:
             canary.created = True  # an unanswered request may have created it
-            self._tools.canaries.create(
-                topic.name, topic.replicas, topic.configs, self._limit(_CREATE_MS)
-            )
+            self._create_with(topic, topic.config_choices)
             self._await_known(topic.name)
         return step.passed
+
+    def _create_with(self, topic: CanaryTopic, choices: Sequence[Mapping[str, str]]) -> None:
+        """Create it with the first configs whose names the brokers know."""
+        first, *others = choices
+        limit_ms = self._limit(_CREATE_MS)
+        try:
+            self._tools.canaries.create(topic.name, topic.replicas, first, limit_ms)
+        except RetriableError as error:
+            if not others or error.context.get("error") != "INVALID_CONFIG":
+                raise
+            self._create_with(topic, others)
 
     def _tier(self, canary: _Canary) -> bool:
         topic = canary.topic
@@ -247,10 +265,8 @@ class EndToEndCheck:
     def _not_stored(self, partition: TopicIdPartition, wanted: int) -> str:
         if self._tools.metadata.partition_state(partition).owner is None:
             return "no manager has claimed the partition"
-        blocked, _ = self._tools.managers.blocked(partition.topic).get(
-            partition.partition, ("", "")
-        )
-        reason = f": copies are blocked by {blocked}" if blocked else ""
+        blocked, _ = self._blocked(partition)
+        reason = f": copies are blocked by {_shown(blocked)}" if blocked else ""
         return f"stored to offset {self._stored_end(partition)} of {wanted}{reason}"
 
     def _await_trimmed(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
@@ -259,11 +275,19 @@ class EndToEndCheck:
                 step.skipped = True
                 raise RetriableError("it is not stored")
             if not self._until_woken(lambda: self._local_start(partition) > 0, reserve_ms):
-                blocked = self._tools.managers.blocked(partition.topic)
-                _, reason = blocked.get(partition.partition, ("", ""))
-                step.skipped = reason in _DELAYED_BY_CONFIGURATION
-                why = f": trims are blocked by {reason}" if reason else ""
-                raise RetriableError(f"the broker still has offset 0{why}")
+                _, blocked = self._blocked(partition)
+                if blocked is None:
+                    raise RetriableError("the broker still has offset 0")
+                step.skipped = blocked.reason in _DELAYED_BY_CONFIGURATION
+                advice = _LONGER_AGE if blocked.reason == _YOUNGER_THAN_MIN_AGE else ""
+                raise RetriableError(
+                    f"the broker still has offset 0: trims are blocked by {_shown(blocked)}{advice}"
+                )
+
+    def _blocked(self, partition: TopicIdPartition) -> tuple[Held | None, Held | None]:
+        """What blocks its copies and its trims."""
+        blocked = self._tools.managers.blocked(partition.topic)
+        return blocked.get(partition.partition, (None, None))
 
     def _local_start(self, partition: TopicIdPartition) -> int:
         view = self._tools.topics.view((partition.topic,)).topic(partition.topic)
@@ -347,3 +371,8 @@ class EndToEndCheck:
 def _require(problem: str) -> None:
     if problem:
         raise RetriableError(problem)
+
+
+def _shown(held: Held) -> str:
+    values = " ".join(f"{name}={value}" for name, value in held.values.items())
+    return f"{held.reason} ({values})" if values else held.reason

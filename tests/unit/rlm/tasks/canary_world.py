@@ -15,6 +15,7 @@ from rlm.broker.default_retention import DefaultRetention
 from rlm.broker.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.canary import CheckRow
+from rlm.policy.held import Held
 from rlm.tasks.broker_retention import BrokerRetention
 from rlm.tasks.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlm.tasks.policy_writer import PolicyWriter
@@ -78,7 +79,8 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
     gateways: dict[int, ProcessRegistered] = field(default_factory=dict)
     unreachable_gateways: set[int] = field(default_factory=set)
     idle_managers: set[int] = field(default_factory=set)
-    trim_blocked: dict[int, str] = field(default_factory=dict)
+    trim_blocked: dict[int, Held] = field(default_factory=dict)
+    unknown_configs: frozenset[str] = frozenset()
     unreachable_managers: set[int] = field(default_factory=set)
     never_delete: bool = False
     corrupting_gateway: int | None = None
@@ -145,8 +147,8 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
             if node_id in self.managers and node_id not in self.idle_managers:
                 self._work(number, node_id)
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[str, str]]:
-        return {n: ("", self.trim_blocked.get(each, "")) for n, each in enumerate(self.node_ids)}
+    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+        return {n: (None, self.trim_blocked.get(each)) for n, each in enumerate(self.node_ids)}
 
     def _work(self, number: int, node_id: int) -> None:
         (name,) = self.created
@@ -191,6 +193,8 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
     ) -> None:
         if self.refuse_create is not None:
             raise self.refuse_create
+        if not self.unknown_configs.isdisjoint(configs):
+            raise RetriableError("unknown topic config name", error="INVALID_CONFIG")
         self.created[name] = tuple(tuple(each) for each in replicas)
         self.overrides = dict(configs)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.canary import CheckResult, CheckRow
+from rlm.policy.held import Held
 from rlmm.processes import ProcessRole
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.tasks.canary_world import WAIT_MS, CanaryWorld, process
@@ -173,7 +174,7 @@ def test_check_when_trims_are_blocked_then_fails_unless_configured_so(
     reason: str, result: CheckResult
 ) -> None:
     world = CanaryWorld()
-    world.trim_blocked = {1: reason}
+    world.trim_blocked = {1: Held(reason=reason)}
 
     rows = world.check().run()
 
@@ -181,6 +182,40 @@ def test_check_when_trims_are_blocked_then_fails_unless_configured_so(
     assert row.target == "broker 1 (partition 0)"
     assert row.result is result
     assert row.problem == f"the broker still has offset 0: trims are blocked by {reason}"
+
+
+def test_check_when_managers_have_a_longer_minimum_age_then_skips_with_its_values() -> None:
+    world = CanaryWorld()
+    values = {"age_ms": 700_000_000, "min_age_ms": 900_000_000}
+    world.trim_blocked = {2: Held(reason="younger_than_min_age", values=values)}
+
+    rows = world.check().run()
+
+    (row,) = [row for row in rows if row.result is not PASSED]
+    assert (row.check, row.result) == ("trimmed", SKIPPED)
+    assert "younger_than_min_age (age_ms=700000000 min_age_ms=900000000)" in row.problem
+    assert "remote.local.trim.min.age.ms is longer than this command's" in row.problem
+
+
+@pytest.mark.parametrize(
+    ("unknown", "used"),
+    [
+        ("message.timestamp.difference.max.ms", "message.timestamp.before.max.ms"),
+        ("message.timestamp.before.max.ms", "message.timestamp.difference.max.ms"),
+    ],
+)
+def test_check_when_brokers_know_one_limit_of_timestamps_then_it_admits_the_old_records(
+    unknown: str, used: str
+) -> None:
+    world = CanaryWorld(unknown_configs=frozenset({unknown}))
+    begun_ms = world.clock.now_ms
+
+    rows = world.check(keep=True).run()
+
+    oldest_ms = min(record.timestamp_ms for log in world.logs.values() for record in log)
+    assert {row.result for row in rows} == {PASSED}
+    assert unknown not in world.overrides
+    assert begun_ms - oldest_ms < int(world.overrides[used])
 
 
 def test_check_when_a_gateway_gives_other_bytes_then_fails_for_that_gateway() -> None:
