@@ -84,6 +84,12 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
             f" {offsets.start_offset}..{offsets.last_offset} ({count} offsets) are on no broker"
             " and in no other segment"
         )
+    if loss.later_count:
+        yield (
+            f"{place} segment {id_to_text(loss.segment_id.id)} has lost {loss.later_count} more"
+            " ranges of offsets, which are not given up now: run the command again when"
+            " `rlm explain` shows the gap"
+        )
     for fault in loss.faults.values():
         kind = "missing" if fault.is_missing else f"corrupt ({fault.reason})"
         yield f"  object {fault.object_key}: {kind}"
@@ -104,6 +110,7 @@ def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object
         "lost": [
             {"start_offset": each.start_offset, "end_offset": each.end_offset} for each in loss.lost
         ],
+        "later_ranges": loss.later_count,
         "objects": [
             {
                 "object": each.object_key,

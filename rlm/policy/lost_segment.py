@@ -17,8 +17,9 @@ from rsm.segment.ranges import OffsetRange, missing
 class SegmentLoss:
     """Readable offsets that one segment holds, and what else holds any of them.
 
-    `lost` are those in no other finished segment without an anomaly. `held_by` are the finished
-    segments that hold the others. `on_broker` is what of `lost` the broker still has.
+    `lost` are those in no other finished segment without an anomaly and in no recorded gap; all
+    without the gaps where they hold the rest. `held_by` are the finished segments that hold the
+    others. `on_broker` is what of `lost` the broker still has.
     """
 
     lost: tuple[OffsetRange, ...]
@@ -41,7 +42,9 @@ def segment_loss(
         return SegmentLoss(lost=(), held_by=(), on_broker=())
     start_offset = max(own.start_offset, state.first_readable_offset or 0)
     readable = replace(own, start_offset=min(start_offset, own.end_offset))
-    lost = missing((part.offsets for part in sound), readable)
+    held = [part.offsets for part in sound]
+    gaps = [gap.offsets for gap in state.gaps]
+    lost = missing(sorted((*held, *gaps)), readable) or missing(held, readable)
     return SegmentLoss(
         lost=lost,
         held_by=tuple(

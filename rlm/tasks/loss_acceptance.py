@@ -24,10 +24,15 @@ from rsm.spi import CopyAttempt, ObjectFault, RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptableLoss:
-    """A damaged segment that nothing can repair: what is lost with it, and its damaged objects."""
+    """A damaged segment that nothing can repair: what is lost with it, and its damaged objects.
+
+    `lost` is what one acceptance gives up. `later_count` further ranges are lost too; they can be
+    given up when the gap of `lost` is on record.
+    """
 
     segment_id: RemoteLogSegmentId
     lost: tuple[OffsetRange, ...]
+    later_count: int
     faults: Mapping[str, ObjectFault]
 
 
@@ -87,7 +92,13 @@ class LossAcceptance:
                 segment_id=segment_id,
                 held_by=",".join(str(each) for each in loss.held_by) or "none is readable",
             )
-        return AcceptableLoss(segment_id=segment_id, lost=loss.lost, faults=faults)
+        lost = loss.lost[:LOST_RANGES_MAX_COUNT]
+        return AcceptableLoss(
+            segment_id=segment_id,
+            lost=lost,
+            later_count=len(loss.lost) - len(lost),
+            faults=faults,
+        )
 
     def accept(self, loss: AcceptableLoss) -> None:
         """Put the loss of each damaged object on record, with its offsets. RetriableError.
@@ -105,7 +116,7 @@ class LossAcceptance:
                 first_ms=now_ms,
                 last_ms=now_ms,
                 attempts=1,
-                lost=loss.lost[:LOST_RANGES_MAX_COUNT],
+                lost=loss.lost,
             )
             event = AnomalyReported(
                 event_id=self._new_id(), topic_id_partition=tip, anomaly=accepted

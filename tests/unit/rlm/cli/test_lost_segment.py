@@ -18,6 +18,7 @@ SEGMENT_ID = RemoteLogSegmentId(
 LOSS = AcceptableLoss(
     segment_id=SEGMENT_ID,
     lost=(OffsetRange(start_offset=10, end_offset=20),),
+    later_count=0,
     faults={"7.log": ObjectFault(object_key="7.log", is_missing=True, reason="not found")},
 )
 
@@ -36,6 +37,12 @@ def test_lines_when_only_shown_then_say_that_nothing_was_changed() -> None:
     assert last.startswith("nothing was changed")
 
 
+def test_lines_when_more_ranges_are_lost_then_say_that_they_are_not_given_up() -> None:
+    text = "\n".join(loss_lines(replace(LOSS, later_count=44), accepted=True))
+
+    assert "lost 44 more ranges of offsets, which are not given up now" in text
+
+
 def test_json_when_accepted_then_has_the_same() -> None:
     document = json.loads(json.dumps(loss_as_json(LOSS, accepted=True)))
 
@@ -44,6 +51,7 @@ def test_json_when_accepted_then_has_the_same() -> None:
         "partition": ORDERS.partition,
         "segment_id": id_to_text(SEGMENT_ID.id),
         "lost": [{"start_offset": 10, "end_offset": 20}],
+        "later_ranges": 0,
         "objects": [{"object": "7.log", "kind": "missing", "reason": "not found"}],
         "accepted": True,
     }
