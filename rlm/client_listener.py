@@ -6,6 +6,12 @@ socket here is bound, which keeps its address, but it does not listen: the kerne
 connections at once. The process that serves begins to listen. When no such process is left, the
 supervisor, which has the same socket, stops it from listening: the kernel resets the connections
 that nobody has accepted.
+
+Linux lets another socket, of any user, have an address that nobody listens at if both have
+SO_REUSEADDR. That user would get the clients and their passwords. So a socket that refuses
+connections does not have the option, and no other can be bound there. It must have listened once:
+the kernel remembers of an address that all its sockets had the option until one listens. A process
+that serves sets the option again, or connections of an earlier process would forbid it to listen.
 """
 
 from __future__ import annotations
@@ -31,18 +37,20 @@ def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
         refuse_connections(bound)
         return bound
     # The kernel keeps a port that it chose itself only while the socket listens, so another socket
-    # asks for that port by its number. Two may have it while none listens.
+    # asks for that port by its number.
     refusing = socket.socket(bound.family, bound.type)
     try:
         refusing.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         address = bound.getsockname()
         bound.close()
         refusing.bind(address)
+        refusing.listen()
     except OSError as error:
         refusing.close()
         raise InvalidConfigError(
             "address can't be listened on", key=key, found=listener, reason=error.strerror
         ) from error
+    refuse_connections(refusing)
     return refusing
 
 
@@ -56,7 +64,7 @@ def refuse_unserved(
 
 
 def refuse_connections(bound: socket.socket) -> None:
-    """Stop listening, reset the connections that nobody has accepted, and stay bound.
+    """Stop listening, reset the connections that nobody has accepted, and keep the address.
 
     Accepted connections go on. Not while a process waits for connections on it: it would find it
     broken. Does nothing to a socket that does not listen, which a shutdown would spoil.
@@ -64,3 +72,4 @@ def refuse_connections(bound: socket.socket) -> None:
     if bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         with suppress(OSError):  # it listens no more
             bound.shutdown(socket.SHUT_RDWR)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)

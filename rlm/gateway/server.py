@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
@@ -164,6 +165,8 @@ class GatewayServer:
                 self._buffer, self._transports, lambda client: self._accept(door, client, place)
             )
 
+        # A socket that refuses connections lacks the option: see rlm.client_listener.
+        door.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if self._parts.client_tls is None:
             loop = asyncio.get_running_loop()
             server = await loop.create_server(

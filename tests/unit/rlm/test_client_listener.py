@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -29,6 +29,12 @@ def bound() -> Iterator[socket.socket]:
 def connected(bound: socket.socket) -> socket.socket:
     """A client of the socket. Closed by the caller."""
     return socket.create_connection(bound.getsockname(), timeout=10)
+
+
+def listen_again(bound: socket.socket) -> None:
+    """As a process that serves does: connections of an earlier one may be left."""
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.listen()
 
 
 def is_refused(bound: socket.socket) -> bool:
@@ -56,7 +62,7 @@ def test_socket_when_opened_and_closed_again_then_keeps_its_address(
             bound = bind_closed(address, key="k")
         with closing(bound):
             for _ in "12":
-                bound.listen()
+                listen_again(bound)
                 assert not is_refused(bound)
                 refuse_connections(bound)
                 assert is_refused(bound)
@@ -64,7 +70,7 @@ def test_socket_when_opened_and_closed_again_then_keeps_its_address(
 
 
 def test_client_when_nobody_has_accepted_it_then_is_reset(bound: socket.socket) -> None:
-    bound.listen()
+    listen_again(bound)
     with closing(connected(bound)) as waiting:
         refuse_connections(bound)
 
@@ -73,7 +79,7 @@ def test_client_when_nobody_has_accepted_it_then_is_reset(bound: socket.socket) 
 
 
 def test_client_when_it_was_accepted_then_stays_connected(bound: socket.socket) -> None:
-    bound.listen()
+    listen_again(bound)
     with closing(connected(bound)) as client, closing(bound.accept()[0]) as server:
         refuse_connections(bound)
 
@@ -85,7 +91,7 @@ def test_socket_when_closed_to_clients_twice_then_serves_again(bound: socket.soc
     """A shutdown of a socket that does not listen would end each connection accepted later."""
     for _ in "12":
         refuse_connections(bound)
-    bound.listen()
+    listen_again(bound)
 
     with closing(connected(bound)) as client, closing(bound.accept()[0]) as server:
         server.sendall(b"x")
@@ -102,12 +108,29 @@ def test_address_when_another_process_listens_there_then_is_an_error_at_once() -
     assert raised.value.context["key"] == "gateway.listener"
 
 
-def test_socket_when_another_process_took_the_address_meanwhile_then_cannot_be_listened_on(
-    bound: socket.socket,
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - to be refused
+@pytest.mark.parametrize("has_served", [False, True])
+@pytest.mark.parametrize("is_chosen_by_system", [True, False])
+def test_address_when_nobody_listens_then_no_other_socket_can_be_bound_there(
+    host: str, *, has_served: bool, is_chosen_by_system: bool
 ) -> None:
-    """It is seen when the gateway begins to serve."""
-    with closing(socket.create_server(bound.getsockname())), pytest.raises(OSError) as raised:  # noqa: PT011 - by its number
-        bound.listen()
+    """Another user of this host would get the clients and their passwords."""
+    with ExitStack() as opened:
+        bound = opened.enter_context(closing(bind_closed(ANY_PORT, key="k")))
+        port = bound.getsockname()[1]
+        if not is_chosen_by_system:
+            bound.close()
+            address = HostPort(host="127.0.0.1", port=port)
+            bound = opened.enter_context(closing(bind_closed(address, key="k")))
+        if has_served:
+            listen_again(bound)
+            refuse_connections(bound)
+        other = opened.enter_context(socket.socket())
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+
+        with pytest.raises(OSError) as raised:  # noqa: PT011 - by its number
+            other.bind((host, port))
 
     assert raised.value.errno == errno.EADDRINUSE
 
@@ -118,7 +141,7 @@ def test_socket_when_another_process_took_the_address_meanwhile_then_cannot_be_l
 def test_socket_when_no_process_that_serves_runs_then_is_closed_to_clients(
     bound: socket.socket, running: tuple[ChildSpec, ...], *, is_open: bool
 ) -> None:
-    bound.listen()
+    listen_again(bound)
     statuses = [
         ChildStatus(spec=each, pid=1 if each in running else None, start_count=1)
         for each in (MANAGER, ONE, TWO)

@@ -77,8 +77,13 @@ class RelayWorld:
 @asynccontextmanager
 async def relay_world(
     change: Callable[[GatewayParts], GatewayParts] = lambda parts: parts,
+    *,
+    listener: socket.socket | None = None,
 ) -> AsyncIterator[RelayWorld]:
-    """One client, connected to the broker through a gateway of changed parts."""
+    """One client, connected to the broker through a gateway of changed parts.
+
+    The gateway owns `listener`; None: a socket at a port that is free.
+    """
     at_broker: asyncio.Queue[Side] = asyncio.Queue()
     broker = await asyncio.start_server(
         lambda reader, writer: at_broker.put_nowait(Side(reader=reader, writer=writer)),
@@ -90,7 +95,7 @@ async def relay_world(
         parts = change(_parts(pool))
         server = GatewayServer(parts)
         server.start()
-        listener = socket.create_server((_LOOPBACK, 0))
+        listener = listener or socket.create_server((_LOOPBACK, 0))
         port = listener.getsockname()[1]
         await server.open(Door(name="broker", listener=listener, upstreams=lambda: (upstream,)))
         reader, writer = await asyncio.open_connection(_LOOPBACK, port)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from rlm.client_listener import bind_closed, refuse_connections
+from rlm.config.values import HostPort
 from rlm.gateway.close_reason import CloseReason
 from rlm.gateway.context import GatewayContext
 from rlm.gateway.server import GatewayParts, ServerLimits
@@ -40,6 +44,22 @@ def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:
     )
 
     assert failures == ["stray_connections: unexpected"] * _FAILURE_COUNT
+
+
+def test_server_when_connections_of_an_earlier_process_are_left_then_serves_there_again() -> None:
+    async def act() -> None:
+        listener = bind_closed(HostPort(host="127.0.0.1", port=0), key="gateway.listener")
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.listen()
+        with (
+            closing(socket.create_connection(listener.getsockname())),
+            closing(listener.accept()[0]),
+        ):
+            refuse_connections(listener)
+            async with relay_world(listener=listener) as world:
+                assert world.counts.accepted == 1
+
+    asyncio.run(act())
 
 
 def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refused() -> None:
