@@ -2,13 +2,15 @@
 
 With `rest.listener` the socket is bound before the process works. Without it the socket is bound at
 the address by which this host reaches its broker, once that is known: other hosts reach the broker
-by that network too, and the API is open on no other.
+by that network too, and the API is open on no other. It moves to another address when the host has
+that one no more.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 
 from rlm.config.values import HostPort
@@ -19,12 +21,31 @@ REST_LISTENER_KEY = "rest.listener"
 _ANY_PORT = 0
 
 
+def has_address(host: str) -> bool:
+    """Whether this host has an IP address now: whether a socket can be bound there."""
+    try:
+        bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY).close()
+    except InvalidConfigError:
+        return False
+    return True
+
+
 class ApiListener:
     """One listening socket and, once it is bound, the server on it. Thread-safe."""
 
-    def __init__(self, bound: socket.socket | None = None) -> None:
-        """Own `bound` from here on; None: `listen_at` binds one."""
+    def __init__(
+        self,
+        bound: socket.socket | None = None,
+        *,
+        has_address: Callable[[str], bool] = has_address,
+    ) -> None:
+        """Own `bound` from here on; None: `listen_at` binds one.
+
+        `has_address`: whether this host still has an IP address.
+        """
         self._bound = bound
+        self._may_move = bound is None
+        self._has_address = has_address
         self._serve: Callable[[socket.socket], HttpServer] | None = None
         self._server: HttpServer | None = None
         self._is_stopped = False
@@ -39,14 +60,18 @@ class ApiListener:
     def listen_at(self, host: str) -> HostPort:
         """The bound address; if there is none yet, bind a free port of `host`, an IP address.
 
-        Raises RetriableError if that cannot be bound, or after `stop`.
+        Also if this host has lost the address that an earlier call has bound. Raises RetriableError
+        if `host` cannot be bound, or after `stop`.
         """
         with self._lock:
             if self._is_stopped:
                 raise RetriableError("the HTTP API has stopped")
-            if self._bound is None:
-                self._bound = _bind_free_port(host)
+            if self._bound is None or self._must_move(self._bound, host):
+                server, before = self._server, self._bound
+                self._bound, self._server = _bind_free_port(host), None
                 self._start_server()
+                with suppress(RetriableError):  # nobody reaches it any more
+                    _stop(server, before)
             return bound_address(self._bound)
 
     def stop(self) -> None:
@@ -54,10 +79,11 @@ class ApiListener:
         with self._lock:
             self._is_stopped = True
             server, bound = self._server, self._bound
-        if server is not None:
-            server.stop()
-        elif bound is not None:
-            bound.close()
+        _stop(server, bound)
+
+    def _must_move(self, bound: socket.socket, host: str) -> bool:
+        before = bound_address(bound).host
+        return self._may_move and before != host and not self._has_address(before)
 
     def _start_server(self) -> None:
         if self._bound is None or self._serve is None or self._server is not None:
@@ -77,3 +103,10 @@ def _bind_free_port(host: str) -> socket.socket:
             host=host,
             reason=error.context["reason"],
         ) from error
+
+
+def _stop(server: HttpServer | None, bound: socket.socket | None) -> None:
+    if server is not None:
+        server.stop()
+    elif bound is not None:
+        bound.close()

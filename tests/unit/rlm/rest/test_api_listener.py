@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from rlm.config.values import HostPort
-from rlm.rest.api_listener import ApiListener
+from rlm.rest.api_listener import ApiListener, has_address
 from rlm.rest.http_server import HttpServer, bind_listener
 from rlm.rest.worker_api import healthy
 from rsm.segment.errors import RetriableError
@@ -82,3 +82,29 @@ def test_listener_when_the_address_cannot_be_bound_then_retriable_without_a_sett
     assert "found" not in raised.value.context
     assert listener.listen_at("127.0.0.1").host == "127.0.0.1"
     listener.stop()
+
+
+def test_listener_when_the_host_has_lost_its_address_then_moves_to_the_new_one() -> None:
+    """As when a lease of DHCP ends."""
+    lost: set[str] = set()
+    listener = ApiListener(has_address=lambda host: host not in lost)
+    listener.start(_serve)
+    try:
+        before = listener.listen_at("127.0.0.1")
+        lost.add("127.0.0.1")
+
+        after = listener.listen_at("127.0.0.2")
+
+        assert after.host == "127.0.0.2"
+        assert _answers(after)
+        with pytest.raises(httpx.ConnectError):
+            _answers(before)
+        assert listener.listen_at("127.0.0.2") == after
+    finally:
+        listener.stop()
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.3", True), ("192.0.2.1", False)])
+def test_host_when_asked_for_an_address_then_knows_its_own(host: str, *, expected: bool) -> None:
+    """192.0.2.0/24 is no host's."""
+    assert has_address(host) is expected
