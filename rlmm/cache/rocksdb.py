@@ -170,7 +170,7 @@ class RocksDbStore(OrderedStore):
     """One directory, one process. `damage` tells why the directory was begun anew, if it was."""
 
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
-        """Open the directory, or make it.
+        """Open the directory, or make it. Other users cannot search it: it holds the secrets.
 
         If it is locked or the disk refuses, `failure` says so until `reopen` succeeds.
         """
@@ -315,7 +315,9 @@ class RocksDbStore(OrderedStore):
         }
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
-            self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(PermissionError):  # another user's, who has given this one access
+                self._directory.chmod(0o700)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}
             self._handles = {table: db.get_column_family_handle(table.value) for table in Table}

@@ -343,3 +343,18 @@ def test_store_when_told_what_comes_while_it_cannot_be_used_then_fails_until_ope
     store.expect(much_is_written=True)
     assert (bool(reason), store.failure()) == (True, "")
     store.close()
+
+
+@pytest.mark.parametrize("mode_before", [None, 0o755])
+def test_directory_when_opened_then_no_other_user_can_search_it(
+    tmp_path: Path, mode_before: int | None
+) -> None:
+    """The secrets of the cluster are in the metadata, and RocksDB's files have the umask's mode."""
+    directory = tmp_path / "manager" / "cache"
+    if mode_before is not None:
+        directory.mkdir(parents=True)
+        directory.chmod(mode_before)
+
+    RocksDbStore(directory).close()
+
+    assert directory.stat().st_mode & 0o777 == 0o700
