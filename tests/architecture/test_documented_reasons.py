@@ -1,8 +1,9 @@
-"""Whoever sees a reason in `rlm status` finds it in the operations page."""
+"""The operations page explains each reason in `rlm status`, and each symptom in one form."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from rlm.rest.signed_api import Refusal
@@ -26,6 +27,21 @@ def test_refusal_of_a_request_when_searched_in_the_operations_page_then_is_in_it
 
     missing = {each.value for each in Refusal if not any(_names(row, each.value) for row in rows)}
     assert missing == set()
+
+
+def test_symptom_in_the_operations_page_when_read_then_has_cause_check_and_fix() -> None:
+    page = (CHECKOUT / "docs" / "operations.md").read_text()
+    (by_symptom,) = re.findall(r"^## By symptom$(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    symptoms = by_symptom.split("\n### ")[1:]
+
+    assert len(symptoms) > 30
+    wanted = ["- Cause:", "- Check:", "- Fix:"]
+    lacking = [
+        symptom.partition("\n")[0]
+        for symptom in symptoms
+        if re.findall(r"^- (?:Cause|Check|Fix):", symptom, re.MULTILINE) != wanted
+    ]
+    assert lacking == []
 
 
 def _names(row: str, reason: str) -> bool:
