@@ -14,11 +14,13 @@ from rlm.policy.repair import (
     DAMAGED_AGAIN_PAUSE_MS,
     MAX_DAMAGED_COPIES,
     Repair,
+    accepted_losses,
     find_repair,
+    lost_segments,
     replaced_segments,
 )
 from rlm.policy.view import Damage, PartitionView
-from rlmm.anomaly import AnomalyKind
+from rlmm.anomaly import Anomaly, AnomalyKind
 from rlmm.events import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
@@ -66,8 +68,12 @@ def test_repair_when_another_segment_holds_the_range_then_nothing_is_copied() ->
     assert find_repair(view_of(LOST, given=given)) == Repair()
 
 
-def test_repair_when_the_broker_has_trimmed_the_range_then_nothing_is_copied() -> None:
-    given = Given(segments=STORED, local_start=400)
+@pytest.mark.parametrize("local_start", [300, 400])
+def test_repair_when_the_broker_has_trimmed_the_range_then_nothing_is_copied(
+    local_start: int,
+) -> None:
+    """Its file may still be there for a while."""
+    given = Given(segments=STORED, local_start=local_start)
 
     assert find_repair(view_of(LOST, given=given)) == Repair()
 
@@ -88,6 +94,47 @@ def test_repair_when_local_bounds_are_others_then_every_file_from_the_first_lost
 
     assert pieces(repair) == [(200, 270, 150), (270, 420, None)]
     assert repair.replaces == ids(*STORED[2:])
+
+
+def test_repair_when_several_ranges_are_in_one_file_then_copied_from_the_lowest_on() -> None:
+    given = Given(segments=STORED, rolled=(local(0, 150), local(150, 450), local(450, 600)))
+
+    assert pieces(find_repair(view_of(LOST, STORED[3], given=given))) == [(200, 450, 150)]
+
+
+@pytest.mark.parametrize(("stable_end", "copied"), [(499, []), (500, [(400, 500, None)])])
+def test_repair_when_the_file_may_still_be_rolled_back_then_waits(
+    stable_end: int, copied: list[tuple[int, int, int | None]]
+) -> None:
+    given = Given(segments=STORED, last_stable_offset=stable_end)
+
+    assert pieces(find_repair(view_of(STORED[4], given=given))) == copied
+
+
+def test_repair_when_the_first_log_start_is_not_on_record_then_copied_from_the_first_offset_on() -> (
+    None
+):
+    given = Given(segments=STORED, log_start=None)
+
+    assert pieces(find_repair(view_of(STORED[0], given=given))) == [(0, 100, None)]
+
+
+def test_repair_when_the_range_ends_where_the_active_file_begins_then_that_is_not_copied() -> None:
+    stored = stored_up_to(1000)
+
+    repair = find_repair(view_of(stored[-1], given=Given(segments=stored)))
+
+    assert pieces(repair) == [(900, 1000, None)]
+
+
+def test_repair_when_the_range_begins_below_the_active_file_then_both_files_are_copied() -> None:
+    """A former leader rolled elsewhere."""
+    across = remote(950, 1050)
+    given = Given(segments=(*stored_up_to(900), remote(900, 950), across))
+
+    repair = find_repair(view_of(across, given=given))
+
+    assert pieces(repair) == [(950, 1000, 900), (1000, 1050, 1000)]
 
 
 def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() -> None:
@@ -116,6 +163,24 @@ def test_repair_when_every_copy_was_damaged_then_the_next_one_is_made_after_an_h
     assert pieces(find_repair(view_of(LOST, *again, given=later))) == [(200, 300, None)]
 
 
+def test_repair_when_other_offsets_were_damaged_often_then_is_not_paused() -> None:
+    elsewhere = tuple(
+        remote(100, 200, number=n, changed_ms=NOW_MS) for n in range(1, MAX_DAMAGED_COPIES + 1)
+    )
+    given = Given(segments=(*STORED, *elsewhere))
+
+    repair = find_repair(view_of(LOST, STORED[1], *elsewhere, given=given))
+
+    assert pieces(repair) == [(200, 300, None)]
+
+
+def test_repair_when_damaged_in_the_moment_that_it_was_stored_then_copied_at_once() -> None:
+    damaged = remote(200, 300, changed_ms=NOW_MS)
+    given = Given(segments=(*STORED[:2], damaged))
+
+    assert pieces(find_repair(view_of(damaged, given=given))) == [(200, 300, None)]
+
+
 def test_repair_when_copies_are_paused_then_waits() -> None:
     view = replace(view_of(LOST), paused=frozenset({PausableTask.COPY}))
 
@@ -139,7 +204,10 @@ def test_plan_when_a_segment_is_damaged_then_new_ones_are_copied_as_before() -> 
 
 
 def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_goes() -> None:
-    planned = plan(view_of(LOST, given=Given(segments=(*STORED, AGAIN)), whole=(AGAIN,)))
+    """Named with it are those that hold its records, and no others."""
+    given = Given(segments=(*STORED, AGAIN))
+
+    planned = plan(view_of(LOST, given=given, whole=(AGAIN, STORED[1], STORED[3])))
 
     assert [each.record for each in planned.deletions] == [LOST]
     assert planned.deletions[0].replaced_by == (AGAIN.metadata.segment_id,)
@@ -207,12 +275,16 @@ def given_up(
     gaps: tuple[RecordedGap, ...] = (),
     damaged: tuple[SegmentRecord, ...] = (LOST,),
     lost: tuple[OffsetRange, ...] = (LOST.metadata.offsets,),
+    others: tuple[Anomaly, ...] = (),
 ) -> PartitionView:
     """The operator has accepted the loss of LOST, which the broker does not have."""
     accepted = anomaly(kind=AnomalyKind.LOSS_ACCEPTED)
     accepted = replace(accepted, segment=LOST.metadata.segment_id.id, lost=lost)
     given = Given(
-        segments=STORED, local_start=local_start, trimmed=local_start, anomalies=(accepted,)
+        segments=STORED,
+        local_start=local_start,
+        trimmed=local_start,
+        anomalies=(accepted, *others),
     )
     view = view_of(*damaged, given=given)
     return replace(view, state=replace(view.state, recorded_gaps=gaps, gaps_epoch=9))
@@ -244,6 +316,7 @@ def test_plan_when_the_loss_was_accepted_then_records_the_gap_first() -> None:
     [
         pytest.param([(200, 250)], [(200, 250)], id="other segments held the rest then"),
         pytest.param([(150, 210), (290, 350)], [(200, 210), (290, 300)], id="of no other segment"),
+        pytest.param([(100, 200), (200, 250), (350, 400)], [(200, 250)], id="some is there again"),
         pytest.param([], [], id="a record without offsets"),
     ],
 )
@@ -256,6 +329,52 @@ def test_plan_when_more_is_lost_than_was_accepted_then_only_what_was_is_given_up
 
     assert lost_by(planned) == expected
     assert planned.deletions == ()
+
+
+def test_plan_when_another_segments_loss_was_accepted_then_says_nothing_of_this_one() -> None:
+    other = replace(
+        anomaly(kind=AnomalyKind.LOSS_ACCEPTED),
+        segment=AGAIN.metadata.segment_id.id,
+        lost=(OffsetRange(start_offset=250, end_offset=300),),
+    )
+    lost = (OffsetRange(start_offset=200, end_offset=250),)
+
+    assert lost_by(plan(given_up(lost=lost, others=(other,)))) == [(200, 250)]
+
+
+def test_plan_when_the_log_begins_right_after_the_lost_offsets_then_they_are_given_up() -> None:
+    assert lost_by(plan(given_up(local_start=300))) == [(200, 300)]
+
+
+@pytest.mark.parametrize("is_parted", [False, True])
+def test_losses_when_the_log_has_lost_data_or_parted_then_nothing_is_given_up(
+    *, is_parted: bool
+) -> None:
+    """What the log is, a person has to say first."""
+    gaps = (gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)
+    unrecorded, recorded = (
+        _parted(view) if is_parted else _diverged(view)
+        for view in (given_up(), given_up(gaps=gaps))
+    )
+
+    assert accepted_losses(given_up()) != ()
+    assert lost_segments(given_up(gaps=gaps)) != ()
+    assert accepted_losses(unrecorded) == ()
+    assert lost_segments(recorded) == ()
+
+
+def _diverged(view: PartitionView) -> PartitionView:
+    """The broker's log ends below what is stored."""
+    return replace(view, offsets=replace(view.offsets, high_watermark=450))
+
+
+def _parted(view: PartitionView) -> PartitionView:
+    """The broker's checkpoint contradicts the stored lineage above what is stored."""
+    state = replace(view.state, lineage=Lineage.of((0, 0), (2, 700)))
+    local_log = replace(view.local, checkpoint=Lineage.of((1, 600)))
+    parted = replace(view, state=state, local=local_log)
+    assert (parted.conflict_offset, parted.diverged) == (600, False)
+    return parted
 
 
 def test_plan_when_the_gap_is_on_record_then_the_segment_goes() -> None:
@@ -286,9 +405,18 @@ def test_plan_when_the_manager_found_the_objects_whole_then_nothing_is_given_up(
     assert (planned.losses, planned.deletions) == ((), ())
 
 
-def test_plan_when_the_gap_is_of_something_else_then_a_damaged_segment_stays() -> None:
+@pytest.mark.parametrize(
+    "anomalies",
+    [
+        pytest.param((), id="nobody said anything of the segment"),
+        pytest.param((anomaly(LOST.metadata.segment_id.id.int),), id="a reader missed it"),
+    ],
+)
+def test_plan_when_the_gap_is_of_something_else_then_a_damaged_segment_stays(
+    anomalies: tuple[Anomaly, ...],
+) -> None:
     """What is stored in a gap all the same is read."""
     view = given_up(gaps=(gap(200, 300),))
-    view = replace(view, state=replace(view.state, anomalies=()))
+    view = replace(view, state=replace(view.state, anomalies=anomalies))
 
     assert plan(view).deletions == ()
