@@ -111,9 +111,7 @@ def test_repair_when_the_file_may_still_be_rolled_back_then_waits(
     assert pieces(find_repair(view_of(STORED[4], given=given))) == copied
 
 
-def test_repair_when_the_first_log_start_is_not_on_record_then_copied_from_the_first_offset_on() -> (
-    None
-):
+def test_repair_when_no_log_start_is_on_record_then_copied_from_the_first_offset_on() -> None:
     given = Given(segments=STORED, log_start=None)
 
     assert pieces(find_repair(view_of(STORED[0], given=given))) == [(0, 100, None)]

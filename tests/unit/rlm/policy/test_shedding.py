@@ -6,11 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.shedding import sheddable
-from rlm.policy.view import PartitionView
-from rlmm.events import OutagePolicy
+from rlm.policy.shedding import (
+    Sheddable,
+    choose_shed,
+    gaps_of_shed,
+    released_but_there_bytes,
+    sheddable,
+)
+from rlm.policy.view import OUTAGE_ATTEMPTS, CopyFailure, PartitionView, PolicyLimits
+from rlmm.events import GapReason, OutagePolicy, PausableTask
 from tests.metadata_builder import anomaly
-from tests.unit.rlm.policy.views import Given, local, policy, stored_up_to
+from tests.unit.rlm.policy.views import (
+    HOUR_MS,
+    NOW_MS,
+    SEGMENT_BYTES,
+    TIP,
+    Given,
+    local,
+    policy,
+    stored_up_to,
+)
 
 STORED = stored_up_to(500)
 
@@ -57,3 +72,123 @@ def test_sheddable_when_one_file_holds_stored_and_unstored_records_then_damage_k
 
     assert end_of(given) == 900
     assert end_of(damaged(given, 4)) is None
+
+
+def test_sheddable_when_all_that_may_go_is_stored_then_nothing_is_given_up() -> None:
+    assert sheddable(in_outage(Given(segments=stored_up_to(900)))) is None
+    assert end_of(Given(segments=stored_up_to(800))) == 900
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"policy": policy(outage_policy=OutagePolicy.HOLD)}, id="the policy is hold"),
+        pytest.param({"store_reachable": True}, id="the store takes copies"),
+        pytest.param({"paused": frozenset({PausableTask.COPY})}, id="copies are paused"),
+        pytest.param({"paused": frozenset({PausableTask.TRIM})}, id="trims are paused"),
+    ],
+)
+def test_sheddable_when_this_is_no_outage_or_nothing_is_trimmed_then_none(
+    changes: dict[str, object],
+) -> None:
+    view = in_outage(Given(segments=STORED))
+
+    assert sheddable(view) is not None
+    assert sheddable(replace(view, **changes)) is None  # type: ignore[arg-type]  # field names are the test's own
+
+
+@pytest.mark.parametrize(
+    ("is_corrupt", "is_final", "may_go"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_sheddable_when_the_segment_itself_fails_then_that_is_no_outage(
+    *, is_corrupt: bool, is_final: bool, may_go: bool
+) -> None:
+    failure = CopyFailure(
+        error="refused", cause="refused", corrupt=is_corrupt, attempts=OUTAGE_ATTEMPTS
+    )
+    view = replace(in_outage(Given(segments=STORED)), store_reachable=True)
+
+    found = sheddable(replace(view, copy_failure=replace(failure, final=is_final)))
+
+    assert (found is not None) is may_go
+
+
+def test_sheddable_when_the_log_begins_higher_then_only_what_the_broker_still_has() -> None:
+    found = sheddable(in_outage(Given(segments=STORED, local_start=200, trimmed=200)))
+
+    assert found is not None
+    assert found.topic_id_partition == TIP
+    assert [each.offsets.start_offset for each in found.segments] == list(range(200, 900, 100))
+
+
+@pytest.mark.parametrize(("stable_end", "end"), [(599, None), (600, 600), (699, 600)])
+def test_sheddable_when_records_may_be_rolled_back_then_ends_below_them(
+    stable_end: int, end: int | None
+) -> None:
+    given = Given(segments=STORED, last_stable_offset=stable_end)
+
+    assert end_of(given) == end
+
+
+@pytest.mark.parametrize(("age_ms", "end"), [(HOUR_MS, 900), (HOUR_MS - 1, 700)])
+def test_sheddable_when_a_segment_is_too_young_then_ends_below_it(age_ms: int, end: int) -> None:
+    rolled = (
+        *(local(start, start + 100) for start in range(0, 700, 100)),
+        local(700, 800, age_ms=age_ms),
+        *(local(start, start + 100) for start in range(800, 1000, 100)),
+    )
+    limits = PolicyLimits(local_trim_min_age_ms=HOUR_MS)
+
+    assert end_of(Given(segments=STORED, rolled=rolled, limits=limits)) == end
+
+
+@pytest.mark.parametrize(("local_start", "count"), [(0, 0), (299, 2), (300, 3)])
+def test_released_when_the_broker_has_yet_to_remove_files_then_their_bytes(
+    local_start: int, count: int
+) -> None:
+    assert released_but_there_bytes(Given(local_start=local_start).view()) == count * SEGMENT_BYTES
+
+
+def candidate(partition: int, *ages_ms: int) -> Sheddable:
+    """Segments of 100 offsets and these ages, the oldest first."""
+    segments = (local(n * 100, n * 100 + 100, age_ms=age) for n, age in enumerate(ages_ms))
+    tip = replace(TIP, partition=partition)
+    return Sheddable(topic_id_partition=tip, segments=tuple(segments))
+
+
+@pytest.mark.parametrize(
+    ("excess_bytes", "ends"),
+    [
+        pytest.param(0, {}, id="the disk is below its threshold"),
+        pytest.param(1, {1: 100}, id="the oldest segment"),
+        pytest.param(2 * SEGMENT_BYTES, {1: 100, 2: 100}, id="no more than it takes"),
+        pytest.param(2 * SEGMENT_BYTES + 1, {1: 200, 2: 100}, id="a second one"),
+        pytest.param(9 * SEGMENT_BYTES, {1: 200, 2: 200}, id="all there is, if that is too little"),
+    ],
+)
+def test_shed_when_disks_are_full_then_the_oldest_data_of_all_partitions_goes_first(
+    excess_bytes: int, ends: dict[int, int]
+) -> None:
+    candidates = iter((candidate(2, 90, 70), candidate(1, 100, 80)))
+
+    found = choose_shed(candidates, excess_bytes)
+
+    assert {tip.partition: end for tip, end in found.items()} == ends
+
+
+def test_shed_when_two_are_equally_old_then_both_go_where_both_have_to() -> None:
+    found = choose_shed((candidate(1, 90, 90), candidate(2, 90)), 3 * SEGMENT_BYTES)
+
+    assert {tip.partition: end for tip, end in found.items()} == {1: 200, 2: 100}
+
+
+def test_gaps_of_shed_when_some_of_it_is_stored_then_the_rest_is_a_gap() -> None:
+    view = in_outage(Given(segments=STORED))
+
+    gaps = gaps_of_shed(view, 700)
+
+    assert gaps is not None
+    assert [(g.offsets.start_offset, g.offsets.end_offset) for g in gaps] == [(500, 700)]
+    assert (gaps[0].reason, gaps[0].recorded_ms) == (GapReason.SHED, NOW_MS)
+    assert gaps_of_shed(view, 500) is None
