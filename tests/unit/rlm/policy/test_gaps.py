@@ -13,6 +13,7 @@ from rlm.policy.gaps import gaps_to_record, with_gaps
 from rlm.policy.plan import plan
 from rlmm.events import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
+from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange, missing
 from tests.metadata_builder import NEWEST_EPOCH
 from tests.unit.rlm.policy.views import NOW_MS, Given, local, stored_up_to
@@ -154,3 +155,17 @@ def test_covered_end_when_a_gap_is_on_record_then_counts_on_from_its_end() -> No
 
     assert covered_end(view.stored, 0) == 200
     assert covered_end(view.stored, 0, gaps=(gap.offsets,)) == 500
+
+
+def test_gaps_when_the_log_has_lost_data_or_parted_then_none_is_recorded() -> None:
+    """What the log is, a person has to say first."""
+    first, _, _, last = stored_up_to(400)
+    given = Given(segments=(first, last), local_start=200, trimmed=50)
+    parted = replace(
+        given, stored_lineage=Lineage.of((0, 0), (2, 700)), checkpoint=Lineage.of((1, 600))
+    )
+
+    assert recorded(given) == [(100, 200)]
+    assert (parted.view().conflict_offset, parted.view().diverged) == (600, False)
+    assert recorded(parted) is None
+    assert recorded(replace(given, high_watermark=350)) is None

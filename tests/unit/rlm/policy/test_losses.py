@@ -123,6 +123,45 @@ def test_losses_when_asked_for_then_what_is_not_accepted_yet() -> None:
     assert not losses(seen, segments, 150).any_left
 
 
+def test_losses_when_one_kind_is_left_then_something_is() -> None:
+    segments = tuple(record.metadata for record in STORED)
+    state = PartitionState(lineage=LOG, log_starts=log_starts(0))
+
+    assert losses(state, segments, 0).any_left
+    assert losses(state, (), 1).any_left
+    assert not losses(state, (), 0).any_left
+
+
+def test_losses_when_elections_cut_off_several_epochs_then_the_newest_is_to_be_accepted() -> None:
+    """Accepting an older one would leave the other."""
+    log = Lineage.of((0, 0), (3, 150))
+    newest = remote(400, 500, epochs=Lineage.of((2, 400)))
+    segments = tuple(record.metadata for record in (newest, *STORED))
+
+    found = losses(PartitionState(lineage=log, log_starts=log_starts(0)), segments, 0).cut_off
+
+    assert found is not None
+    assert (found.leader_epoch, found.start_offset, found.end_offset) == (2, 150, 500)
+
+
+def test_losses_when_no_log_start_is_on_record_then_the_first_record_counts_too() -> None:
+    """By a lineage that begins where the segment does."""
+    first = remote(0, 1, epochs=Lineage.of((1, 0)))
+
+    found = losses(PartitionState(lineage=Lineage.of((2, 0))), (first.metadata,), 0).cut_off
+
+    assert found is not None
+    assert (found.start_offset, found.end_offset) == (0, 1)
+
+
+def test_losses_when_the_local_start_follows_the_log_start_then_nobody_else_moved_it() -> None:
+    """Expiry moves the log start above the last trim."""
+    state = PartitionState(lineage=LOG, log_starts=log_starts(200), trims=log_starts(100))
+
+    assert losses(state, (), 150).moved_from_offset is None
+    assert losses(state, (), 201).moved_from_offset == 200
+
+
 def test_losses_when_a_start_was_accepted_then_the_log_may_still_be_let_begin_there() -> None:
     """`rlm topic resolve --move-log-start` after one without; not a second time."""
     state = PartitionState(log_starts=log_starts(0), accepted_start_offset=150)

@@ -143,6 +143,12 @@ def test_sheddable_when_a_segment_is_too_young_then_ends_below_it(age_ms: int, e
     assert end_of(Given(segments=STORED, rolled=rolled, limits=limits)) == end
 
 
+def test_sheddable_when_a_stored_segment_is_kept_then_nothing_above_it_is_given_up() -> None:
+    limits = PolicyLimits(local_trim_min_age_ms=0, local_trim_margin_bytes=1)
+
+    assert end_of(Given(segments=STORED, limits=limits)) is None
+
+
 @pytest.mark.parametrize(("local_start", "count"), [(0, 0), (299, 2), (300, 3)])
 def test_released_when_the_broker_has_yet_to_remove_files_then_their_bytes(
     local_start: int, count: int
