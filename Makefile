@@ -93,9 +93,9 @@ explore: $(STAMPS)/dev ## Every interleaving of small scopes (LARGE=1, SCOPE=cla
 		$(if $(SCHEDULE),--schedule $(SCHEDULE)) $(if $(WITHOUT),--without $(WITHOUT)) \
 		$(if $(LARGE),--large) $(if $(JSON),--json)
 
-mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 PER_MODULE=100 ONLY="plan" ALL=1 OUT=FILE)
+mutants: $(STAMPS)/dev ## Change deciding code, count what tests notice (SEED=1 PER_GROUP=100 ONLY="plan" ALL=1 OUT=FILE)
 	@$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) \
-		$(if $(PER_MODULE),--per-module $(PER_MODULE)) $(if $(ALL),--all) \
+		$(if $(PER_GROUP),--per-group $(PER_GROUP)) $(if $(ALL),--all) \
 		$(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT))
 
 chaos: $(STAMPS)/dev $(STAMPS)/broker ## Kill and freeze real brokers and hosts while producers write (MINUTES=10 SEED=1)

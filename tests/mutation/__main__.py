@@ -1,6 +1,7 @@
 """Change the code that decides, one place at a time, and count the changes that a test notices.
 
-`make mutants` draws mutants of each module with a seed. `make mutants ALL=1` tries every one.
+`make mutants` draws mutants of each group with a seed, and tries every one of some groups.
+`make mutants ALL=1` tries every one of all.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tests.mutation.report import (
     GOAL,
     Tried,
     as_json,
+    broken_lines,
     group_rows,
     row,
     rows_by,
@@ -37,10 +39,14 @@ from tests.mutation.session import Baseline, NeedsImport, serve
 _DIRECTORY = CHECKOUT / "build" / "mutants" / f"run-{os.getpid()}"
 _IMPORT_CPU_S = 120
 _INTERRUPTED = 130
+_KILLS = {Outcome.KILLED, Outcome.TIMED_OUT}
 
 
 def main() -> int:
-    """0 if every group is at the floor or above; 1 if not, or if an explanation is outdated."""
+    """Run. Returns 0 if every group is at the floor or above, and all else is right.
+
+    1 if not, if an explanation is outdated, or if tests ended without a result.
+    """
     options = _options()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where started in background
     try:
@@ -79,7 +85,7 @@ def _options() -> argparse.Namespace:
     names = ", ".join(group.name for group in GROUPS)
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="draws the same mutants again (1)")
-    parser.add_argument("--per-module", type=int, default=100, help="mutants of a group (100)")
+    parser.add_argument("--per-group", type=int, default=100, help="mutants of a group (100)")
     parser.add_argument("--all", action="store_true", help="try every mutant")
     parser.add_argument("--only", nargs="+", default=[], help=f"groups to try: {names}")
     parser.add_argument("--function", nargs="+", default=[], help="try every mutant of these")
@@ -97,7 +103,7 @@ def _chosen(
     mutants = [mutant for file in group.sources for mutant in every[file]]
     if options.function:
         return [mutant for mutant in mutants if mutant.function in options.function]
-    at_most = len(mutants) if options.all else options.per_module
+    at_most = len(mutants) if options.all or group.every else options.per_group
     return drawn(mutants, seed=f"{options.seed} {group.name}", at_most=at_most)
 
 
@@ -187,7 +193,7 @@ def _contradicted(explanations: Sequence[Explanation], tried: Sequence[Tried]) -
     return [
         entry
         for entry in explanations
-        if any(entry.is_about(one.mutant) and one.outcome is not Outcome.SURVIVED for one in tried)
+        if any(entry.is_about(one.mutant) and one.outcome in _KILLS for one in tried)
     ]
 
 
@@ -213,9 +219,12 @@ def _report(
     _say(f"\nseed {seed}, {took_s / 60:.1f} minutes, goal {GOAL}, floor {FLOOR}")
     if low:
         _say(f"below the floor: {', '.join(low)}")
+    broken = broken_lines(tried)
+    for line in broken:
+        _say(f"broken, no test is named that failed: {line}")
     if out is not None:
         out.write_text(json.dumps(as_json(rows, tried, seed=seed), indent=1, ensure_ascii=False))
-    return int(bool(low or stale))
+    return int(bool(low or stale or broken))
 
 
 def _show_progress(done: int, count: int, seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -81,11 +82,18 @@ class _ChosenTests:
 def survives_import(mutant: Mutant, tests: Sequence[str], remark: Path) -> bool:
     """Run these tests, named by their ids, with the mutant in the place of its module.
 
-    The process is of no use afterwards.
+    If it does not survive, `remark` names what failed; it names nothing if pytest itself did. The
+    process is of no use afterwards.
     """
     if not tests:
         return True
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     sys.meta_path.insert(0, MutantFinder(mutant))
+    try:
+        import_module(module_name(mutant.file))
+    except Exception:  # noqa: BLE001  # a mutant may fail of anything
+        # Of a conftest that cannot be imported pytest says only that it was used wrongly.
+        remark.write_text(f"import of {mutant.file}")
+        return False
     result = pytest.main([*PYTEST_OPTIONS, "-x", *files], plugins=[_ChosenTests(tests, remark)])
     return result in _NO_TEST_FAILED

@@ -11,11 +11,15 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Source files that decide one thing, and the directories of their tests."""
+    """Source files that decide one thing, and the directories of their tests.
+
+    `every`: each mutant is tried, however few are drawn of other groups.
+    """
 
     name: str
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    every: bool = False
 
 
 def _below(directory: str, *names: str) -> tuple[str, ...]:
@@ -41,9 +45,10 @@ GROUPS = (
             *("events", "partition_state", "steps"),
         ),
         tests=_FOLD_TESTS,
+        every=True,
     ),
-    Group(name="trim_gate", sources=("rlm/policy/trim_gate.py",), tests=_POLICY_TESTS),
-    Group(name="plan", sources=("rlm/policy/plan.py",), tests=_POLICY_TESTS),
+    Group(name="trim_gate", sources=("rlm/policy/trim_gate.py",), tests=_POLICY_TESTS, every=True),
+    Group(name="plan", sources=("rlm/policy/plan.py",), tests=_POLICY_TESTS, every=True),
     Group(name="candidates", sources=("rlm/policy/candidates.py",), tests=_POLICY_TESTS),
     Group(name="retention", sources=("rlm/policy/retention.py",), tests=_POLICY_TESTS),
     Group(
@@ -93,13 +98,29 @@ GROUPS = (
         sources=(
             *_below("spark_tools/repair", "judging", "proof", "orphan_judging", "carrying_out"),
             "spark_tools/orphan_proof.py",
-            "rlm/policy/repair.py",
         ),
         tests=(
             "tests/unit/spark_tools/repair",
             "tests/unit/spark_tools/test_orphan_proof.py",
-            *_POLICY_TESTS,
         ),
+    ),
+    Group(
+        name="repair_of_managers",
+        sources=_below("rlm/policy", "repair", "anomalies", "losses", "lost_segment"),
+        tests=_POLICY_TESTS,
+    ),
+    Group(
+        name="removal",
+        sources=_below("rlm/policy", "removal", "leftovers", "shedding", "gaps", "disable_gate"),
+        tests=_POLICY_TESTS,
+    ),
+    Group(
+        name="rulings",
+        sources=(
+            *_below("spark_tools/repair", "rulings", "letters", "misplaced"),
+            "spark_tools/audit/settling.py",
+        ),
+        tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/audit"),
     ),
     Group(
         name="read_plan",

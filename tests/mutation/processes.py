@@ -35,14 +35,17 @@ class Outcome(Enum):
     KILLED = "killed"
     SURVIVED = "survived"
     TIMED_OUT = "timed out"
+    BROKEN = "broken"
+    """It ended, and no test is named that failed: that says nothing of the mutant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """Something to run in a process of its own.
 
-    `run` is given a file for its remark and returns whether the mutant survived. `cpu_s` is the
-    processor time that it may take, however long that takes on a busy machine.
+    `run` is given a file for its remark and returns whether the mutant survived; if not, the remark
+    names what failed. `cpu_s` is the processor time that it may take, however long that takes on a
+    busy machine.
     """
 
     key: int
@@ -74,18 +77,14 @@ class _Running:
         if self.process.exitcode is None and not self._is_blocked():
             return None
         seconds = time.monotonic() - self.began
-        in_time = self.process.exitcode not in {None, -signal.SIGXCPU, -signal.SIGKILL}
+        exit_code = self.process.exitcode
         file = self.directory / "remark"
         remark = file.read_text() if file.exists() else ""
         self.stop()
-        survived = self.process.exitcode == _SURVIVED
-        outcome = Outcome.SURVIVED if survived else Outcome.KILLED
-        return Ended(
-            key=self.task.key,
-            outcome=outcome if in_time else Outcome.TIMED_OUT,
-            remark=remark,
-            seconds=seconds,
-        )
+        outcome = _outcome(exit_code, remark)
+        if outcome is Outcome.BROKEN:
+            remark = f"exit code {exit_code}"
+        return Ended(key=self.task.key, outcome=outcome, remark=remark, seconds=seconds)
 
     def _is_blocked(self) -> bool:
         assert self.process.pid is not None
@@ -107,6 +106,14 @@ class _Running:
             self.process.kill()
         self.process.join()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _outcome(exit_code: int | None, remark: str) -> Outcome:
+    if exit_code in {None, -signal.SIGXCPU, -signal.SIGKILL}:
+        return Outcome.TIMED_OUT
+    if exit_code == _SURVIVED:
+        return Outcome.SURVIVED
+    return Outcome.KILLED if remark else Outcome.BROKEN
 
 
 def run_tasks(tasks: Iterable[Task], *, jobs: int, directory: Path) -> Iterator[Ended]:

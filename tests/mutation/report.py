@@ -37,11 +37,12 @@ class Row:
     killed: int
     timed_out: int
     explained: int
+    broken: int
 
     @property
     def survived(self) -> int:
         """Mutants that a test should kill."""
-        return self.mutants - self.killed - self.explained
+        return self.mutants - self.killed - self.explained - self.broken
 
     @property
     def ratio(self) -> float:
@@ -59,6 +60,7 @@ def row(name: str, tried: Iterable[Tried]) -> Row:
         killed=outcomes[Outcome.KILLED] + outcomes[Outcome.TIMED_OUT],
         timed_out=outcomes[Outcome.TIMED_OUT],
         explained=sum(bool(one.reason) for one in all_tried),
+        broken=outcomes[Outcome.BROKEN],
     )
 
 
@@ -78,10 +80,13 @@ def rows_by(tried: Sequence[Tried], key: Callable[[Mutant], str]) -> list[Row]:
 
 def table(title: str, rows: Sequence[Row], total: Row) -> str:
     """Lay the rows out in columns."""
-    heads = ("mutants", "killed", "timed out", "survived", "explained", "killed/all")
+    heads = ("mutants", "killed", "timed out", "survived", "explained", "broken", "killed/all")
     lines = [f"{title:<40}" + "".join(f"{head:>11}" for head in heads)]
     for one in [*rows, total]:
-        values = (one.mutants, one.killed, one.timed_out, one.survived, one.explained)
+        values = (
+            *(one.mutants, one.killed, one.timed_out),
+            *(one.survived, one.explained, one.broken),
+        )
         lines.append(
             f"{one.name:<40}" + "".join(f"{value:>11}" for value in values) + f"{one.ratio:>11.3f}"
         )
@@ -91,10 +96,21 @@ def table(title: str, rows: Sequence[Row], total: Row) -> str:
 def survivor_lines(tried: Sequence[Tried]) -> list[str]:
     """Describe each survivor that is not explained: where it is and what it changes."""
     return [
-        f"{one.mutant.file}:{one.mutant.line} {one.mutant.function}: {one.mutant.diff}"
+        _described(one.mutant)
         for one in tried
         if one.outcome is Outcome.SURVIVED and not one.reason
     ]
+
+
+def broken_lines(tried: Sequence[Tried]) -> list[str]:
+    """Describe each mutant whose tests ended without a result, and how they ended."""
+    return [
+        f"{one.remark}: {_described(one.mutant)}" for one in tried if one.outcome is Outcome.BROKEN
+    ]
+
+
+def _described(mutant: Mutant) -> str:
+    return f"{mutant.file}:{mutant.line} {mutant.function}: {mutant.diff}"
 
 
 def as_json(rows: Sequence[Row], tried: Sequence[Tried], *, seed: int) -> dict[str, object]:
@@ -111,6 +127,7 @@ def as_json(rows: Sequence[Row], tried: Sequence[Tried], *, seed: int) -> dict[s
                 "timed_out": one.timed_out,
                 "survived": one.survived,
                 "explained": one.explained,
+                "broken": one.broken,
                 "ratio": round(one.ratio, 4),
             }
             for one in rows

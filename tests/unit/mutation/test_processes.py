@@ -16,6 +16,19 @@ def _fail_one(remark: Path) -> bool:
     os._exit(1)
 
 
+def _end_without_a_result(_remark: Path) -> bool:
+    raise MemoryError("pytest itself failed")
+
+
+def test_task_when_nothing_is_named_that_failed_then_is_broken(tmp_path: Path) -> None:
+    """As with an internal error of pytest: no test has noticed the mutant."""
+    task = Task(key=1, run=_end_without_a_result, cpu_s=60)
+
+    (ended,) = run_tasks([task], jobs=1, directory=tmp_path)
+
+    assert (ended.outcome, ended.remark) == (Outcome.BROKEN, "exit code 1")
+
+
 def test_tasks_when_they_end_then_outcome_and_remark_of_each(tmp_path: Path) -> None:
     tasks = [Task(key=key, run=run, cpu_s=60) for key, run in enumerate((_pass_all, _fail_one))]
 

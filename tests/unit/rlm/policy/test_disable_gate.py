@@ -60,6 +60,7 @@ def test_partition_when_active_segment_is_past_the_restored_retention_then_at_ri
     assert risk is not None
     assert risk.reason is RiskReason.EXPIRED
     assert risk.offsets == OffsetRange(start_offset=900, end_offset=1000)
+    assert str(risk).startswith("partition 0 900..1000: older than the retention")
 
 
 def test_partition_when_no_manager_answers_then_all_that_is_not_stored_is_at_risk() -> None:
