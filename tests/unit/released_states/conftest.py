@@ -27,13 +27,17 @@ def written_state(tmp_path_factory: pytest.TempPathFactory) -> StateDirectory:
 @pytest.fixture(scope="session", params=[*committed_versions(), _WRITTEN_NOW])
 def state(request: pytest.FixtureRequest) -> StateDirectory:
     """Each kept state, and the written one: what is kept next is read before it is kept."""
+    return _state(request)
+
+
+@pytest.fixture(scope="session", params=[current_version(), _WRITTEN_NOW])
+def current_state(request: pytest.FixtureRequest) -> StateDirectory:
+    """What this version keeps, and what it writes: a field that only the second has is not kept."""
+    return _state(request)
+
+
+def _state(request: pytest.FixtureRequest) -> StateDirectory:
     if request.param == _WRITTEN_NOW:
         written: StateDirectory = request.getfixturevalue("written_state")
         return written
     return committed_state(request.param)
-
-
-@pytest.fixture
-def current_state(written_state: StateDirectory) -> StateDirectory:
-    """What the next release keeps: what was released before lacks what was added since."""
-    return written_state
