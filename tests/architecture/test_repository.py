@@ -25,6 +25,11 @@ IN_TESTS = {
     "our own code replaced in place": r"\bmock\.patch|monkeypatch\.setattr|@patch\b",
     "a sleep instead of a condition": r"\btime\.sleep\(",
 }
+OF_ANOTHER_SESSION = {
+    "a process that no Ctrl-C reaches": r"\bstart_new_session\b|\bos\.setsid\b|\bprocess_group=",
+}
+# What it starts has a watcher: it ends with the process that started it.
+MAY_START_SESSIONS = {CHECKOUT / "tests" / "services" / "process.py"}
 MAY_SLEEP = {CHECKOUT / "tests" / "services" / "waiting.py"}
 
 
@@ -43,6 +48,13 @@ def test_test_file_when_searched_then_really_tests(what: str) -> None:
     files = [path for path in _python("tests") if path not in MAY_SLEEP]
 
     assert _found(IN_TESTS[what], files) == []
+
+
+@pytest.mark.parametrize("what", OF_ANOTHER_SESSION)
+def test_program_of_tests_when_searched_then_leaves_no_process_when_interrupted(what: str) -> None:
+    files = [path for path in _python("tests", "bench", "demo") if path not in MAY_START_SESSIONS]
+
+    assert _found(OF_ANOTHER_SESSION[what], files) == []
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])

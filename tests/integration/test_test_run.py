@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,6 +58,34 @@ def test_run_when_interrupted_then_leaves_no_process(
 
     run.wait(deadline_s=60.0)
     wait_until(lambda: not _alive(started), 30.0, lambda: f"{_alive(started)} left")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
+def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    """The session of tests has a process group of its own, and its log is there once it has."""
+    options = ("--only", "plan", "--per-module", "1", "--jobs", "1")
+    run = ServiceProcess(
+        [sys.executable, "-m", "tests.mutation", *options],
+        log_path=tmp_path / "mutants.log",
+        directory=_CHECKOUT,
+    )
+    directory = _CHECKOUT / "build" / "mutants" / f"run-{run.pid}"
+    try:
+        wait_until((directory / "session.log").exists, 120.0, run.log_tail)
+        started = psutil.Process(run.pid).children(recursive=True)
+
+        os.kill(run.pid, ending)
+
+        exit_code = run.wait(deadline_s=60.0)
+        wait_until(lambda: not _alive(started), 30.0, lambda: f"{_alive(started)} left")
+    finally:
+        run.kill(children=True)
+    was_killed = ending is signal.SIGKILL
+    assert exit_code == (-ending if was_killed else 130), run.log_tail()
+    assert directory.exists() == was_killed
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from tests.mutation.session import Baseline, NeedsImport, serve
 _DIRECTORY = CHECKOUT / "build" / "mutants" / f"run-{os.getpid()}"
 _IMPORT_CPU_S = 120
 _INTERRUPTED = 130
+_END_S = 30
 _KILLS = {Outcome.KILLED, Outcome.TIMED_OUT}
 
 
@@ -48,7 +49,9 @@ def main() -> int:
     1 if not, if an explanation is outdated, or if tests ended without a result.
     """
     options = _options()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where started in background
+    # Ctrl-C also where started in background; kill ends it in the same way.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         groups = chosen_groups(options.only)
         explanations = read_explanations(EXPLAINED_FILE.read_text())
@@ -167,6 +170,8 @@ def _ends(
     finally:
         if session.is_alive():
             os.kill(session.pid or 0, signal.SIGINT)
+        session.join(_END_S)
+        session.kill()
         session.join()
     if not has_run:
         log = (_DIRECTORY / "session.log").read_text()

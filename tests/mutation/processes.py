@@ -5,6 +5,7 @@ A task may loop or wait without end, or take all memory. Its process is ended th
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import resource
@@ -26,6 +27,7 @@ _IDLE_S = 60  # a process that does not compute for this long is blocked
 _IDLE_CPU_S = 0.05
 _SURVIVED = 42  # no process ends with it by accident
 _MEMORY_BYTES = 3 << 30
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork")
 
 
@@ -137,6 +139,14 @@ def run_tasks(tasks: Iterable[Task], *, jobs: int, directory: Path) -> Iterator[
             one.stop()
 
 
+def end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends, be it by kill -9.
+
+    For a process in a group of its own, which Ctrl-C does not reach.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _started(task: Task, directory: Path) -> _Running:
     own = Path(tempfile.mkdtemp(dir=directory))
     process = _FORK.Process(target=_run, args=(task, own))
@@ -148,6 +158,7 @@ def _started(task: Task, directory: Path) -> _Running:
 
 def _run(task: Task, directory: Path) -> None:
     os.setpgid(0, 0)
+    end_with_parent()
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)

@@ -23,7 +23,7 @@ from tests.mutation.fresh import PYTEST_OPTIONS
 from tests.mutation.groups import CHECKOUT, Group
 from tests.mutation.mutants import Mutant
 from tests.mutation.probes import Probes
-from tests.mutation.processes import Ended, Outcome, Task, run_tasks
+from tests.mutation.processes import Ended, Outcome, Task, end_with_parent, run_tasks
 from tests.mutation.swapping import LoadedFunctions, Swap
 
 _HOUR_S = 3600
@@ -92,6 +92,7 @@ def serve(
 ) -> None:
     """Try the mutants and send what becomes of each; for a process of its own."""
     os.setpgid(0, 0)
+    end_with_parent()
     log = os.open(directory / "session.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -70,6 +70,10 @@ class ServiceProcess:
             self._process.send_signal(signal.SIGINT)
         return self._wait(deadline_s)
 
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to it and its children, as a terminal does with Ctrl-C."""
+        os.killpg(self._process.pid, number)
+
     def wait(self, *, deadline_s: float = 30.0) -> int:
         """Wait for its own end; past the deadline SIGKILL. Returns the exit code."""
         return self._wait(deadline_s)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tests.architecture.tree import CHECKOUT
+from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 from tests.simulation.many_seeds import tallies, tellers
 from tests.simulation.simulation import Simulation
 from tests.simulation.world import HOUR_MS
 
 _TIMEOUT_S = 120
+_SO_FAR = "of 100000 so far"
 
 
 def _command(*arguments: str) -> Sequence[str]:
@@ -53,24 +55,20 @@ def test_command_when_asked_for_json_then_prints_one_line_with_the_counts() -> N
     assert done.stderr == ""
 
 
-def test_command_when_interrupted_then_prints_what_was_done_and_exits_with_130() -> None:
+def test_command_when_interrupted_then_prints_what_was_done_and_exits_with_130(
+    tmp_path: Path,
+) -> None:
     """Scenario 103: Ctrl-C reaches the whole process group."""
-    started = subprocess.Popen(
-        _command("--seeds", "100000"),
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+    started = ServiceProcess(
+        _command("--seeds", "100000"), log_path=tmp_path / "log", directory=CHECKOUT
     )
-    with started:
-        assert started.stderr is not None
-        assert "simulated hours of 100000 so far" in started.stderr.readline()
-        os.killpg(started.pid, signal.SIGINT)
-        wait_until(lambda: started.poll() is not None, _TIMEOUT_S, lambda: "still running")
-        assert started.stdout is not None
-        printed = started.stdout.read()
+    try:
+        wait_until(lambda: _SO_FAR in started.log_tail(), _TIMEOUT_S, started.log_tail)
+        started.signal_group(signal.SIGINT)
+        exit_code = started.wait(deadline_s=_TIMEOUT_S)
+    finally:
+        started.kill(children=True)
 
-    assert started.returncode == 130
+    (printed,) = (line for line in started.log_tail().splitlines() if _SO_FAR not in line)
+    assert exit_code == 130, printed
     assert "interrupted, all invariants hold" in printed
-    assert printed.count("\n") == 1

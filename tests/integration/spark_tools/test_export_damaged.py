@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark_tools.export.command import command_parser, export
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
+from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _CODEC = "spark.sql.parquet.compression.codec"
@@ -184,28 +183,22 @@ def test_export_when_interrupted_then_exit_130_and_the_next_one_goes_on(
     spark: SparkSession, twins: TwinTopics, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": "--master local[1] --conf spark.ui.enabled=false pyspark-shell",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
     command = ("rlm-export", "--config", str(twins.host.config_path), "--file-size", "1")
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            [Path(sys.executable).with_name(command[0]), *command[1:], "every,older", output],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            wait_until(lambda: "files left" in (tmp_path / "log").read_text(), 120.0)
-            os.killpg(process.pid, signal.SIGINT)
-            code = process.wait(timeout=60.0)
-        finally:
-            process.kill()
-            process.wait()
+    process = ServiceProcess(
+        [str(Path(sys.executable).with_name(command[0])), *command[1:], "every,older", str(output)],
+        log_path=tmp_path / "log",
+        environment={
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_SUBMIT_ARGS": "--master local[1] --conf spark.ui.enabled=false pyspark-shell",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )
+    try:
+        wait_until(lambda: "files left" in (tmp_path / "log").read_text(), 120.0, process.log_tail)
+        process.signal_group(signal.SIGINT)
+        code = process.wait(deadline_s=60.0)
+    finally:
+        process.kill(children=True)
 
     said = (tmp_path / "log").read_text()
     assert code == 130, said

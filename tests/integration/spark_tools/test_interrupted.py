@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
@@ -28,8 +27,8 @@ def test_repair_when_interrupted_then_exit_code_130_and_no_stack_trace_of_python
 
     with killed_at_exit(world, tmp_path, *settings) as process:
         wait_until(lambda: not world.names(), deadline_s=120.0)
-        os.killpg(process.pid, signal.SIGINT)
-        code = process.wait(timeout=60.0)
+        process.signal_group(signal.SIGINT)
+        code = process.wait(deadline_s=60.0)
 
     assert code == 130
     assert "KeyboardInterrupt" not in (tmp_path / "repair.log").read_text()
@@ -47,10 +46,8 @@ def test_audit_when_terminated_then_exit_code_143_and_its_temporary_files_are_go
     with killed_at_exit(world, tmp_path, program="rlm-audit") as process:
         wait_until(lambda: any(tmp_path.glob("rlm-audit-*")), deadline_s=120.0)
         if with_spark:
-            os.killpg(process.pid, signal.SIGTERM)
-        else:
-            process.terminate()
-        code = process.wait(timeout=60.0)
+            process.signal_group(signal.SIGTERM)
+        code = process.terminate(deadline_s=60.0)
 
     said = (tmp_path / "repair.log").read_text()
     assert (code, list(tmp_path.glob("rlm-audit-*"))) == (143, []), said

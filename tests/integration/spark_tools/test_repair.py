@@ -246,7 +246,7 @@ def test_repair_when_two_do_the_same_letters_at_once_then_each_is_done_and_no_ha
     with killed_at_exit(world, tmp_path, *theirs) as other:
         wait_until(lambda: len(world.names()) < len(everything), deadline_s=120.0, interval_s=0.01)
         repair(arguments(world, "--checkpoint", str(tmp_path / "ours"), "--batch", "8"))
-        assert other.wait(timeout=120.0) == 5  # the letter of a segment that is alive is refused
+        assert other.wait(deadline_s=120.0) == 5  # the letter of a segment that is alive is refused
 
     require_only_alive(host, world, deleted, alive)
 
