@@ -85,18 +85,16 @@ def decode_batches(
     total = int(table.numbers("record_count").sum())
     if total * _MIN_RECORD_BYTES > len(data):
         return None
-    offsets, timestamps_ms, owners = np.empty((3, total), dtype=np.int64)
+    times, owners = np.empty((2, total), dtype=np.int64), np.empty(total, dtype=np.int64)
     spans = np.empty((kernel.SPAN_FIELDS, total), dtype=np.int32)
-    count = kernel.find_records(
-        data, _facts(batches), bounds.as_numbers(), offsets, timestamps_ms, owners, spans
-    )
+    count = kernel.find_records(data, _facts(batches), bounds.as_numbers(), times, owners, spans)
     if count < 0:
         return None
     owners, spans = owners[:count], spans[:, :count]
     nothing = pa.nulls(count, pa.binary())
     return RecordArrays(
-        offsets=offsets[:count],
-        timestamps_ms=timestamps_ms[:count],
+        offsets=times[0, :count],
+        timestamps_ms=times[1, :count],
         timestamp_types=table.timestamp_types.astype(np.int32)[owners],
         leader_epochs=table.headers["leader_epoch"].astype(np.int32)[owners],
         keys=_gathered(kernel, data, spans[0], spans[1]) if "key" in fields else nothing,

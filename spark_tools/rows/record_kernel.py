@@ -130,73 +130,75 @@ def _read_record(
 
 
 @compiled
-def find_records(  # noqa: C901, PLR0912 - a call per number would take ten times as long
-    data: Bytes,
-    batches: Int64s,
-    bounds: Int64s,
-    offsets: Int64s,
-    timestamps_ms: Int64s,
-    owners: Int64s,
-    spans: Int32s,
+def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten times as long
+    data: Bytes, batch: Int64s, bounds: Int64s, times: Int64s, spans: Int32s, row: int
+) -> int:
+    """As `find_records`, of one batch, from `row` on; offsets and timestamps are in `times`."""
+    first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
+    position = batch[_START]
+    for _ in range(batch[_COUNT]):
+        # A record as nearly all are, of short numbers and without headers. Written out: a call
+        # that is given an array takes longer than the six numbers.
+        cursor, end, time_delta, delta, field = position, batch[_END], 0, 0, 0
+        while field < _FIELDS and cursor < end:
+            byte = np.int64(data[np.uint64(cursor)])
+            cursor += 1
+            raw, shift = byte & 0x7F, 7
+            while byte >= 0x80 and shift < _SHORT_BITS and cursor < end:
+                byte = np.int64(data[np.uint64(cursor)])
+                cursor += 1
+                raw |= (byte & 0x7F) << shift
+                shift += 7
+            found = (raw >> 1) ^ -(raw & 1)
+            if byte >= 0x80:
+                break
+            if field == 0:
+                if found <= 0 or found > end - cursor:
+                    break
+                end = cursor + found
+                cursor += 1  # the attributes
+            elif field == 1:
+                time_delta = found  # type: ignore[assignment]  # an int, to numba
+            elif field == 2:
+                delta = found  # type: ignore[assignment]  # an int, to numba
+            else:
+                if found < -1 or found > end - cursor or (found and field == _FIELDS - 1):
+                    break
+                spans[2 * field - 6, row], spans[2 * field - 5, row] = cursor, found
+                cursor += max(found, 0)
+            field += 1
+        if field == _FIELDS and cursor == end:
+            position = end
+        else:
+            time_delta, delta, position = _read_record(data, position, batch[_END], spans, row)
+        if position == NOT_ONE or delta < 0 or delta > batch[_LAST_DELTA]:
+            return NOT_ONE
+        offset = batch[_BASE_OFFSET] + delta
+        time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else batch[_BASE_MS] + time_delta
+        if first_offset <= offset < end_offset and first_ms <= time_ms <= last_ms:
+            times[0, row], times[1, row] = offset, time_ms
+            row += 1
+    return row if position == batch[_END] else NOT_ONE
+
+
+@compiled
+def find_records(
+    data: Bytes, batches: Int64s, bounds: Int64s, times: Int64s, owners: Int64s, spans: Int32s
 ) -> int:
     """Write what is found of each record within the bounds, in order; return how many these are.
 
-    `owners` are rows of `batches`. The rows of `spans` are start and length of the key, of the
-    value (-1 for null), and start and number of the headers. Returns NOT_ONE if a batch's bytes
-    are not its records. All arrays that are written need a row for each record of the batches.
+    The rows of `times` are offsets and timestamps; `owners` are rows of `batches`. The rows of
+    `spans` are start and length of the key, of the value (-1 for null), and start and number of the
+    headers. All need a column for each record of the batches. Returns NOT_ONE if a batch's bytes
+    are not its records.
     """
     row = 0
-    first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
     for number in range(batches.shape[0]):
-        batch = batches[number]
-        position, batch_end, last_delta = batch[_START], batch[_END], batch[_LAST_DELTA]
-        base_offset, base_ms = batch[_BASE_OFFSET], batch[_BASE_MS]
-        for _ in range(batch[_COUNT]):
-            # A record as nearly all are, of short numbers and without headers. Written out: a
-            # call that is given an array takes longer than the six numbers.
-            cursor, end, time_delta, delta, field = position, batch_end, 0, 0, 0
-            while field < _FIELDS and cursor < end:
-                byte = np.int64(data[np.uint64(cursor)])
-                cursor += 1
-                raw, shift = byte & 0x7F, 7
-                while byte >= 0x80 and shift < _SHORT_BITS and cursor < end:
-                    byte = np.int64(data[np.uint64(cursor)])
-                    cursor += 1
-                    raw |= (byte & 0x7F) << shift
-                    shift += 7
-                found = (raw >> 1) ^ -(raw & 1)
-                if byte >= 0x80:
-                    break
-                if field == 0:
-                    if found <= 0 or found > end - cursor:
-                        break
-                    end = cursor + found
-                    cursor += 1  # the attributes
-                elif field == 1:
-                    time_delta = found  # type: ignore[assignment]  # an int, to numba
-                elif field == 2:
-                    delta = found  # type: ignore[assignment]  # an int, to numba
-                else:
-                    if found < -1 or found > end - cursor or (found and field == _FIELDS - 1):
-                        break
-                    spans[2 * field - 6, row], spans[2 * field - 5, row] = cursor, found
-                    cursor += max(found, 0)
-                field += 1
-            if field == _FIELDS and cursor == end:
-                position = end
-            else:
-                time_delta, delta, position = _read_record(data, position, batch_end, spans, row)
-            if position == NOT_ONE or delta < 0 or delta > last_delta:
-                return NOT_ONE
-            offset = base_offset + delta
-            time_ms = batch[_MAX_MS] if batch[_BY_BROKER] else base_ms + time_delta
-            if first_offset <= offset < end_offset and first_ms <= time_ms <= last_ms:
-                offsets[row] = offset
-                timestamps_ms[row] = time_ms
-                owners[row] = number
-                row += 1
-        if position != batch_end:
+        first = row
+        row = _find_in_batch(data, batches[number], bounds, times, spans, first)
+        if row == NOT_ONE:
             return NOT_ONE
+        owners[first:row] = number
     return row
 
 
