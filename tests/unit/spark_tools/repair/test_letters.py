@@ -1,0 +1,153 @@
+"""Letters of both kinds: how they are read, tried again, and which objects are shown theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm import dead_letter, orphan_letter
+from rlmm.dead_letter import DeadLetter
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.proto import dead_letter_pb2 as pb
+from rlmm.spi import MetadataPosition
+from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from spark_tools.repair.letters import (
+    LETTER_MAX_BYTES,
+    Letter,
+    Unread,
+    read_letter,
+    repair_attempts,
+    subject_of,
+    tried_again,
+    why_not_its_own,
+    write_letter,
+)
+from tests.metadata_builder import DELETE_STARTED, segment_metadata
+
+KEYS = ObjectKeys(prefix="cold")
+SEGMENT, OTHER = (segment_metadata(number, 100, 200, state=DELETE_STARTED) for number in (1, 2))
+DEAD = DeadLetter(
+    metadata=SEGMENT, reason="refused", attempts=5, first_attempt_ms=1, last_attempt_ms=2
+)
+ORPHAN = OrphanLetter(
+    object_key="cold/7.log",
+    length_bytes=1,
+    last_modified_ms=1,
+    first_seen_ms=1,
+    last_seen_ms=2,
+    treatment=OrphanTreatment.DELETE,
+    read_to=MetadataPosition(partition=0, offset=1),
+    metadata_topic_id="a-topic-id",
+    attempts=3,
+)
+
+
+def key_of(segment: RemoteLogSegmentMetadata, *, base_offset: int = 100) -> str:
+    key = ObjectKey(segment_id=segment.segment_id, base_offset=base_offset, suffix="log")
+    return KEYS.build(key)
+
+
+def ledger_of(segment: RemoteLogSegmentMetadata) -> str:
+    part = LedgerPart.DATA
+    return KEYS.build(LedgerKey(segment_id=segment.segment_id, base_offset=100, part=part))
+
+
+@pytest.mark.parametrize("letter", [DEAD, ORPHAN])
+def test_letter_when_written_and_read_then_is_the_same(letter: Letter) -> None:
+    record = write_letter(letter)
+
+    assert read_letter(record.key, record.value) == letter
+    assert read_letter(None, record.value) == letter
+
+
+@pytest.mark.parametrize(
+    ("value", "is_newer"),
+    [
+        pytest.param(b"\xff", False, id="broken"),
+        pytest.param(pb.DeadLetter(min_fold_version=99).SerializeToString(), True, id="newer"),
+    ],
+)
+def test_letter_when_it_cannot_be_read_then_says_whether_a_newer_version_can(
+    value: bytes, *, is_newer: bool
+) -> None:
+    found = read_letter(b"key", value)
+
+    assert isinstance(found, Unread)
+    assert found.is_newer is is_newer
+
+
+@pytest.mark.parametrize(("key_bytes", "is_too_large"), [(0, False), (1, True)])
+def test_letter_when_key_and_value_are_too_large_then_is_no_letter(
+    key_bytes: int, *, is_too_large: bool
+) -> None:
+    """At the limit it is read, and found to be broken."""
+    found = read_letter(bytes(key_bytes), b"\xff" * LETTER_MAX_BYTES)
+
+    assert isinstance(found, Unread)
+    assert ("bytes are no letter" in found.reason) is is_too_large
+    assert not found.is_newer
+
+
+def test_attempt_when_it_fails_then_both_counts_of_a_dead_letter_rise() -> None:
+    """Managers count theirs in the same letters."""
+    again = tried_again(tried_again(DEAD, "first", 7), "second", 8)
+
+    assert isinstance(again, DeadLetter)
+    assert (again.attempts, repair_attempts(again)) == (7, 2)
+    assert (again.reason, again.first_attempt_ms, again.last_attempt_ms) == ("second", 1, 8)
+
+
+def test_attempt_when_it_fails_then_the_count_of_an_orphan_rises() -> None:
+    again = tried_again(ORPHAN, "refused", 7)
+
+    assert isinstance(again, OrphanLetter)
+    assert (repair_attempts(again), again.reason, again.last_attempt_ms) == (4, "refused", 7)
+
+
+def test_subject_when_letters_are_about_one_thing_then_is_the_same() -> None:
+    assert subject_of(replace(DEAD, attempts=9)) == subject_of(DEAD) == str(SEGMENT.segment_id)
+    assert subject_of(ORPHAN) == "cold/7.log"
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        pytest.param((), "", id="nothing"),
+        pytest.param((key_of(SEGMENT),), "", id="its own"),
+        pytest.param((ledger_of(SEGMENT),), "", id="its own in the other form"),
+        pytest.param((key_of(SEGMENT, base_offset=7),), "", id="its own by the id"),
+        pytest.param(("warm/listed.log",), "", id="one that the metadata has of the segment"),
+        pytest.param(
+            ("warm/listed.log", key_of(SEGMENT), "warm/7.log"),
+            "an object that may be anybody's: warm/7.log",
+            id="one that says nothing",
+        ),
+        pytest.param(
+            (ledger_of(SEGMENT), key_of(OTHER)),
+            f"an object of another segment: {key_of(OTHER)}",
+            id="another segment's",
+        ),
+        pytest.param(
+            (ledger_of(OTHER),),
+            f"an object of another segment: {ledger_of(OTHER)}",
+            id="another segment's in the other form",
+        ),
+    ],
+)
+def test_names_when_one_is_not_shown_to_be_the_segments_then_says_which(
+    names: tuple[str, ...], reason: str
+) -> None:
+    """R22."""
+    objects = tuple(StoredObject(key=name) for name in names)
+    letter = replace(DEAD, metadata=replace(SEGMENT, objects=objects))
+
+    found = why_not_its_own(letter, KEYS, {"warm/listed.log", key_of(OTHER)})
+
+    assert found == (f"the letter names {reason}" if reason else "")
+
+
+def test_letters_when_encoded_then_as_their_own_modules_do() -> None:
+    assert write_letter(DEAD) == dead_letter.encode(DEAD)
+    assert write_letter(ORPHAN) == orphan_letter.encode(ORPHAN)

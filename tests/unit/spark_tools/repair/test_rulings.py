@@ -1,0 +1,225 @@
+"""What is done with one letter, by what the driver sent of the metadata."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlmm.dead_letter import DeadLetter
+from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.partition_state import ReadLease
+from rlmm.partitioner import metadata_partition
+from rlmm.record_keys import partition_subject, segment_subject
+from rlmm.spi import MetadataPosition
+from rsm.layout.keys import ObjectKey, ObjectKeys
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
+from rsm.segment.ranges import OffsetRange
+from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.repair.rulings import Rulings
+from tests.metadata_builder import (
+    DELETE_FINISHED,
+    DELETE_STARTED,
+    FINISHED,
+    ORDERS,
+    segment_metadata,
+)
+
+KEYS = ObjectKeys(prefix="cold")
+PLACE = (3, 17)
+TOPIC_ID = "a-topic-id"
+READ_TO = MetadataPosition(partition=metadata_partition(ORDERS, 1), offset=41)
+
+
+def name_of(segment: RemoteLogSegmentMetadata, suffix: str) -> str:
+    key = ObjectKey(segment_id=segment.segment_id, base_offset=100, suffix=suffix)
+    return KEYS.build(key)
+
+
+def segment_of(number: int) -> RemoteLogSegmentMetadata:
+    """[100, 200), of two objects."""
+    segment = segment_metadata(number, 100, 200, state=DELETE_STARTED)
+    objects = tuple(StoredObject(key=name_of(segment, suffix)) for suffix in ("log", "meta"))
+    return replace(segment, objects=objects)
+
+
+SEGMENT, OTHER = segment_of(1), segment_of(2)
+SUBJECT = segment_subject(SEGMENT.segment_id)
+
+
+def letter(*objects: str) -> DeadLetter:
+    """Of the segment; names its own objects if none are given."""
+    named = tuple(StoredObject(key=key) for key in objects) or SEGMENT.objects
+    return DeadLetter(
+        metadata=replace(SEGMENT, objects=named),
+        reason="refused",
+        attempts=5,
+        first_attempt_ms=1,
+        last_attempt_ms=2,
+        delete_started=READ_TO,
+        metadata_topic_id=TOPIC_ID,
+    )
+
+
+ORPHAN = OrphanLetter(
+    object_key=name_of(SEGMENT, "log"),
+    length_bytes=1,
+    last_modified_ms=1,
+    first_seen_ms=1,
+    last_seen_ms=2,
+    treatment=OrphanTreatment.DELETE,
+    read_to=READ_TO,
+    metadata_topic_id=TOPIC_ID,
+)
+
+
+def rulings(state: SegmentState | None = DELETE_STARTED) -> Rulings:
+    source = MetadataSource(
+        topic_id=TOPIC_ID, partition_count=1, positions={READ_TO.partition: 42}, unread={}
+    )
+    return Rulings(
+        keys=KEYS,
+        source=source,
+        states={SUBJECT: state},
+        newer={},
+        leases={},
+        listed={},
+        objects_count={SUBJECT: 2},
+        judged={},
+    )
+
+
+def lease(start_offset: int, end_offset: int) -> ReadLease:
+    offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
+    return ReadLease(lease_id=UUID(int=1), offsets=offsets, expires_ms=9, holder="a Spark job")
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"),
+    [
+        (DELETE_STARTED, Verdict.DELETE),
+        (DELETE_FINISHED, Verdict.SWEEP),
+        (FINISHED, Verdict.REFUSE),
+        pytest.param(None, Verdict.SWEEP, id="removed, and that is proven"),
+    ],
+)
+def test_letter_when_its_segment_has_a_state_then_that_decides(
+    state: SegmentState | None, verdict: Verdict
+) -> None:
+    """R22."""
+    assert rulings(state).judgement(PLACE, letter()).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"delete_started": None}, {"metadata_topic_id": ""}, {"metadata_topic_id": "another"}],
+)
+def test_letter_when_its_segment_is_unknown_without_proof_then_refused(
+    changes: dict[str, object],
+) -> None:
+    unproven = replace(letter(), **changes)  # type: ignore[arg-type]  # field names are the test's own
+
+    assert rulings(None).judgement(PLACE, unproven).verdict is Verdict.REFUSE
+
+
+def test_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
+    superseded = Judgement(verdict=Verdict.SUPERSEDED)
+    found = replace(rulings(), judged={PLACE: superseded})
+
+    assert found.judgement(PLACE, letter()) is superseded
+    assert found.judgement(PLACE, ORPHAN) is superseded
+    assert found.judgement((3, 18), letter()).verdict is Verdict.DELETE
+
+
+def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
+    """A letter whose key is another segment's, and an orphan's below a segment's key."""
+    other = replace(letter(), metadata=OTHER)
+
+    found = [rulings().judgement(PLACE, each) for each in (other, ORPHAN)]
+
+    assert [each.verdict for each in found] == [Verdict.REFUSE] * 2
+    assert all(each.reason.startswith("not judged") for each in found)
+
+
+@pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        pytest.param(
+            (SEGMENT.objects[0].key, OTHER.objects[0].key), "of another segment", id="another's"
+        ),
+        pytest.param((SEGMENT.objects[0].key, "warm/7.log"), "may be anybody's", id="anybody's"),
+        pytest.param((SEGMENT.objects[0].key,), "names 1 objects", id="not all"),
+        pytest.param((SEGMENT.objects[0].key,) * 2, "names 1 objects", id="one of them twice"),
+    ],
+)
+def test_letter_when_it_names_other_objects_than_its_segments_then_refused(
+    state: SegmentState, named: tuple[str, ...], reason: str
+) -> None:
+    """R22: nothing goes, not even what is the segment's own."""
+    judgement = rulings(state).judgement(PLACE, letter(*named))
+
+    assert judgement.verdict is Verdict.REFUSE
+    assert reason in judgement.reason
+
+
+def test_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go() -> None:
+    named = (SEGMENT.objects[0].key, "warm/7.log")
+    found = replace(rulings(), listed={SUBJECT: frozenset({"warm/7.log"})})
+
+    assert found.judgement(PLACE, letter(*named)).verdict is Verdict.DELETE
+    elsewhere = replace(rulings(), listed={b"another": frozenset({"warm/7.log"})})
+    assert elsewhere.judgement(PLACE, letter(*named)).verdict is Verdict.REFUSE
+
+
+def test_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
+    """How many there were nobody knows, but there is no segment without any."""
+    unknown = replace(rulings(None), objects_count={})
+    empty = replace(letter(), metadata=replace(SEGMENT, objects=()))
+
+    assert unknown.judgement(PLACE, letter(SEGMENT.objects[0].key)).verdict is Verdict.SWEEP
+    assert unknown.judgement(PLACE, empty).verdict is Verdict.REFUSE
+
+
+@pytest.mark.parametrize(
+    ("held", "verdict"),
+    [
+        ([lease(0, 100), lease(200, 300)], Verdict.DELETE),
+        ([lease(0, 50), lease(0, 101)], Verdict.WAIT),
+        ([lease(199, 300)], Verdict.WAIT),
+    ],
+)
+def test_letter_when_somebody_reads_its_offsets_then_waits(
+    held: list[ReadLease], verdict: Verdict
+) -> None:
+    """R13."""
+    found = replace(rulings(), leases={partition_subject(ORDERS): tuple(held)})
+
+    judgement = found.judgement(PLACE, letter())
+
+    assert judgement.verdict is verdict
+    assert ("a Spark job" in judgement.reason) is (verdict is Verdict.WAIT)
+
+
+def test_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_left() -> None:
+    leases = {partition_subject(ORDERS): (lease(0, 300),)}
+
+    swept = replace(rulings(DELETE_FINISHED), leases=leases)
+    refused = replace(rulings(FINISHED), leases=leases)
+
+    assert swept.judgement(PLACE, letter()).verdict is Verdict.SWEEP
+    assert refused.judgement(PLACE, letter()).verdict is Verdict.REFUSE
+
+
+@pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED, FINISHED, None])
+def test_letter_when_a_record_needs_newer_rules_then_waits(state: SegmentState | None) -> None:
+    """R14."""
+    found = replace(rulings(state), newer={partition_subject(ORDERS): 99})
+
+    judgement = found.judgement(PLACE, letter())
+
+    assert judgement.verdict is Verdict.WAIT
+    assert "version 99" in judgement.reason
+    other = replace(rulings(), newer={b"another": 99})
+    assert other.judgement(PLACE, letter()).verdict is Verdict.DELETE
