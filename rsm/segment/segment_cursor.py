@@ -86,7 +86,7 @@ class SegmentCursor:
         except CorruptError as error:
             raise self._corrupt("a stored batch is corrupt", reason=error) from error
         self._unfed_bytes -= len(piece)
-        if self._unfed_bytes <= 0 and not self._done:
+        if self._unfed_bytes <= 0:
             if self._held_back:
                 raise self._corrupt("a stored segment ends within a batch")
             self._done = True

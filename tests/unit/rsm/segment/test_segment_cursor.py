@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.batch import HEADER_BYTES
+from rsm.segment.batch import HEADER_BYTES, PREFIX_BYTES
 from rsm.segment.compression import CompressionType
 from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
@@ -66,6 +66,38 @@ def test_feed_when_cut_anywhere_then_all_bytes_in_order(cuts: list[int]) -> None
 
     assert bytes_of(runs) == segment.log
     assert [runs[0].offsets.start_offset, runs[-1].offsets.end_offset] == [0, 61]
+    assert cursor.done
+
+
+@pytest.mark.parametrize("size", [1, 7, PREFIX_BYTES - 1, PREFIX_BYTES, PREFIX_BYTES + 1])
+def test_feed_when_pieces_are_smaller_than_a_batch_then_one_run_for_each_batch(size: int) -> None:
+    segment = segment_of(0)
+    pieces = [segment.log[at : at + size] for at in range(0, len(segment.log), size)]
+    cursor = cursor_of(stored(segment))
+
+    runs = fed(cursor, *pieces)
+
+    batches = [segment.log[begin:end] for begin, end in pairwise(positions_of(segment))]
+    assert [bytes(run.data) for run in runs] == batches
+    assert (cursor.done, cursor.position, cursor.next_offset) == (True, len(segment.log), 100)
+
+
+def test_feed_when_the_last_offsets_were_compacted_away_then_done_with_the_last_byte() -> None:
+    """Also where reading began behind the first batch."""
+    segment = segment_of(0)
+    metadata = stored(segment).metadata
+    offsets = OffsetRange(start_offset=0, end_offset=120)
+    compacted = StoredRange(metadata=replace(metadata, offsets=offsets), offsets=offsets)
+    position = positions_of(segment)[2]
+    cursor = cursor_of(
+        compacted, from_offset=20, entry=OffsetIndexEntry(offset=20, position=position)
+    )
+
+    first = fed(cursor, segment.log[position:-9])
+    assert not cursor.done
+    last = fed(cursor, segment.log[-9:])
+
+    assert bytes_of([*first, *last]) == segment.log[position:]
     assert cursor.done
 
 
@@ -163,14 +195,34 @@ def test_feed_when_the_index_is_wrong_then_nothing_is_served() -> None:
         next(runs)
 
 
-def test_feed_when_segment_ends_within_a_batch_then_corrupt() -> None:
+@pytest.mark.parametrize("first_batch", [0, 2, 9])
+def test_feed_when_segment_ends_within_a_batch_then_corrupt(first_batch: int) -> None:
+    """Wherever reading began."""
     whole = segment_of(0)
     torn_log = whole.log[:-7]
     metadata = replace(stored(whole).metadata, segment_size_bytes=len(torn_log))
     torn = StoredRange(metadata=metadata, offsets=whole.offsets)
+    position = positions_of(whole)[first_batch]
+    entry = OffsetIndexEntry(offset=first_batch * 10, position=position)
 
     with pytest.raises(CorruptError, match="ends within a batch"):
-        fed(cursor_of(torn), torn_log)
+        fed(cursor_of(torn, from_offset=first_batch * 10, entry=entry), torn_log[position:])
+
+
+def test_feed_when_a_size_that_spans_pieces_is_wrong_then_error_has_its_position() -> None:
+    segment = segment_of(0)
+    position = positions_of(segment)[5]
+    damaged = bytearray(segment.log)
+    damaged[position + 8] = 0xFF
+    cursor = cursor_of(stored(segment))
+    fed(cursor, bytes(damaged[: position + 9]))
+
+    with pytest.raises(CorruptError, match="size out of bounds") as caught:
+        fed(cursor, bytes(damaged[position + 9 :]))
+
+    cause = caught.value.__cause__
+    assert isinstance(cause, CorruptError)
+    assert (cause.context["position"], caught.value.context["position"]) == (position, position)
 
 
 def test_feed_when_leader_epoch_is_not_the_segments_then_corrupt() -> None:
