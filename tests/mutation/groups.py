@@ -115,12 +115,17 @@ GROUPS = (
         tests=_POLICY_TESTS,
     ),
     Group(
+        name="guards",
+        sources=_below("rlm/policy", "gateways", "read_leases", "share_groups", "dead_letters"),
+        tests=_POLICY_TESTS,
+    ),
+    Group(
         name="rulings",
         sources=(
             *_below("spark_tools/repair", "rulings", "letters", "misplaced"),
             "spark_tools/audit/settling.py",
         ),
-        tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/audit"),
+        tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/audit/test_settling.py"),
     ),
     Group(
         name="read_plan",

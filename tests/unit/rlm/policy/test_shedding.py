@@ -183,6 +183,12 @@ def test_shed_when_disks_are_full_then_the_oldest_data_of_all_partitions_goes_fi
     assert {tip.partition: end for tip, end in found.items()} == ends
 
 
+def test_shed_when_a_partition_has_several_old_segments_then_they_go_one_after_the_other() -> None:
+    found = choose_shed((candidate(1, 100, 95, 10), candidate(2, 90)), 2 * SEGMENT_BYTES)
+
+    assert {tip.partition: end for tip, end in found.items()} == {1: 200}
+
+
 def test_shed_when_two_are_equally_old_then_both_go_where_both_have_to() -> None:
     found = choose_shed((candidate(1, 90, 90), candidate(2, 90)), 3 * SEGMENT_BYTES)
 
