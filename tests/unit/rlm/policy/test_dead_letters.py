@@ -57,6 +57,13 @@ def test_letter_when_its_segment_is_gone_then_done_only_for_who_has_read_that_fa
     assert letter_state(letter(), None, positions) is expected
 
 
+def test_letter_when_nothing_was_read_then_not_even_the_first_record_is_known() -> None:
+    first = letter(begun=MetadataPosition(partition=2, offset=0))
+
+    assert letter_state(first, None, {}) is LetterState.UNKNOWN
+    assert letter_state(first, None, {2: 1}) is LetterState.DONE
+
+
 def test_letter_when_it_names_no_record_then_absence_proves_nothing() -> None:
     """R22."""
     assert letter_state(letter(begun=None), None, {2: 41}) is LetterState.UNKNOWN

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.plan import Plan, plan
+from rlm.policy.read_leases import log_start_within_leases
 from rlm.tasks.report import leader_report
 from rlmm.events import PolicyState
 from rlmm.partition_state import ReadLease
@@ -66,6 +67,13 @@ def test_expiry_when_a_lease_covers_the_log_start_then_waits() -> None:
 def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(held: ReadLease) -> None:
     """R13: by the brokers' clock."""
     assert planned(EXPIRED, held) == planned(EXPIRED)
+
+
+def test_expiry_when_a_lease_is_below_the_log_start_then_goes_on() -> None:
+    """What is read there has expired before; its segments stay, the log start need not."""
+    view = replace(BELOW_START, read_leases=(lease(100, 300),)).view()
+
+    assert log_start_within_leases(view, 500) == (500, None)
 
 
 def test_deletions_when_segments_are_leased_then_the_others_go() -> None:

@@ -42,6 +42,29 @@ def test_trim_when_a_group_starts_inside_a_segment_then_that_segment_stays() -> 
     assert decision.held.values == {"group": "sharers", "group_start_offset": 550}
 
 
+def test_trim_when_a_group_starts_at_a_base_then_all_below_it_goes() -> None:
+    assert _decide(500).offset == 500
+
+
+def test_trim_when_a_group_starts_in_the_first_segment_that_is_left_then_nothing() -> None:
+    """The broker has yet to remove files below."""
+    decision = _decide(250, Given(segments=stored_up_to(1000), local_start=200))
+    assert (decision.offset, _reason(decision)) == (None, "share_group")
+
+
+def test_trim_when_all_of_it_has_expired_then_as_decided() -> None:
+    """R8: expiry is no trim."""
+    expired = Given(segments=stored_up_to(1000), log_start=900)
+    free = decide_trim(expired.view())
+    assert free.offset == 900
+    assert _decide(120, expired) == free
+
+
+def test_trim_when_a_group_starts_right_above_what_has_expired_then_only_that_goes() -> None:
+    decision = _decide(350, Given(segments=stored_up_to(1000), log_start=300))
+    assert (decision.offset, decision.rule) == (300, "below log start 300")
+
+
 def test_trim_when_a_group_starts_inside_the_first_segment_then_nothing() -> None:
     """R8."""
     decision = _decide(99)
