@@ -123,6 +123,16 @@ def test_letter_when_its_segment_is_unknown_without_proof_then_refused(
     assert rulings(None).judgement(PLACE, unproven).verdict is Verdict.REFUSE
 
 
+def test_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
+    """A newer version reads it, and then refuses what is another's."""
+    unread = replace(rulings(None).source, unread={"newer_version": 1})
+    forged = letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
+
+    judgement = replace(rulings(None), source=unread).judgement(PLACE, forged)
+
+    assert judgement.verdict is Verdict.WAIT
+
+
 def test_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
     superseded = Judgement(verdict=Verdict.SUPERSEDED)
     found = replace(rulings(), judged={PLACE: superseded})
