@@ -41,7 +41,9 @@ def segment(
 ) -> RemoteLogSegmentMetadata:
     names = (name_of(number, start, tip, suffix) for suffix in suffixes)
     metadata = segment_metadata(number, start, end, partition=tip)
-    return replace(metadata, objects=tuple(StoredObject(key=name) for name in names))
+    return replace(
+        metadata, objects=tuple(StoredObject(key=name, length_bytes=10) for name in names)
+    )
 
 
 # Two segments of each partition, which overlap, and one of the first that was deleted.
@@ -78,11 +80,16 @@ def suspicion(kind: FindingKind, name: str, tip: TopicIdPartition = ORDERS) -> F
 
 
 def settled(
-    metadata: MetadataSnapshot, *suspicions: Finding, there: tuple[str, ...] = (), age_ms: int = 0
+    metadata: MetadataSnapshot,
+    *suspicions: Finding,
+    there: tuple[str, ...] = (),
+    age_ms: int = 0,
+    length_bytes: int = 10,
 ) -> Settled:
     """By a second look that found these objects."""
     sightings: Mapping[str, ChunkInfo] = {
-        name: ChunkInfo(name=name, length_bytes=1, last_modified_ms=age_ms) for name in there
+        name: ChunkInfo(name=name, length_bytes=length_bytes, last_modified_ms=age_ms)
+        for name in there
     }
     return settle(metadata, suspicions, sightings, AGE, KEYS)
 
@@ -103,7 +110,7 @@ def test_settle_when_nothing_is_suspected_then_what_the_metadata_shows_of_each_p
     ]
     (totals,) = result.totals
     assert (totals.topic, totals.partitions_count, totals.segments_count) == (ORDERS.topic, 2, 4)
-    assert totals.findings_count == 2
+    assert (totals.stored_bytes, totals.findings_count) == (60, 2)
     assert result.orphans == ()
 
 
@@ -127,6 +134,19 @@ def test_settle_when_an_object_is_there_after_all_then_nothing_is_left(
     result = settled(metadata, suspicion(FindingKind.MISSING, name), there=(name,))
 
     assert found(result) == []
+
+
+def test_settle_when_an_object_has_another_size_then_is_damaged_and_no_orphan(
+    metadata: MetadataSnapshot,
+) -> None:
+    name, other = name_of(1, 0, ORDERS), name_of(9, 50, ORDERS)
+    suspicions = (suspicion(FindingKind.SIZE, name), suspicion(FindingKind.ORPHAN, other))
+
+    result = settled(metadata, *suspicions, there=(name, other), length_bytes=9)
+
+    assert found(result) == [("orphan", other), ("size", name)]
+    assert [each.found.name for each in result.orphans] == [other]
+    assert "missing or damaged" in result.orphans[0].why_kept
 
 
 def test_settle_when_newer_metadata_names_the_object_then_is_no_orphan(
