@@ -382,6 +382,17 @@ def test_plan_when_the_gap_is_on_record_then_the_segment_goes() -> None:
     assert [(each.record, each.is_damaged) for each in planned.deletions] == [(LOST, True)]
 
 
+def test_plan_when_a_given_up_segment_was_replaced_after_all_then_it_goes_once() -> None:
+    view = given_up(gaps=(gap(200, 300, reason=GapReason.ACCEPTED_LOSS),))
+    damage = Damage(damaged=ids(LOST), whole=ids(AGAIN))
+
+    planned = plan(replace(view, segments=(*STORED, AGAIN), damage=damage))
+
+    assert [(each.record, each.replaced_by) for each in planned.deletions] == [
+        (LOST, (AGAIN.metadata.segment_id,))
+    ]
+
+
 def test_plan_when_the_gap_holds_only_a_part_then_the_segment_stays() -> None:
     planned = plan(given_up(gaps=(gap(200, 250, reason=GapReason.ACCEPTED_LOSS),)))
 
