@@ -38,6 +38,12 @@ PYTEST := $(BIN)/python -m pytest
 # that wait too long for a processor elect new leaders: raise the number only with the processors.
 CHECK_WORKERS ?= 2
 TEST_WORKERS ?= 2
+# Looked up before anything is installed, and again by the tests themselves (tests/run_needs.py).
+PROGRAMS_OF_TESTS := $(PYTHON) java javac mvn go npm node openssl ip unshare nsenter mount
+# Stamps, and the directories whose removal makes them void.
+INSTALLED := jars:kafka broker:kafka versitygw:versitygw fake-gcs:fake-gcs azurite:azurite \
+	reader-go:clients reader-java:clients hadoop:hadoop spark-jars:spark-jars lake-jars:lake-jars \
+	schema-registry:schema-registry kafka-tiering:kafka-tiering
 MAVEN_STAMPS := $(addprefix $(STAMPS)/,jars spark-jars lake-jars hadoop kafka-tiering schema-registry)
 PIP_COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes \
 	--strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
@@ -60,6 +66,12 @@ test: services static ## The static checks and every test
 	$(PYTEST) -q -n $(TEST_WORKERS) tests
 
 services: ## Install all that the tests start: stores, clients, Spark's connector
+	@missing=; for each in $(PROGRAMS_OF_TESTS); do \
+		command -v $$each >/dev/null || missing="$$missing $$each"; done; \
+		[ -z "$$missing" ] || { echo "cannot install the services of tests: not on the PATH:$$missing." \
+			"Install them." >&2; exit 1; }
+	@for each in $(INSTALLED); do \
+		[ -d build/$${each#*:} ] || rm -f $(STAMPS)/$${each%:*}; done
 	@$(MAKE) --no-print-directory -j6 $(STAMPS)/dev maven \
 		$(addprefix $(STAMPS)/,versitygw fake-gcs azurite reader-go) $(SPARK_ENVIRONMENT)
 	@$(MAKE) --no-print-directory $(STAMPS)/broker $(STAMPS)/reader-java
@@ -72,7 +84,7 @@ test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
 # That Spark limits no micro-batches, and leaves sockets open.
-test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
+test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/schema-registry $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
 		LAKE_JARS=$(CURDIR)/$(SPARK_OLDEST)/lake-jars \
 		$(PYTEST) -q tests/integration/spark_tools -k "not micro_batches" \

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.run_needs import RunNeeds
 from tests.run_report import RunReport
 from tests.services.kafka import KafkaCluster
 from tests.services.service import ServiceError, ServiceMissingError
@@ -46,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let processes that tests start hear Ctrl-C, also where this one was started in background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(RunReport())
+    config.pluginmanager.register(RunNeeds())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,9 +16,10 @@ from bench.gateway.processes import ProcessGroup, process_tree
 from bench.gateway.stage import TIERED, Stage, wait_trimmed
 from rsm.segment.ranges import OffsetRange
 from tests.services.kafka import KafkaCluster
-from tests.services.service import ServiceMissingError
+from tests.services.service import Needs, installed
 
 _JARS = Path(__file__).resolve().parents[2] / "build" / "kafka-tiering"
+NEEDS = Needs(installed=(_JARS,))
 _STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 
 
@@ -54,9 +55,7 @@ def running_kafka_tiering(stage: Stage) -> Iterator[KafkaTiering]:
 
 
 def _broker_properties(store: Path) -> dict[str, str]:
-    jars = sorted(_JARS.glob("kafka-storage-*-test.jar"))
-    if not jars:
-        raise ServiceMissingError("no jar in build/kafka-tiering: run `make bench-gateway`")
+    jars = sorted(Path(installed(_JARS)).glob("kafka-storage-*-test.jar"))
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": _STORAGE,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-_JARS = Path(__file__).resolve().parents[2] / "build" / "spark-jars"
+from tests.services.spark_jars import connector_jars
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def bench_session(scratch: Path, cores: int) -> Iterator[SparkSession]:
     spark = (
         SparkSession.builder.appName("bench")
         .config("spark.master", f"local[{cores}]")
-        .config("spark.jars", ",".join(str(path) for path in sorted(_JARS.glob("*.jar"))))
+        .config("spark.jars", ",".join(connector_jars()))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")

@@ -74,6 +74,18 @@ def test_product_modules_when_read_then_each_opens_with_a_docstring() -> None:
     assert silent == []
 
 
+def test_modules_when_they_look_up_a_service_then_say_what_a_run_needs() -> None:
+    """A run looks up every `NEEDS` before its first test (tests.run_needs)."""
+    looked_up = {f"tests.services.service.{name}" for name in ("program", "installed")}
+
+    silent = [
+        file.name
+        for file in python_files("tests", "bench")
+        if looked_up & set(file.imported_names()) and "NEEDS" not in _assigned(file)
+    ]
+    assert silent == []
+
+
 def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> None:
     files = handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
 
@@ -132,3 +144,9 @@ def _is_all(node: ast.stmt) -> bool:
         and isinstance(node.targets[0], ast.Name)
         and node.targets[0].id == "__all__"
     )
+
+
+def _assigned(file: SourceFile) -> set[str]:
+    """The names that a module assigns at its top."""
+    targets = (each.targets for each in file.tree.body if isinstance(each, ast.Assign))
+    return {each.id for names in targets for each in names if isinstance(each, ast.Name)}

@@ -15,11 +15,13 @@ from pathlib import Path
 from tests.clients.reader_contract import DEADLINE_S, ReadRequest
 from tests.clients.record_digests import PartitionRead
 from tests.services.kafka_runtime import java_command
-from tests.services.service import installed
+from tests.services.service import Needs, installed
 from tests.services.waiting import wait_until
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _BUILT = _CHECKOUT / "build" / "clients"
+_JAVA, _GO = _BUILT / "java", _BUILT / "reader-go"
+NEEDS = Needs(installed=(_JAVA, _GO))
 _LATE_S = 20.0  # a reader is not ended before it has told itself what it lacked
 
 READERS = ("librdkafka", "aiokafka", "java", "franz-go")
@@ -35,9 +37,9 @@ class ReaderFailedError(Exception):
 def _command(reader: str) -> list[str]:
     match reader:
         case "java":
-            return java_command("Reader", classes=(Path(installed(_BUILT / "java")),))
+            return java_command("Reader", classes=(Path(installed(_JAVA)),))
         case "franz-go":
-            return [installed(_BUILT / "reader-go")]
+            return [installed(_GO)]
         case _:
             return [sys.executable, "-m", f"tests.clients.{reader}_reader"]
 

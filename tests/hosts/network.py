@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.services.process import ServiceProcess
-from tests.services.service import Service, ServiceError, program
+from tests.services.service import Needs, Service, ServiceError, require
 from tests.services.waiting import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _SUBNET = "10.77.0"
+NEEDS = Needs(programs=("ip", "unshare", "nsenter", "mount"))
 _BRIDGE = "switch"
 _DEADLINE_S = 20.0
 _COMMAND_DEADLINE_S = 120.0
@@ -143,8 +144,7 @@ class HostNetwork(Service):
                 host.outside(mount).mkdir(parents=True, exist_ok=True)
 
     def start(self) -> None:
-        for name in ("ip", "unshare", "nsenter", "mount"):
-            program(name)
+        require([NEEDS])
         hosts_file = self._directory / "hosts"
         lines = ("127.0.0.1 localhost", *(f"{h.address} {h.dns_name}" for h in self.hosts))
         hosts_file.write_text("\n".join(lines) + "\n")

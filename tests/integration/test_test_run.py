@@ -13,9 +13,14 @@ import psutil
 import pytest
 
 from tests.services.process import ServiceProcess
+from tests.services.service import BUILD, Needs, ServiceMissingError, require
 from tests.services.waiting import wait_until
 
 _CHECKOUT = Path(__file__).parents[2]
+_TOOLS = frozenset(
+    {"python3", "java", "javac", "mvn", "go", "npm", "node", "openssl"}
+    | {"ip", "unshare", "nsenter", "mount"}
+)
 _NEEDS_A_BROKER = "tests/integration/test_kafka_service.py"
 
 
@@ -36,6 +41,81 @@ def test_run_when_a_tool_is_missing_then_ends_at_once_with_its_name(
     assert done.returncode != 0
     assert "java is not on the PATH" in done.stdout.splitlines()[-2]
     assert done.stdout.count("ERROR tests/") <= max(1, int(workers)), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "needing"),
+    [
+        ("openssl", "tests/integration/rlm/wire/test_secured_listeners.py"),
+        ("nsenter", "tests/hosts/test_check.py"),
+    ],
+)
+def test_run_when_a_tool_of_a_late_test_is_missing_then_no_test_runs(
+    tmp_path: Path, name: str, needing: str
+) -> None:
+    others = {path.name: path for each in _searched() for path in each.iterdir()}
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for other in others.keys() - {name}:
+        (tools / other).symlink_to(others[other])
+
+    done = subprocess.run(
+        _pytest(tmp_path, "-n", "0", "tests/integration/test_logdir.py", needing),
+        cwd=_CHECKOUT,
+        env={**_environment(), "PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+
+    assert f"{name} is not on the PATH. Install it." in done.stdout.splitlines()[-2]
+    counted = done.stdout.splitlines()[-1]
+    assert "1 error in " in counted
+    assert "passed" not in counted
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_needs_when_what_make_installs_is_away_or_empty_then_named_with_all_else(
+    tmp_path: Path, *, is_there: bool
+) -> None:
+    directory = BUILD / "stamps" if is_there else BUILD / "no-such-service"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    needed = Needs(programs=("no-such-tool", "sh"), installed=(directory / "no-such-jars", empty))
+
+    with pytest.raises(ServiceMissingError) as missing:
+        require([needed, Needs(programs=("no-such-tool",))])
+
+    assert str(missing.value) == (
+        "no-such-tool is not on the PATH. Install it. "
+        f"no-such-jars is not in {directory}. Remove {directory} and run `make services`. "
+        f"empty is not in {tmp_path}. Install it there."
+    )
+
+
+@pytest.mark.parametrize("name", ["javac", "mvn", "go", "npm", "nsenter", "openssl"])
+def test_services_when_a_tool_is_missing_then_named_before_anything_is_installed(
+    tmp_path: Path, name: str
+) -> None:
+    done = _make_services(tmp_path, without=name)
+
+    assert done.returncode != 0
+    named = "cannot install the services of tests: not on the PATH: "
+    assert f"{named}{name}. Install them." in done.stderr
+    assert "Installing" not in done.stdout
+
+
+def test_services_when_a_directory_was_removed_then_its_stamp_is_void(tmp_path: Path) -> None:
+    stamps = tmp_path / "checkout" / "build" / "stamps"
+    stamps.mkdir(parents=True)
+    for name in ("hadoop", "versitygw", "jars", "broker"):
+        (stamps / name).touch()
+    (stamps.parent / "versitygw").mkdir()
+
+    _make_services(tmp_path)
+
+    assert [each.name for each in stamps.iterdir()] == ["versitygw"]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +188,37 @@ def test_run_when_the_last_test_of_three_hosts_is_over_then_they_end(tmp_path: P
 def _pytest(directory: Path, *arguments: str) -> list[str]:
     own = (f"--basetemp={directory / 'nested'}", "-o", f"cache_dir={directory / 'cache'}")
     return [sys.executable, "-m", "pytest", "-q", *own, *arguments]
+
+
+def _make_services(directory: Path, *, without: str = "") -> subprocess.CompletedProcess[str]:
+    """Run make in a checkout of its own, where every tool fails."""
+    checkout, tools = directory / "checkout", directory / "tools"
+    checkout.mkdir(exist_ok=True)
+    tools.mkdir()
+    shutil.copy(_CHECKOUT / "Makefile", checkout)
+    for name in _TOOLS - {without}:
+        (tools / name).write_text("#!/bin/sh\nexit 1\n")
+        (tools / name).chmod(0o755)
+    for name in ("make", "rm"):
+        found = shutil.which(name)
+        assert found is not None, name
+        (tools / name).symlink_to(found)
+    own = {name: text for name, text in _environment().items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "services"],
+        cwd=checkout,
+        env={**own, "PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+
+
+def _searched() -> list[Path]:
+    """The directories of the PATH, the first of which wins."""
+    found = [Path(each) for each in os.environ["PATH"].split(os.pathsep) if each]
+    return [each for each in reversed(found) if each.is_dir()]
 
 
 def _environment() -> dict[str, str]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from azure.storage.blob import ContainerClient
 
 from tests.services.server_process import ServerProcess
-from tests.services.service import installed, program
+from tests.services.service import Needs, installed, program
 
 _HOME = Path(__file__).resolve().parents[2] / "build" / "azurite"
 _SCRIPT = _HOME / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+NEEDS = Needs(programs=("node",), installed=(_SCRIPT,))
 
 # The account that every Azurite has, and its key, which is printed in its manual.
 _ACCOUNT = "devstoreaccount1"

@@ -6,8 +6,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services.service import program
+from tests.services.service import Needs, program
 
+NEEDS = Needs(programs=("openssl",))
 _KEY_KIND = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 _DAYS = ("-days", "2")
 
@@ -29,7 +30,7 @@ class CertificateAuthority:
         self._directory = directory
         self._key = directory / f"{name}.key"
         self.certificate = directory / f"{name}.crt"
-        _openssl(
+        openssl(
             *("req", "-x509", *_KEY_KIND, "-nodes", *_DAYS, "-subj", f"/CN={name}"),
             *("-addext", "keyUsage=keyCertSign"),
             *("-keyout", str(self._key), "-out", str(self.certificate)),
@@ -54,7 +55,7 @@ class CertificateAuthority:
             keystore=stem.with_suffix(".pem"),
         )
         protection = ("-nodes",) if password is None else ("-passout", f"pass:{password}")
-        _openssl(
+        openssl(
             *("req", "-x509", *_KEY_KIND, *protection, *_DAYS, "-subj", f"/CN={name}"),
             *("-CA", str(self.certificate), "-CAkey", str(self._key)),
             *("-addext", "basicConstraints=critical,CA:FALSE"),
@@ -66,7 +67,8 @@ class CertificateAuthority:
         return made
 
 
-def _openssl(*arguments: str) -> None:
+def openssl(*arguments: str) -> None:
+    """Run it. Raises ServiceMissingError, AssertionError if it fails."""
     command = [program("openssl"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
     assert done.returncode == 0, done.stderr

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.services.server_process import ServerProcess
-from tests.services.service import installed
+from tests.services.service import Needs, installed
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "fake-gcs" / "fake-gcs-server"
+NEEDS = Needs(installed=(_PROGRAM,))
 
 
 class GcsServer(ServerProcess):

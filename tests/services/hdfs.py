@@ -12,9 +12,10 @@ from pathlib import Path
 
 from tests.services.ports import free_ports
 from tests.services.server_process import ServerProcess
-from tests.services.service import installed, program
+from tests.services.service import Needs, installed, program
 
 _JARS = Path(__file__).resolve().parents[2] / "build" / "hadoop" / "jars"
+NEEDS = Needs(programs=("java",), installed=(_JARS,))
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 _JVM = ("-Xms64m", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 USER = "tests"

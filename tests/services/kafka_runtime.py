@@ -12,12 +12,13 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from tests.services.service import installed, program
+from tests.services.service import Needs, installed, program
 
 HOME = Path(__file__).resolve().parents[2] / "build" / "kafka"
 _JARS = HOME / "jars"
 CLASS_ARCHIVE = HOME / "classes.jsa"
 BOOTSTRAP_CHECKPOINT = HOME / "bootstrap.checkpoint"
+NEEDS = Needs(programs=("java",), installed=(_JARS, BOOTSTRAP_CHECKPOINT))
 _MEMORY = ("-Xms256m", "-Xmx256m")
 # Of a JVM that lives for seconds: what its second compiler would make is never used.
 SHORT_LIVED_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")

@@ -13,9 +13,10 @@ from pathlib import Path
 import boto3
 
 from tests.services.server_process import ServerProcess
-from tests.services.service import installed
+from tests.services.service import Needs, installed
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "build" / "versitygw" / "versitygw"
+NEEDS = Needs(installed=(_PROGRAM,))
 _REGION = "us-east-1"
 ACCESS_KEY = "access-key"
 SECRET_KEY = "secret-key-of-tests"  # noqa: S105 - of a server that only tests reach

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.services.server_process import ServerProcess
-from tests.services.service import installed, program
+from tests.services.service import Needs, installed, program
 
 _DIRECTORY = Path(__file__).resolve().parents[2] / "build" / "schema-registry"
+NEEDS = Needs(programs=("java",), installed=(_DIRECTORY,))
 _PROGRAM = "apicurio-registry-app-*-runner.jar"
 _REQUEST_TIMEOUT_S = 5.0
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 class ServiceError(Exception):
@@ -20,6 +25,33 @@ class ServiceMissingError(ServiceError):
     """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Programs of the machine, and what make installs below build/.
+
+    A module that looks up either has one as `NEEDS`: a run looks up all of them before its first
+    test (tests.run_needs).
+    """
+
+    programs: tuple[str, ...] = ()
+    installed: tuple[Path, ...] = ()
+
+
+def require(needed: Iterable[Needs]) -> None:
+    """Raise ServiceMissingError that names everything the machine lacks of these."""
+    every = list(needed)
+    look_ups = [partial(program, name) for each in every for name in each.programs]
+    look_ups += [partial(installed, path) for each in every for path in each.installed]
+    lacking = []
+    for look_up in look_ups:
+        try:
+            look_up()
+        except ServiceMissingError as error:
+            lacking.append(str(error))
+    if lacking:
+        raise ServiceMissingError(" ".join(dict.fromkeys(lacking)))
+
+
 def program(name: str) -> str:
     """The path of a program of the machine's own. Raises ServiceMissingError."""
     found = shutil.which(name)
@@ -29,10 +61,21 @@ def program(name: str) -> str:
 
 
 def installed(path: Path) -> str:
-    """The path of something that make installs below build/. Raises ServiceMissingError."""
-    if not path.exists():
-        raise ServiceMissingError(f"{path.name} is not in {path.parent}. Run `make services`.")
+    """The path of something that make installs below build/. Raises ServiceMissingError.
+
+    A directory without files counts as missing.
+    """
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        raise ServiceMissingError(f"{path.name} is not in {path.parent}. {_advice(path)}")
     return str(path)
+
+
+def _advice(path: Path) -> str:
+    """Make takes a directory for complete while it is there."""
+    if not path.is_relative_to(BUILD):
+        return "Install it there."
+    directory = BUILD / path.relative_to(BUILD).parts[0]
+    return f"Remove {directory} and run `make services`."
 
 
 class Service(ABC):

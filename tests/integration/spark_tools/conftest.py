@@ -21,10 +21,10 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.services.kafka import KafkaCluster
 from tests.services.kafka_runtime import SHORT_LIVED_JVM
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
+from tests.services.spark_jars import CONNECTOR, connector_jars
 
 _BUCKET = "segments"
 _HERE = Path(__file__).resolve().parent
-_CONNECTOR = Path(os.environ.get("SPARK_CONNECTOR", _HERE.parents[2] / "build" / "spark-jars"))
 # The first test starts Spark and a broker, which takes its time on a loaded machine.
 _TIMEOUT_S = 300
 
@@ -45,7 +45,7 @@ def _short_lived_jvms() -> None:
 @pytest.fixture(scope="package")
 def connector() -> Path:
     """The directory of the jars of Spark's Kafka connector."""
-    return _CONNECTOR
+    return CONNECTOR
 
 
 @pytest.fixture(scope="package")
@@ -55,11 +55,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["AWS_ACCESS_KEY_ID"] = ACCESS_KEY
     os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET_KEY
-    jars = sorted(str(path) for path in _CONNECTOR.glob("*.jar"))
     session = (
         SparkSession.builder.config("spark.master", "local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.jars", ",".join(jars))
+        .config("spark.jars", ",".join(connector_jars()))
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "1g")

@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
+from tests.services.spark_jars import lake_jars
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _EXAMPLES = _CHECKOUT / "docs" / "examples"
 _FORMATS = ("delta", "iceberg") if pyspark.__version__ < "4.2" else ("delta",)
-_LAKE_JARS = Path(os.environ.get("LAKE_JARS", _CHECKOUT / "build" / "lake-jars"))
 
 
 def test_notebook_when_its_cells_are_run_then_it_reads_the_topic(
@@ -52,7 +52,7 @@ def test_stream_when_a_batch_is_repeated_then_the_table_has_each_record_once(
     Iceberg has no release for Spark 4.2: `make test-spark-oldest` runs that example.
     """
     program = Path(__file__).with_name("lake_program.py")
-    arguments = (str(twins.host.config_path), "every", str(tmp_path), str(_LAKE_JARS), *_FORMATS)
+    arguments = (str(twins.host.config_path), "every", str(tmp_path), str(lake_jars()), *_FORMATS)
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(_CHECKOUT)]))
 
     done = subprocess.run(

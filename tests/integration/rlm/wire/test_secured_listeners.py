@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.security import security_of
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.system_clock import SystemClock
+from tests.services.certificates import openssl
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 from tests.services.waiting import wait_until
@@ -76,8 +76,7 @@ def _certificate(directory: Path, name: str) -> None:
     options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
     for extension in (f"subjectAltName=IP:{_HOST}", "keyUsage=digitalSignature,keyCertSign"):
         options += ["-addext", extension]
-    command = ["openssl", "req", "-x509", *options, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    openssl("req", "-x509", *options, "-keyout", str(key), "-out", str(certificate))
     both = directory / f"{name}.pem"
     both.write_text(key.read_text() + certificate.read_text())
 
