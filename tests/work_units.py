@@ -4,8 +4,9 @@ The tests of a file run in one worker, one after the other, because they share w
 fixtures have set up. Folders whose tests share something expensive (three brokers, a Spark session)
 are one unit, and a package to pytest: what they share ends with them, for three idle brokers with
 their managers take half a processor. What takes longest begins first, so that no worker is left
-alone with it at the end; but not two clusters of three brokers at once, which would wait for a
-processor for so long that leaders move. Among equals the order stays random.
+alone with it at the end. The Spark session is between the two folders of three brokers: with two
+workers the second cluster mostly starts when the first has ended. Nothing enforces it, so tests of
+three brokers must bear leaders that move under load. Among equals the order stays random.
 """
 
 from __future__ import annotations

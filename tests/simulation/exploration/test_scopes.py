@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.architecture.tree import CHECKOUT
 from tests.simulation.exploration.__main__ import report
 from tests.simulation.exploration.explorer import Explorer
 from tests.simulation.exploration.scopes import SCOPES, Scope
 from tests.simulation.processes import SimulatedProcess
 
+DOCUMENTED = re.compile(r"^\| `([a-z-]+)`(?: \(large\))? \| ([^|]+) \|", re.MULTILINE)
 SMALL = [scope for scope in SCOPES if not scope.is_large]
 GUARDED = [(scope, guard) for scope in SCOPES for guard in scope.guards]
+
+
+def test_scopes_when_documented_then_each_is_with_what_it_explores() -> None:
+    page = (CHECKOUT / "docs" / "testing.md").read_text()
+
+    assert dict(DOCUMENTED.findall(page)) == {scope.name: scope.explores for scope in SCOPES}
 
 
 @pytest.mark.parametrize("scope", SMALL, ids=lambda scope: scope.name)
