@@ -32,7 +32,7 @@ def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step
 
     R1, R2, R5-R8, R13.
     """
-    # Not the seeded generator: each run would draw the windows of the run's own seed.
+    # pytest-randomly seeds the other generator alike for each test: both would draw one window.
     drawn = random.SystemRandom().randint(1, DRAWN_WINDOWS)
     first = 0 if window == "first" else drawn * SEEDS_PER_TEST
     seeds = range(first, first + SEEDS_PER_TEST)
