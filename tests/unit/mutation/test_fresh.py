@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.mutation.fresh import survives_import
+from tests.mutation.mutants import Mutant
+from tests.mutation.processes import Outcome, Task, run_tasks
+
+FILE = "tests/mutation/loaded_by_no_test.py"
+UNIMPORTABLE = Mutant(
+    file=FILE,
+    function="<module>",
+    line=1,
+    kind="statement",
+    before="pass",
+    after="raise",
+    lines=(1, 1),
+    function_lines=(0, 0),
+    source="raise RuntimeError('a table is empty')",
+)
+
+
+def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
+    """A conftest may import it; pytest would only say that it was used wrongly."""
+    task = Task(
+        key=1,
+        run=lambda remark: survives_import(UNIMPORTABLE, ["tests/a.py::test_a"], remark),
+        cpu_s=60,
+    )
+
+    (ended,) = run_tasks([task], jobs=1, directory=tmp_path)
+
+    assert (ended.outcome, ended.remark) == (Outcome.KILLED, f"import of {FILE}")
