@@ -29,7 +29,9 @@ from tests.metadata_builder import (
     DELETE_STARTED,
     FINISHED,
     ORDERS,
+    anomaly_reported,
     claim,
+    cluster_secret,
     gap,
     gaps,
     paused,
@@ -268,3 +270,27 @@ def test_newer_record_when_one_with_its_key_can_be_read_then_is_forgotten(event:
     append(log, event)
 
     assert folded(log).newer_records_count() == 0
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(event, id=type(event).__name__)
+        for event in (
+            *(read_lease(), anomaly_reported(), policy()),
+            *(paused(PausableTask.COPY), registration(1), cluster_secret()),
+        )
+    ],
+)
+def test_unreadable_record_when_a_readable_one_replaces_it_then_is_not_counted(
+    event: Event,
+) -> None:
+    """Whatever kind it is of."""
+    record = encode(event)
+    log = log_of()
+    log.append(0, record.key, b"garbage")
+    assert folded(log).unreadable_records_count() == 1
+
+    log.append(0, record.key, record.value)
+
+    assert folded(log).unreadable_records_count() == 0
