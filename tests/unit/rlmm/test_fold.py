@@ -16,6 +16,7 @@ from tests.metadata_builder import (
     ORDERS,
     STARTED,
     claim,
+    cluster_secret,
     dead_lettered,
     life,
     log_start,
@@ -293,3 +294,15 @@ def test_retirement_when_it_ends_half_way_then_the_rest_revives_nothing(removed:
     events = [event for event in (*story, zombie) if id(event) in left]
 
     assert state_after(claim(), *events) in {None, DELETE_FINISHED}
+
+
+def test_cluster_secret_when_set_and_removed_then_known_as_long_as_its_record_is_there() -> None:
+    event = cluster_secret(2, previous=1)
+    log = log_of(event)
+
+    found = folded(log).cluster_secret()
+    log.append(0, encode(event).key, None)
+
+    assert found is not None
+    assert (found.current, found.previous) == (event.current, event.previous)
+    assert folded(log).cluster_secret() is None
