@@ -179,6 +179,26 @@ def test_anomaly_when_tombstoned_then_is_cleared() -> None:
     assert folded(log).partition_state(ORDERS).anomalies == (left,)
 
 
+def test_anomaly_when_its_partition_is_deleted_then_refused() -> None:
+    log = log_of(*map(partition_delete, (MARKED, DELETING, DELETED)), anomaly_reported(anomaly(1)))
+
+    assert folded(log).partition_state(ORDERS).anomalies == ()
+    assert refusals(log) == {"partition_deleted": 1}
+
+
+@pytest.mark.parametrize("unknown", range(4))
+def test_anomaly_when_another_is_tombstoned_then_is_kept(unknown: int) -> None:
+    """Whether the other's id would be before it, or after it."""
+    known, *others = sorted((anomaly(number) for number in range(1, 6)), key=lambda each: each.id)
+    kept = others[1]
+    assert known.id < kept.id < others[-1].id
+    absent = [known, others[0], *others[2:]][unknown]
+    log = log_of(anomaly_reported(kept))
+    log.append(0, partition_key(RecordKind.ANOMALY, ORDERS, absent.id), None)
+
+    assert folded(log).partition_state(ORDERS).anomalies == (kept,)
+
+
 def test_anomalies_when_a_writer_ignores_the_limit_then_no_more_are_kept() -> None:
     """One state is written to the cache as a whole: it must not grow with what anybody writes."""
     many = [anomaly(number) for number in range(1, FOLDED_ANOMALIES_MAX_COUNT + 3)]
