@@ -116,7 +116,9 @@ GROUPS = (
     ),
     Group(
         name="guards",
-        sources=_below("rlm/policy", "gateways", "read_leases", "share_groups", "dead_letters"),
+        sources=_below(
+            "rlm/policy", "gateways", "liveness", "read_leases", "share_groups", "dead_letters"
+        ),
         tests=_POLICY_TESTS,
     ),
     Group(
