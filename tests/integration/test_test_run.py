@@ -145,7 +145,7 @@ def test_mutants_when_interrupted_then_leave_no_process_and_no_directory(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
     """The session of tests has a process group of its own, and its log is there once it has."""
-    options = ("--only", "plan", "--per-module", "1", "--jobs", "1")
+    options = ("--only", "plan", "--per-group", "1", "--jobs", "1")
     run = ServiceProcess(
         [sys.executable, "-m", "tests.mutation", *options],
         log_path=tmp_path / "mutants.log",
