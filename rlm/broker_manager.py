@@ -148,14 +148,11 @@ class BrokerManager:
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        """Missing heartbeats come after what explains them."""
-        is_metadata_ready = self._work.readiness().ready
-        found = (
-            *self._reasons(),
-            self._contact.problem(is_metadata_ready=is_metadata_ready),
+        reasons = self._contact.with_problems(
+            self._reasons(),
             self._heartbeat.problem(),
+            is_metadata_ready=self._work.readiness().ready,
         )
-        reasons = tuple(dict.fromkeys(str(each) for each in found if each is not None))
         return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:

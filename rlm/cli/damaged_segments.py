@@ -69,7 +69,7 @@ def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
     for each in damaged.anomalies:
         yield f"  object {each.object_key}: {each.kind.label} since {iso_time(each.first_ms)}"
     if damaged.is_accepted:
-        yield "  its loss is accepted: the manager beside the leader records the gap"
+        yield "  its loss is accepted: the leader's manager records the gap"
         return
     yield "  restore the object; or give up the segment's records (data loss), after a --dry-run:"
     yield f"    {damaged.command}"

@@ -115,7 +115,7 @@ def explained_by_leader(
     tip: TopicIdPartition,
     offset: int,
 ) -> Mapping[str, object] | str:
-    """What the manager beside the leader says, or why it says nothing and what to do.
+    """What the leader's manager says, or why it says nothing and what to do.
 
     `managers` are the live ones.
     """

@@ -103,7 +103,7 @@ def open_session(
 
 
 class _AbsentTopic(MemoryTopic):
-    """Stands for a metadata topic that the cluster does not have: empty, and not to be written."""
+    """In place of a metadata topic that the cluster does not have: empty, and refuses writes."""
 
     def __init__(self, clock: Clock, name: str) -> None:
         super().__init__(MemoryLog(clock))

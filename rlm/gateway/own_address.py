@@ -19,7 +19,7 @@ from rsm.segment.errors import RetriableError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WildcardListener:
-    """A listener on all addresses of this host, beside the broker of that id or none.
+    """A listener on all addresses of this host, next to the broker of that id or none.
 
     `towards`: the IP address that a connection to host and port comes from, else RetriableError.
     """

@@ -125,6 +125,16 @@ class HeartbeatWatch:
         with self._lock:
             self._last_ms = self._clock.monotonic_ms()
 
+    def with_problems(
+        self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
+    ) -> tuple[str, ...]:
+        """Reasons why a process is not ready, each once; missing heartbeats after the others.
+
+        `failure` is what the last heartbeat raised.
+        """
+        found = (*reasons, self.problem(is_metadata_ready=is_metadata_ready), failure)
+        return tuple(dict.fromkeys(str(each) for each in found if each is not None))
+
     def problem(self, *, is_metadata_ready: bool) -> str | None:
         """Say that heartbeats are missing; None if one came back in time.
 

@@ -102,19 +102,19 @@ def plan(
 
 def joined(pieces: Sequence[Piece], task_bytes: int) -> list[Task]:
     """As tasks of at most that size. A larger piece is one alone; so is what is of no segment."""
-    tasks: list[Task] = []
+    tasks: list[list[Piece]] = []
     room_bytes = 0
     for piece in pieces:
-        is_part = isinstance(piece, SegmentPiece)
-        size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else 0
+        # What is of no segment has no room for others, and fits in none.
+        size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else task_bytes + 1
         follows = bool(tasks) and piece.topic_id_partition == tasks[-1][0].topic_id_partition
-        if is_part and follows and size_bytes <= room_bytes:
-            tasks[-1] = (*tasks[-1], piece)
+        if follows and size_bytes <= room_bytes:
+            tasks[-1].append(piece)
             room_bytes -= size_bytes
         else:
-            tasks.append((piece,))
-            room_bytes = task_bytes - size_bytes if is_part else -1
-    return tasks
+            tasks.append([piece])
+            room_bytes = task_bytes - size_bytes
+    return [tuple(task) for task in tasks]
 
 
 def readable_ranges(partition: StoredPartition) -> list[StoredRange]:

@@ -36,7 +36,7 @@ SPAN_FIELDS = 6
 `bounds` are first and end offset, first and last timestamp."""
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
 _FIELDS = 6  # numbers of a record: length, two deltas, length of key and value, headers
-_SHORT_BITS = 28  # a number of so many is within the bounds of any
+_SHORT_BITS = 28  # a number of 28 bits is within the bounds of each field
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 NOT_ONE = -1

@@ -1,4 +1,4 @@
-"""Which address a gateway stands for, by its configuration and by where its broker is."""
+"""Which address a gateway advertises, by its configuration and by where its broker is."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_feed_when_pieces_are_smaller_than_a_batch_then_one_run_for_each_batch(s
 
 
 def test_feed_when_the_last_offsets_were_compacted_away_then_done_with_the_last_byte() -> None:
-    """Also where reading began behind the first batch."""
+    """Also where reading began after the first batch."""
     segment = segment_of(0)
     metadata = stored(segment).metadata
     offsets = OffsetRange(start_offset=0, end_offset=120)
