@@ -177,7 +177,7 @@ def _client(stage: Stage, *, is_followed: bool = False) -> None:
 SCOPES = (
     Scope(
         name="claims",
-        explores="two managers beside one broker claim one partition and trim it",
+        explores="two managers of one broker claim one partition and trim it",
         build=_claims,
         brokers=1,
         guards=(WithoutFencing, WithoutIncarnation, WithoutRecord),
@@ -217,7 +217,7 @@ SCOPES = (
     ),
     Scope(
         name="copies",
-        explores="two managers beside one broker claim, copy, and delete each other's attempts",
+        explores="two managers of one broker claim, copy, and delete each other's attempts",
         build=_copies,
         brokers=1,
         guards=(WithoutExpectedState, WithoutIncarnation),
