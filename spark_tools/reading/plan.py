@@ -9,7 +9,7 @@ each other are read by one task. What is not stored is read from the broker, if 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -77,7 +77,7 @@ Task = tuple[Piece, ...]
 def plan(
     partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
 ) -> list[Piece]:
-    """What to read of a partition, in order of offset.
+    """What to read of a partition, in order of offset, a piece for each segment.
 
     `local`: what the broker had before the metadata was read, so that none of it can have been
     trimmed without being known to be stored; None: nothing is read from there.
@@ -92,7 +92,7 @@ def plan(
     for piece in cover(partition, ranges, local, wanted):
         if isinstance(piece, SegmentPiece):
             if _may_match(piece, options):
-                pieces += _split(piece, options.split_bytes)
+                pieces.append(piece)
         elif isinstance(piece, BrokerPiece) or options.mode is not Mode.FAILFAST:
             pieces.append(piece)
         else:
@@ -100,7 +100,16 @@ def plan(
     return pieces
 
 
-def joined(pieces: Sequence[Piece], task_bytes: int) -> list[Task]:
+def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
+    """Divide each piece of a segment into parts of about `split_bytes`, of as many offsets each."""
+    for piece in pieces:
+        if isinstance(piece, SegmentPiece):
+            yield from _parts(piece, split_bytes)
+        else:
+            yield piece
+
+
+def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
     """As tasks of at most that size. A larger piece is one alone; so is what is of no segment."""
     tasks: list[list[Piece]] = []
     room_bytes = 0
@@ -216,7 +225,7 @@ def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
     return options.from_ms is None or newest_ms < 0 or newest_ms >= options.from_ms
 
 
-def _split(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
+def _parts(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
     """Parts of about `split_bytes`, if offsets are spread evenly over the segment's bytes."""
     offsets = piece.offsets
     count = max(1, min(-(-piece.size_bytes // split_bytes), len(offsets)))

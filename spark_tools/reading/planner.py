@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from rlmm.events import ReadLeaseTaken
@@ -24,7 +24,7 @@ from spark_tools.connection import Connection
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import Piece, SegmentPiece, Task, joined, plan
+from spark_tools.reading.plan import Piece, SegmentPiece, Task, joined, plan, split
 from spark_tools.reading.summary import PartitionSummary, in_one_line, summarized
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
 from spark_tools.stored_partition import StoredPartition
@@ -104,12 +104,9 @@ class Planner:
         pieces = _planned(stored, options, local)
         stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
         task_bytes = options.task_bytes(stored_bytes)
-        if task_bytes < options.split_bytes:
-            pieces = _planned(stored, replace(options, split_bytes=task_bytes), local)
-        tasks = joined(pieces, task_bytes if options.parallelism else 0)
+        tasks = joined(split(pieces, task_bytes), task_bytes if options.parallelism else 0)
         if 0 < len(tasks) < options.min_partitions:
-            split_bytes = max(1, stored_bytes // options.min_partitions)
-            tasks = joined(_planned(stored, replace(options, split_bytes=split_bytes), local), 0)
+            tasks = joined(split(pieces, max(1, stored_bytes // options.min_partitions)), 0)
         return _Planned(stored=stored, local=local, tasks=tasks)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:

@@ -14,7 +14,7 @@ from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, joined, plan
+from spark_tools.reading.plan import BrokerPiece, Hole, Piece, SegmentPiece, joined, plan, split
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import NEWEST_EPOCH, ORDERS, log_starts, segment_metadata
 
@@ -139,7 +139,7 @@ def test_plan_when_a_segment_is_older_than_asked_then_not_read() -> None:
     wanted=st.tuples(st.integers(0, 200), st.integers(0, 200)),
     split_bytes=st.integers(1, 2_000),
 )
-def test_plan_when_split_anyhow_then_each_wanted_offset_is_in_one_piece(
+def test_split_when_of_any_size_then_each_wanted_offset_is_in_one_piece(
     edges: set[int], wanted: tuple[int, int], split_bytes: int
 ) -> None:
     ordered = sorted(edges)
@@ -148,7 +148,7 @@ def test_plan_when_split_anyhow_then_each_wanted_offset_is_in_one_piece(
     ]
     low, high = (min(max(each, ordered[0]), ordered[-1]) for each in sorted(wanted))
 
-    pieces = plan(stored(*segments), options(splitBytes=str(split_bytes), **bounds(low, high)))
+    pieces = list(split(plan(stored(*segments), options(**bounds(low, high))), split_bytes))
 
     read = [offset for start, end in offsets_of(pieces) for offset in range(start, end)]
     assert read == list(range(low, high))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rsm.segment.ranges import OffsetRange
-from spark_tools.reading.plan import BrokerPiece, Hole, plan, readable_ranges
+from spark_tools.reading.plan import BrokerPiece, Hole, plan, readable_ranges, split
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import NEWEST_EPOCH, gap
 from tests.unit.spark_tools.reading.test_plan import (
@@ -71,10 +71,10 @@ def test_plan_when_the_newest_record_is_of_the_first_millisecond_then_too_old(
         (1, 7, 8, 1),
     ],
 )
-def test_plan_when_a_segment_is_large_then_as_many_pieces_as_its_bytes_fill(
+def test_split_when_a_segment_is_large_then_as_many_pieces_as_its_bytes_fill(
     split_bytes: int, start: int, end: int, count: int
 ) -> None:
-    pieces = plan(stored(SEGMENT), options(splitBytes=str(split_bytes), **bounds(start, end)))
+    pieces = list(split(plan(stored(SEGMENT), options(**bounds(start, end))), split_bytes))
 
     lengths = [len(piece.offsets) for piece in pieces]
     assert (len(lengths), sum(lengths)) == (count, end - start)
