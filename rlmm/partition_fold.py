@@ -198,8 +198,6 @@ def _anomaly_index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
 
 
 def _has_room(anomalies: Sequence[Anomaly], kind: AnomalyKind) -> bool:
-    if len(anomalies) < FOLDED_ANOMALIES_MAX_COUNT:
-        return True
     is_accepted = kind is AnomalyKind.LOSS_ACCEPTED
     alike = sum((each.kind is AnomalyKind.LOSS_ACCEPTED) is is_accepted for each in anomalies)
     return alike < FOLDED_ANOMALIES_MAX_COUNT
