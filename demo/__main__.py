@@ -19,6 +19,7 @@ from demo.failure import DemoFailedError
 from demo.narration import Narrator
 from demo.stage import Stage, services
 from demo.story import TOPIC, DemoSizes, Story
+from rlm.process.interrupt import Interrupt
 from tests.services.rlm_run import RLM
 
 _MB = 1_000_000
@@ -29,15 +30,17 @@ def main() -> int:
     """Run the demo of this command line."""
     options = _options()
     sizes = DemoSizes(total_bytes=options.megabytes * _MB)
-    # Also told by SIGTERM, the demo clears up as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # After SIGTERM the demo clears up as after Ctrl-C.
+    interrupt = Interrupt(signal.SIGTERM)
     narrator = Narrator(Console())
     try:
         _run(sizes, narrator, options.directory, keep=options.keep)
     except DemoFailedError as error:
         print(f"demo: failed: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except (Exception, KeyboardInterrupt):
+        if not interrupt.is_received:
+            raise
         print("demo: interrupted", file=sys.stderr)
         return 130
     return 0

@@ -10,6 +10,7 @@ An error of ours is one line on standard error; a stack trace is a bug.
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,19 +18,29 @@ from collections.abc import Callable
 import typer
 
 from rlm.cli.command_start import CommandStart
+from rlm.process.interrupt import Interrupt
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def run_app(app: typer.Typer) -> None:
     """Run the command line of this process with `app` and exit."""
     start = CommandStart(monotonic_s=time.monotonic() - time.process_time())
+    interrupt = Interrupt()
     try:
         app(prog_name="rlm", obj=start)
     except TieredStorageError as error:
+        if interrupt.is_received:
+            sys.exit(_INTERRUPTED)
         sys.stderr.write(f"rlm: {_one_line(error)}\n")
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
+    except Exception:
+        if interrupt.is_received:
+            sys.exit(_INTERRUPTED)
+        raise
 
 
 def run_program(function: Callable[..., None]) -> None:
