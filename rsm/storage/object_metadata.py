@@ -1,48 +1,75 @@
 """Attributes of chunks as user metadata of objects, which HTTP carries in headers. Pure.
 
-What fits a header as it is stands there under its own name. The rest, names with capitals or not
-ASCII, values that are empty, not ASCII or padded with blanks, is one JSON object in base64.
-`creation` is the mark of the call that made the object; it is no attribute.
+An attribute that fits a header as it is has that header, under its own name, so that other software
+reads it. The rest is one JSON object in base64: names with capitals or other characters, and values
+that are empty, not ASCII or padded with blanks. `creation` is the mark of the call that made the
+object; it is no attribute.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 
-_CREATION = "rlm-creation"
-_OTHERS = "rlm-attributes"
-_HEADER_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
-def encode_metadata(attributes: Mapping[str, str], *, creation: str) -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataNames:
+    """The names that a kind of store allows: of the mark, of the JSON object, of attributes."""
+
+    creation: str
+    others: str
+    attribute: re.Pattern[str]
+
+
+HEADER_NAMES = MetadataNames(
+    creation="rlm-creation",
+    others="rlm-attributes",
+    attribute=re.compile(r"[a-z0-9][a-z0-9.-]*"),
+)
+"""S3 and GCS take every name that a header may have."""
+
+IDENTIFIER_NAMES = MetadataNames(
+    creation="rlm_creation",
+    others="rlm_attributes",
+    attribute=re.compile(r"[a-z_][a-z0-9_]*"),
+)
+"""Azure takes the identifiers of C#."""
+
+
+def encode_metadata(
+    attributes: Mapping[str, str], *, creation: str, names: MetadataNames = HEADER_NAMES
+) -> dict[str, str]:
     """User metadata of an object made by the call `creation`."""
-    metadata = {_CREATION: creation}
+    metadata = {names.creation: creation}
     others = {}
     for name, value in attributes.items():
-        fits = _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
-        if fits and name not in {_CREATION, _OTHERS}:
+        fits = names.attribute.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
+        if fits and name not in {names.creation, names.others}:
             metadata[name] = value
         else:
             others[name] = value
     if others:
-        metadata[_OTHERS] = attributes_to_base64(others)
+        metadata[names.others] = attributes_to_base64(others)
     return metadata
 
 
-def decode_attributes(metadata: Mapping[str, str], *, name: str) -> dict[str, str]:
+def decode_attributes(
+    metadata: Mapping[str, str], *, name: str, names: MetadataNames = HEADER_NAMES
+) -> dict[str, str]:
     """The attributes of the chunk `name`. CorruptError for what was never encoded here."""
     attributes = {k.lower(): v for k, v in metadata.items()}
-    attributes.pop(_CREATION, None)
-    encoded = attributes.pop(_OTHERS, None)
+    attributes.pop(names.creation, None)
+    encoded = attributes.pop(names.others, None)
     if encoded is None:
         return attributes
     return attributes | attributes_from_base64(encoded, name=name)
 
 
-def creation_of(metadata: Mapping[str, str]) -> str | None:
+def creation_of(metadata: Mapping[str, str], *, names: MetadataNames = HEADER_NAMES) -> str | None:
     """The mark of the call that made the object, if it was one of ours."""
-    return {k.lower(): v for k, v in metadata.items()}.get(_CREATION)
+    return {k.lower(): v for k, v in metadata.items()}.get(names.creation)

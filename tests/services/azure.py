@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from azure.storage.blob import ContainerClient
@@ -40,6 +40,11 @@ class AzureServer(ServerProcess):
         """Make an empty one."""
         with ContainerClient.from_connection_string(self.connection_string(), name) as container:
             container.create_container()
+
+    def metadata_of(self, container: str, blob: str) -> Mapping[str, str]:
+        """The metadata that the blob itself has."""
+        with ContainerClient.from_connection_string(self.connection_string(), container) as client:
+            return client.get_blob_client(blob).get_blob_properties().metadata or {}
 
     def _command(self) -> Sequence[str]:
         listen = ("--blobHost", "127.0.0.1", "--blobPort", str(self.port))

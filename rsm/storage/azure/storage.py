@@ -22,11 +22,16 @@ from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, Expon
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.attribute_text import attributes_from_base64, attributes_to_base64
 from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.names import check_name, is_name, sort_key
+from rsm.storage.object_metadata import (
+    IDENTIFIER_NAMES,
+    creation_of,
+    decode_attributes,
+    encode_metadata,
+)
 from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
@@ -36,8 +41,6 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_CHARACTERS = 1024
 _MAX_SINGLE_GET_BYTES = 64 << 20
-_CREATION = "rlm_creation"
-_ATTRIBUTES = "rlm_attributes"  # names of metadata are those of C#, too few for attributes
 
 
 class AzureChunkStorage(ObjectChunkStorage):
@@ -84,7 +87,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         self._check_name(name)
         reader = PartReader(source, name)
         creation = uuid4().hex
-        metadata = _encode_metadata(attributes or {}, creation)
+        metadata = encode_metadata(attributes or {}, creation=creation, names=IDENTIFIER_NAMES)
         with self._errors_of(name):
             try:
                 if self._senders.is_one_part(source):
@@ -101,7 +104,8 @@ class AzureChunkStorage(ObjectChunkStorage):
 
     def info(self, name: str) -> ChunkInfo:
         found = self._look(name)
-        return _info(found, attributes=_decode_attributes(found.metadata or {}, name))
+        attributes = decode_attributes(found.metadata or {}, name=name, names=IDENTIFIER_NAMES)
+        return _info(found, attributes=attributes)
 
     def delete(self, name: str) -> None:
         self._check_name(name)
@@ -162,9 +166,10 @@ class AzureChunkStorage(ObjectChunkStorage):
     def _is_ours(self, name: str, creation: str) -> bool:
         """Whether what is there was made by an earlier sending of the same request."""
         try:
-            return (self._look(name).metadata or {}).get(_CREATION) == creation
+            found = self._look(name).metadata or {}
         except TieredStorageError:
             return False
+        return creation_of(found, names=IDENTIFIER_NAMES) == creation
 
     def _check_name(self, name: str) -> None:
         check_name(name)
@@ -206,15 +211,3 @@ def _info(found: BlobProperties, *, attributes: Mapping[str, str]) -> ChunkInfo:
         last_modified_ms=int(found.last_modified.timestamp() * 1000),
         attributes=attributes,
     )
-
-
-def _encode_metadata(attributes: Mapping[str, str], creation: str) -> dict[str, str]:
-    metadata = {_CREATION: creation}
-    if attributes:
-        metadata[_ATTRIBUTES] = attributes_to_base64(attributes)
-    return metadata
-
-
-def _decode_attributes(metadata: Mapping[str, str], name: str) -> Mapping[str, str]:
-    encoded = metadata.get(_ATTRIBUTES)
-    return {} if encoded is None else attributes_from_base64(encoded, name=name)

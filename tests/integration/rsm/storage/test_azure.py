@@ -81,6 +81,18 @@ def test_creation_when_it_is_in_parts_then_one_whole(
     assert storage.info("a").attributes == {"k": "v"}
 
 
+def test_creation_when_it_has_a_version_then_the_blobs_own_metadata_says_it(
+    storage: AzureChunkStorage, server: AzureServer
+) -> None:
+    """Pulsar reads the version of an offloaded ledger there (PIP-17)."""
+    version = {"s3managedledgeroffloaderformatversion": "1"}
+
+    storage.create_with_content("a", source_of(b"content"), attributes=version)
+
+    assert storage.info("a").attributes == version
+    assert version.items() <= server.metadata_of(CONTAINER, "a").items()
+
+
 def test_read_when_the_answer_is_cut_then_it_is_asked_for_again(
     storage: AzureChunkStorage, azure_settings: AzureSettings, server: AzureServer
 ) -> None:
