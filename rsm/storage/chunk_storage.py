@@ -11,12 +11,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.expiry_rules import ExpiryRule
+
+
+class Concat(Enum):
+    """How a store joins chunks; the value is for people."""
+
+    NONE = "none"
+    BY_COPY = "by copy"  # the caller reads each source and appends it
+    NATIVE = "native"  # the store does it by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +38,7 @@ class Capabilities:
 
     append: bool
     truncate: bool
-    concat: bool
+    concat: Concat
     native_attributes: bool
     stored_checksum: bool
     confirmed_creation: bool = False

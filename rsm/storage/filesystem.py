@@ -30,7 +30,7 @@ from rsm.segment.errors import (
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
 from rsm.storage.file_access import DEFAULT_ACCESS, FileAccess
 from rsm.storage.file_listing import ordered_files
 from rsm.storage.file_naming import FileNaming
@@ -39,7 +39,11 @@ from rsm.storage.sidecar import is_sidecar, read_attributes, sidecar_path
 from rsm.storage.store_root import StoreRoot
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=True, native_attributes=False, stored_checksum=False
+    append=True,
+    truncate=True,
+    concat=Concat.BY_COPY,
+    native_attributes=False,
+    stored_checksum=False,
 )
 
 # The disk writes such pieces while the next one is read and checked: with it a copy of segments of

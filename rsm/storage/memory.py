@@ -18,11 +18,11 @@ from rsm.segment.errors import AlreadyExistsError, CorruptError, NotFoundError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import require_as_long, require_at_end, require_distinct
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
 from rsm.storage.names import check_name, sort_key
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=True, native_attributes=True, stored_checksum=True
+    append=True, truncate=True, concat=Concat.NATIVE, native_attributes=True, stored_checksum=True
 )
 
 

@@ -20,7 +20,7 @@ from rsm.segment.errors import (
     UnsupportedError,
 )
 from rsm.segment.ranges import ByteRange
-from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.chunk_storage import ChunkStorage, Concat
 
 _PIECE = bytes(range(256)) * 4096
 _SMALL = _PIECE[:1000]
@@ -152,7 +152,12 @@ class _Probe:
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
         self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)
         self._try("truncate", lambda: self._storage.truncate(name, 0), when=grown)
-        self._try("join", lambda: self._storage.concat(name, [self._small]), when=grown)
+        join = "join, by copy" if self._by_copy() else "join"
+        self._try(join, lambda: self._storage.concat(name, [self._small]), when=grown)
+
+    def _by_copy(self) -> bool:
+        """Whether joining moves all bytes through this host, and takes as long."""
+        return self._storage.capabilities.concat is Concat.BY_COPY
 
     def _delete(self) -> None:
         names = [self._small, self._large, f"{self._prefix}grown"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rsm.segment.errors import UnsupportedError
 from rsm.segment.local_segment import ContentSource
-from rsm.storage.chunk_storage import Capabilities, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, Concat, DeleteOutcome
 from rsm.storage.names import check_name
 from rsm.storage.wrapper import ChunkStorageWrapper
 
@@ -18,7 +18,11 @@ class ReadOnlyChunkStorage(ChunkStorageWrapper):
     @property
     def capabilities(self) -> Capabilities:
         return replace(
-            self._inner.capabilities, append=False, truncate=False, concat=False, read_only=True
+            self._inner.capabilities,
+            append=False,
+            truncate=False,
+            concat=Concat.NONE,
+            read_only=True,
         )
 
     def create_with_content(

@@ -24,7 +24,7 @@ from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat
 from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.object_metadata import (
     IDENTIFIER_NAMES,
@@ -37,7 +37,7 @@ from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
 
 _CAPABILITIES = Capabilities(
-    append=False, truncate=False, concat=False, native_attributes=True, stored_checksum=False
+    append=False, truncate=False, concat=Concat.NONE, native_attributes=True, stored_checksum=False
 )
 _MAX_NAME_CHARACTERS = 1024
 _MAX_SINGLE_GET_BYTES = 64 << 20

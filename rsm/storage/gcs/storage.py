@@ -25,7 +25,7 @@ from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat
 from rsm.storage.confirmation import require_stored
 from rsm.storage.expiry_rules import ExpiryRule
 from rsm.storage.gcs import lifecycle
@@ -40,7 +40,7 @@ from rsm.storage.parts import PartReader
 _CAPABILITIES = Capabilities(
     append=False,
     truncate=False,
-    concat=True,
+    concat=Concat.NATIVE,
     native_attributes=True,
     stored_checksum=True,
     confirmed_creation=True,

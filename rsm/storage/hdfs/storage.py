@@ -29,7 +29,7 @@ from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import ReadLimits, read_on
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
 from rsm.storage.hdfs.directory import HdfsDirectory
 from rsm.storage.hdfs.errors import ABSENT
 from rsm.storage.hdfs.listing import ordered_files
@@ -37,7 +37,7 @@ from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=True, native_attributes=True, stored_checksum=False
+    append=True, truncate=True, concat=Concat.BY_COPY, native_attributes=True, stored_checksum=False
 )
 _MAX_OPENINGS = 3  # of one range, whose answer broke off
 

@@ -29,7 +29,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import RangeBody, ReadLimits, read_on
 from rsm.storage.changes import delete_joined, require_distinct
 from rsm.storage.checksum_text import parse_crc32c
-from rsm.storage.chunk_storage import Capabilities, ChunkInfo, DeleteOutcome
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat, DeleteOutcome
 from rsm.storage.expiry_rules import ExpiryRule
 from rsm.storage.names import check_name, is_name
 from rsm.storage.object_metadata import decode_attributes
@@ -44,7 +44,7 @@ from rsm.storage.s3.upload import S3Uploads
 _CAPABILITIES = Capabilities(
     append=False,
     truncate=False,
-    concat=True,
+    concat=Concat.NATIVE,
     native_attributes=True,
     stored_checksum=True,
     confirmed_creation=True,

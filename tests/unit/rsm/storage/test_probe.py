@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from rsm.segment.errors import RetriableError
-from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import ChunkStorage, Concat, DeleteOutcome
 from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.hdfs.storage import HdfsChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
 from rsm.storage.restricted import NoAppendChunkStorage, ReadOnlyChunkStorage
@@ -50,6 +54,20 @@ def test_probe_when_powers_are_missing_that_nobody_needs_then_they_are_not_offer
 
     assert verbs(steps, ProbeResult.NOT_OFFERED) == ["append", "truncate"]
     assert not verbs(steps, ProbeResult.FAILED)
+
+
+def test_probe_when_a_directory_joins_then_it_says_that_it_copies(tmp_path: Path) -> None:
+    steps = probed(FilesystemChunkStorage(tmp_path))
+
+    assert steps["join, by copy"].result is ProbeResult.OK
+    assert "join, by copy" not in probed(memory())
+
+
+def test_capabilities_when_hdfs_appends_what_it_joins_then_by_copy() -> None:
+    """PDP-34: a caller that wants a joined chunk must know who moves the bytes."""
+    settings = HdfsSettings(namenode_urls=("http://name:9870",), root="/kafka", user="rlm")
+
+    assert HdfsChunkStorage(settings).capabilities.concat is Concat.BY_COPY
 
 
 def test_probe_when_the_store_is_not_reached_then_nothing_else_is_tried() -> None:
