@@ -1,6 +1,6 @@
-"""LedgerOffloader: PIP-17's verbs for ledgers of any kind, over a chunk storage.
+"""LedgerOffloader: PIP-17's verbs for ledgers of any kind, over a chunk storage, or over none.
 
-What it writes Pulsar reads, and what Pulsar's offloader wrote it reads: the same bytes, names and
+What is written Pulsar reads, and what Pulsar's offloader wrote is read: the same bytes, names and
 user metadata. The data object is written first and the index second, which tells that the data is
 whole; a failed offload leaves neither. An object whose user metadata does not name the format's
 version is refused.
@@ -8,6 +8,7 @@ version is refused.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from uuid import UUID
@@ -24,6 +25,7 @@ from rsm.segment.errors import (
     InvalidConfigError,
     RetriableError,
     TieredStorageError,
+    UnsupportedError,
 )
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
@@ -31,8 +33,73 @@ from rsm.spooled_ledger import Ledger, SpooledLedger, spooled
 from rsm.storage.chunk_storage import ChunkStorage
 
 
-class LedgerOffloader:
-    """Thread-safe. Does not close the storage.
+class LedgerOffloader(ABC):
+    """PIP-17's interface of the same name. Implementations are thread-safe."""
+
+    @abstractmethod
+    def offload(
+        self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
+    ) -> None:
+        """Write a ledger's two objects; `uuid` names the attempt and is never used again.
+
+        Not idempotent: AlreadyExistsError. InvalidConfigError for a ledger that is empty, open or
+        not what its metadata says, or whose ids are not consecutive; UnsupportedError for an entry
+        of nearly 2 GiB; what the entries raise, and what storing raises.
+        """
+
+    @abstractmethod
+    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
+        """Open an offloaded ledger.
+
+        Raises NotFoundError, CorruptError if the objects are no ledger's or don't belong together.
+        """
+
+    @abstractmethod
+    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
+        """Delete both objects; absent ones count as deleted. Idempotent.
+
+        RetriableError naming those that are still there.
+        """
+
+
+def open_offloader(
+    storage: ChunkStorage | None,
+    *,
+    block_bytes: int = DEFAULT_BLOCK_BYTES,
+    read_buffer_bytes: int = READ_BUFFER_BYTES,
+) -> LedgerOffloader:
+    """The offloader of a store, which it does not close; without a store PIP-17's default.
+
+    `block_bytes` is at least 5 MiB where the store is S3, which takes no smaller part.
+    InvalidConfigError for a size that no block can have.
+    """
+    if storage is None:
+        return NullLedgerOffloader()
+    return StoreLedgerOffloader(
+        storage, block_bytes=block_bytes, read_buffer_bytes=read_buffer_bytes
+    )
+
+
+class NullLedgerOffloader(LedgerOffloader):
+    """Where no store is configured: each call raises UnsupportedError and does nothing.
+
+    Source: Pulsar's NullLedgerOffloader.
+    """
+
+    def offload(
+        self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
+    ) -> None:
+        raise _no_store("offload a ledger", ledger.ledger_id, uuid)
+
+    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
+        raise _no_store("read an offloaded ledger", ledger_id, uuid)
+
+    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
+        raise _no_store("delete an offloaded ledger", ledger_id, uuid)
+
+
+class StoreLedgerOffloader(LedgerOffloader):
+    """Ledgers in a chunk storage.
 
     An offload's blocks are spooled to a temporary file, for a store wants to know an object's
     length first. Memory: for each offload one block and one entry; for each read of a ledger what
@@ -46,7 +113,6 @@ class LedgerOffloader:
         block_bytes: int = DEFAULT_BLOCK_BYTES,
         read_buffer_bytes: int = READ_BUFFER_BYTES,
     ) -> None:
-        """`block_bytes` is at least 5 MiB where the store is S3, which takes no smaller part."""
         if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
             raise InvalidConfigError(
                 "not a block size",
@@ -61,20 +127,10 @@ class LedgerOffloader:
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Write a ledger's two objects; `uuid` names the attempt and is never used again.
-
-        Not idempotent: AlreadyExistsError. InvalidConfigError for a ledger that is empty, open or
-        not what its metadata says, or whose ids are not consecutive; UnsupportedError for an entry
-        of nearly 2 GiB; what the entries raise, and what storing raises.
-        """
         with spooled(ledger, block_bytes=self._block_bytes) as blocks:
             self._store(ledger.ledger_id, uuid, blocks, extra_metadata or {})
 
     def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
-        """Open an offloaded ledger.
-
-        Raises NotFoundError, CorruptError if the objects are no ledger's or don't belong together.
-        """
         data_name, index_name = _names(ledger_id, uuid)
         data_info = self._storage.info(data_name)
         index_info = self._storage.info(index_name)
@@ -98,10 +154,6 @@ class LedgerOffloader:
         )
 
     def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
-        """Delete both objects; absent ones count as deleted. Idempotent.
-
-        RetriableError naming those that are still there.
-        """
         names = _names(ledger_id, uuid)
         self._positions.forget(names[0])
         failed = [each for each in self._storage.delete_many(names) if each.error is not None]
@@ -160,6 +212,14 @@ def require_same_ledger(index: BlockIndex, *, data_name: str, data_bytes: int) -
             expected=f"{index.data_bytes} bytes",
             found=data_bytes,
         )
+
+
+def _no_store(what: str, ledger_id: int, uuid: UUID) -> UnsupportedError:
+    return UnsupportedError(
+        f"cannot {what}: no store is configured. Open the offloader with a store",
+        ledger_id=ledger_id,
+        uuid=uuid,
+    )
 
 
 def _names(ledger_id: int, uuid: UUID) -> tuple[str, str]:

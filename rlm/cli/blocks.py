@@ -18,7 +18,7 @@ from rlm.cli.block_files import LedgerFiles, open_ledger_files, read_index_file
 from rlm.cli.output import printing
 from rsm.layout.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.ledger_attributes import ledger_attributes
-from rsm.offloader import LedgerOffloader
+from rsm.offloader import open_offloader
 from rsm.segment.errors import InvalidConfigError
 from rsm.spooled_ledger import Ledger
 from rsm.storage.filesystem import FilesystemChunkStorage
@@ -100,7 +100,7 @@ def _write(
     """
     metadata = None if like is None else read_index_file(like).metadata
     with _store(out) as storage:
-        LedgerOffloader(storage, block_bytes=block_size).offload(
+        open_offloader(storage, block_bytes=block_size).offload(
             Ledger(ledger_id=ledger, entries=_entries(sys.stdin), metadata=metadata), uuid
         )
     with printing():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import pytest
@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from rsm.layout.block_format import MIN_BLOCK_BYTES
 from rsm.layout.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
-from rsm.offloader import LedgerOffloader
+from rsm.offloader import open_offloader
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
     InvalidConfigError,
     NotFoundError,
     RetriableError,
+    UnsupportedError,
 )
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import ByteRange
@@ -48,7 +49,7 @@ def store() -> WatchedStorage:
 def read_all(
     store: WatchedStorage, ledger_id: int = LEDGER_ID, uuid: UUID = UUID_A1
 ) -> list[bytes]:
-    ledger = LedgerOffloader(store).read_offloaded(ledger_id, uuid)
+    ledger = open_offloader(store).read_offloaded(ledger_id, uuid)
     return [data for _, data in ledger.entries()]
 
 
@@ -56,7 +57,7 @@ def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> W
     """A store with ledger 3, of entries of these sizes."""
     store = WatchedStorage()
     entries = enumerate((bytes([n % 256]) * size for n, size in enumerate(sizes)), first_entry_id)
-    LedgerOffloader(store, block_bytes=block_bytes).offload(
+    open_offloader(store, block_bytes=block_bytes).offload(
         Ledger(ledger_id=3, entries=entries), UUID_A1
     )
     return store
@@ -65,7 +66,7 @@ def offloaded(*sizes: int, block_bytes: int = 400, first_entry_id: int = 0) -> W
 def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(
     store: WatchedStorage,
 ) -> None:
-    ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
 
     found = [
         (entry_id, len(data), hashlib.sha256(data).hexdigest())
@@ -85,10 +86,10 @@ def test_read_offloaded_when_pulsar_wrote_it_then_every_entry_is_there(
 def test_offload_when_the_entries_are_pulsars_then_both_objects_are_the_same_bytes(
     store: WatchedStorage,
 ) -> None:
-    ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
     copy = WatchedStorage()
 
-    LedgerOffloader(copy, block_bytes=BLOCK_BYTES).offload(
+    open_offloader(copy, block_bytes=BLOCK_BYTES).offload(
         Ledger(ledger_id=LEDGER_ID, entries=ledger.entries(), metadata=ledger.metadata),
         UUID_A1,
         {"ManagedLedgerName": "public/default/persistent/orders"},
@@ -121,7 +122,7 @@ def test_read_offloaded_when_offloaded_then_the_entries_come_back(
     asked: tuple[int, int],
 ) -> None:
     store = WatchedStorage()
-    offloader = LedgerOffloader(store, block_bytes=block_bytes, read_buffer_bytes=read_buffer_bytes)
+    offloader = open_offloader(store, block_bytes=block_bytes, read_buffer_bytes=read_buffer_bytes)
     entries = [(first_entry_id + n, bytes([n]) * size) for n, size in enumerate(sizes)]
     start, end = sorted(min(each, len(sizes)) for each in asked)
     offloader.offload(Ledger(ledger_id=ledger_id, entries=iter(entries)), UUID_A1)
@@ -142,7 +143,7 @@ def test_read_offloaded_when_offloaded_then_the_entries_come_back(
 
 def test_entries_when_read_on_from_the_middle_then_nothing_is_read_twice() -> None:
     store = offloaded(*[100] * 50, block_bytes=10_000)
-    ledger = LedgerOffloader(store, read_buffer_bytes=224).read_offloaded(3, UUID_A1)
+    ledger = open_offloader(store, read_buffer_bytes=224).read_offloaded(3, UUID_A1)
     list(ledger.entries(0, 20))
     store.reads.clear()
 
@@ -157,7 +158,7 @@ def test_entries_when_read_on_from_the_middle_then_nothing_is_read_twice() -> No
 def test_entries_when_a_ledger_is_large_then_ranges_are_of_the_read_buffers_length(
     store: WatchedStorage,
 ) -> None:
-    ledger = LedgerOffloader(store, read_buffer_bytes=100_000).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store, read_buffer_bytes=100_000).read_offloaded(LEDGER_ID, UUID_A1)
     store.reads.clear()
 
     list(ledger.entries())
@@ -169,7 +170,7 @@ def test_entries_when_a_ledger_is_large_then_ranges_are_of_the_read_buffers_leng
 def test_entries_when_the_ledger_has_them_not_then_not_found(
     store: WatchedStorage, start: int, end: int
 ) -> None:
-    ledger = LedgerOffloader(store).read_offloaded(LEDGER_ID, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(LEDGER_ID, UUID_A1)
 
     with pytest.raises(NotFoundError):
         ledger.entries(start, end)
@@ -195,7 +196,7 @@ def test_offload_when_it_is_no_closed_ledger_then_refused_and_nothing_is_written
     store = WatchedStorage()
 
     with pytest.raises(InvalidConfigError):
-        LedgerOffloader(store).offload(
+        open_offloader(store).offload(
             Ledger(ledger_id=3, entries=entries, metadata=metadata), UUID_A1
         )
 
@@ -209,7 +210,7 @@ def test_offload_when_there_is_no_room_to_spool_then_retriable_and_nothing_is_wr
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(RetriableError, match="spooled"):
-            LedgerOffloader(store).offload(
+            open_offloader(store).offload(
                 Ledger(ledger_id=3, entries=[(0, bytes(200_000))]), UUID_A1
             )
     finally:
@@ -223,7 +224,7 @@ def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> No
     store.create_with_content(f"{UUID_A1}-ledger-3-index", BytesSource(content=b"other"))
 
     with pytest.raises(AlreadyExistsError):
-        LedgerOffloader(store).offload(Ledger(ledger_id=3, entries=[(0, b"a")]), UUID_A1)
+        open_offloader(store).offload(Ledger(ledger_id=3, entries=[(0, b"a")]), UUID_A1)
 
     assert [info.name for info in store.list("")] == [f"{UUID_A1}-ledger-3-index"]
 
@@ -231,7 +232,7 @@ def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> No
 def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(
     store: WatchedStorage,
 ) -> None:
-    offloader = LedgerOffloader(store)
+    offloader = open_offloader(store)
 
     offloader.delete_offloaded(LEDGER_ID, UUID_A1)
     offloader.delete_offloaded(LEDGER_ID, UUID_A1)
@@ -239,6 +240,20 @@ def test_delete_offloaded_when_called_twice_then_both_objects_are_gone(
     assert not list(store.list(""))
     with pytest.raises(NotFoundError):
         offloader.read_offloaded(LEDGER_ID, UUID_A1)
+
+
+def test_offloader_when_it_has_no_store_then_every_call_is_refused() -> None:
+    """PIP-17: the default implementation throws on any usage."""
+    offloader = open_offloader(None)
+
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: offloader.offload(Ledger(ledger_id=3, entries=[(0, b"a")]), UUID_A1),
+        lambda: offloader.read_offloaded(3, UUID_A1),
+        lambda: offloader.delete_offloaded(3, UUID_A1),
+    )
+    for call in calls:
+        with pytest.raises(UnsupportedError, match=r"no store is configured.*ledger_id=3"):
+            call()
 
 
 @pytest.mark.parametrize("name", [DATA_FILE.name, INDEX_FILE.name])
@@ -277,7 +292,7 @@ def test_entries_when_pulsar_gave_up_at_a_large_entry_then_those_before_are_read
     index[index.index(b"\x20\x01", 32) + 1] = 9  # the last entry's id
     index += (2).to_bytes(8, "big") + (2).to_bytes(4, "big") + (400).to_bytes(8, "big")
     store.rewrite(index_name, bytes(index))
-    ledger = LedgerOffloader(store).read_offloaded(3, UUID_A1)
+    ledger = open_offloader(store).read_offloaded(3, UUID_A1)
 
     before = list(ledger.entries(0, 2))
 

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from rlm.cli import blocks
-from rsm.offloader import LedgerOffloader
+from rsm.offloader import open_offloader
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
 from rsm.storage.filesystem import FilesystemChunkStorage
 from tests.golden_ledger import (
@@ -144,13 +144,13 @@ def test_write_when_entries_are_given_then_the_pair_has_pulsars_names_and_can_be
     assert len(list(out.iterdir())) == 4
     data, index = out / f"{uuid}-ledger-9", out / f"{uuid}-ledger-9-index"
     assert [each["length"] for each in entries_of(data, index)] == [1, 0, 500]
-    ledger = LedgerOffloader(FilesystemChunkStorage(out)).read_offloaded(9, uuid)
+    ledger = open_offloader(FilesystemChunkStorage(out)).read_offloaded(9, uuid)
     assert [entry.data for entry in ledger.entries()] == [b"a", b"", b"c" * 500]
 
 
 def test_write_when_the_ledger_is_like_pulsars_then_the_same_bytes(tmp_path: Path) -> None:
     storage = FilesystemChunkStorage(DATA_FILE.parent)
-    given = lines(*LedgerOffloader(storage).read_offloaded(17, UUID_A1).entries())
+    given = lines(*open_offloader(storage).read_offloaded(17, UUID_A1).entries())
 
     rlm(
         *("write", "--ledger", 17, "--uuid", UUID_A1, "--block-size", BLOCK_BYTES),
