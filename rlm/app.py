@@ -68,9 +68,12 @@ from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.trimmer import Trimmer
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.processes import ProcessRole
+from rsm.layout.segment_layout import ObjectOrigin
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
+
+_DISTRIBUTION = "kafka-rlm"
 
 # A question that trims wait for.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
@@ -104,7 +107,12 @@ def compose(
         broker=outside.broker,
         source=outside.source,
         storage=storage_manager(
-            config.storage, observed_store(outside.storage, config.storage, metrics, clock)
+            config.storage,
+            observed_store(outside.storage, config.storage, metrics, clock),
+            ObjectOrigin(
+                software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
+                cluster_id=outside.identity.cluster_id,
+            ),
         ),
         metadata=metadata,
         dead_letters=outside.dead_letters,
@@ -299,7 +307,7 @@ def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> Proces
         broker_id=identity.node_id,
         http_address="",
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
-        version=version("kafka-rlm"),
+        version=version(_DISTRIBUTION),
         host=read_host_identity(),
         incarnation=incarnation,
         serves_https=config.rest_tls.is_on,

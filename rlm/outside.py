@@ -36,7 +36,7 @@ from rsm.layout.block_v1 import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys
 from rsm.layout.raw import RawLayout
-from rsm.layout.segment_layout import SegmentLayout
+from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
@@ -161,10 +161,15 @@ def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOrig
     return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
 
 
-def storage_manager(config: StorageConfig, storage: ChunkStorage) -> RemoteStorageManager:
-    """Segments as objects of that store, as the configuration says."""
+def storage_manager(
+    config: StorageConfig, storage: ChunkStorage, origin: ObjectOrigin | None = None
+) -> RemoteStorageManager:
+    """Segments as objects of that store, as the configuration says; `origin` writes new ones."""
     verify_by_reading = config.copy_verify is CopyVerification.READ
-    layouts: list[SegmentLayout] = [RawLayout(), BlockV1Layout(block_bytes=config.block_bytes)]
+    layouts: list[SegmentLayout] = [
+        RawLayout(origin=origin),
+        BlockV1Layout(block_bytes=config.block_bytes, origin=origin),
+    ]
     layouts.sort(key=lambda layout: layout.name != config.layout.value)  # the first one writes
     return SegmentStorageManager(
         storage=storage,

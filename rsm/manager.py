@@ -213,6 +213,9 @@ class SegmentStorageManager(RemoteStorageManager):
         self, content: ObjectContent, attempt: CopyAttempt, written: list[str]
     ) -> StoredObject:
         written.append(content.key)
+        attributes = content.attributes
+        if self._storage.capabilities.inline_attributes:
+            attributes = {**content.inline_attributes, **attributes}
         try:
             return put_verified(
                 self._storage,
@@ -220,7 +223,7 @@ class SegmentStorageManager(RemoteStorageManager):
                 content.source,
                 attempt=attempt,
                 read_back=self._read_back,
-                attributes=content.attributes,
+                attributes=attributes,
             )
         except AlreadyExistsError:
             written.remove(content.key)  # what is there is not ours to delete

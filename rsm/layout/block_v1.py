@@ -20,12 +20,13 @@ from rsm.layout.block_plan import indexed
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.divided_log import DividedLog, divide_log
 from rsm.layout.keys import LedgerKey, LedgerPart
-from rsm.layout.ledger_attributes import Role, ledger_attributes
+from rsm.layout.ledger_attributes import SOFTWARE_VERSION_KEY, Role, ledger_attributes
 from rsm.layout.ledger_metadata import LedgerMetadata
 from rsm.layout.log_points import CUSTOM_KEY, LogPoint
 from rsm.layout.segment_layout import (
     LocatedBytes,
     ObjectContent,
+    ObjectOrigin,
     ObjectRange,
     SegmentLayout,
     SegmentObjects,
@@ -46,9 +47,10 @@ _SAME_RANGES_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV1Layout(SegmentLayout):
-    """`block_bytes` is the length of new blocks; any are read."""
+    """`block_bytes` is the length of new blocks; any are read. `origin` writes new objects."""
 
     block_bytes: int = DEFAULT_BLOCK_BYTES
+    origin: ObjectOrigin | None = None
 
     @property
     def name(self) -> str:
@@ -71,21 +73,24 @@ class BlockV1Layout(SegmentLayout):
     ) -> Generator[ObjectContent, StoredObject, None]:
         objects = _SegmentObjects.of(metadata)
         divided = divide_log(data, self.block_bytes)
+        origin = self.origin.attributes(version_key=SOFTWARE_VERSION_KEY) if self.origin else {}
         stored = yield ObjectContent(
             key=objects.data.key,
             source=BlockedLog(log=data.log, blocks=divided.blocks),
-            attributes=_attributes(metadata, Role.DATA),
+            attributes=_attributes(metadata, Role.DATA, origin),
         )
         metadata = record_stored(metadata, stored)
         stored = yield ObjectContent(
             key=objects.index.key,
             source=BytesSource(content=encode_index(_index(metadata, divided))),
-            attributes=_attributes(metadata, Role.INDEX),
+            attributes=_attributes(metadata, Role.INDEX, origin),
         )
         metadata = record_stored(metadata, stored)
         record = Companion(metadata=metadata, companions=data.companions)
         yield ObjectContent(
-            key=objects.companion.key, source=BytesSource(content=encode_companion(record))
+            key=objects.companion.key,
+            source=BytesSource(content=encode_companion(record)),
+            inline_attributes=origin,
         )
 
     def locate(
@@ -166,10 +171,12 @@ class _Reading:
         return b"".join(taken)
 
 
-def _attributes(metadata: RemoteLogSegmentMetadata, role: Role) -> Mapping[str, str]:
+def _attributes(
+    metadata: RemoteLogSegmentMetadata, role: Role, origin: Mapping[str, str]
+) -> Mapping[str, str]:
     partition = metadata.topic_id_partition
     name = f"{partition.topic}-{partition.partition}"
-    return ledger_attributes(role, {"managedledgername": name})
+    return ledger_attributes(role, {"managedledgername": name, **origin})
 
 
 def _index(metadata: RemoteLogSegmentMetadata, divided: DividedLog) -> BlockIndex:

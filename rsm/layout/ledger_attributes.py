@@ -14,6 +14,7 @@ from rsm.segment.errors import CorruptError
 
 VERSION_KEY = "s3managedledgeroffloaderformatversion"
 VERSION = "1"
+SOFTWARE_VERSION_KEY = "s3managedledgeroffloadersoftwareversion"
 ROLE_KEY = "role"
 
 

@@ -6,12 +6,14 @@ Two objects a segment, written in that order: a `.meta` tells that its `.log` is
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import ObjectKey
 from rsm.layout.segment_layout import (
     LocatedBytes,
     ObjectContent,
+    ObjectOrigin,
     ObjectRange,
     SegmentLayout,
     SegmentObjects,
@@ -26,10 +28,14 @@ from rsm.segment.ranges import ByteRange
 NAME = "raw"
 LOG_SUFFIX = "log"
 COMPANION_SUFFIX = "meta"
+_VERSION_KEY = "softwareversion"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RawLayout(SegmentLayout):
-    """The segment as it is, and its companion."""
+    """The segment as it is, and its companion; `origin` writes new ones."""
+
+    origin: ObjectOrigin | None = None
 
     @property
     def name(self) -> str:
@@ -51,9 +57,14 @@ class RawLayout(SegmentLayout):
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
     ) -> Generator[ObjectContent, StoredObject, None]:
         log, companion = _objects(metadata)
-        stored = yield ObjectContent(key=log.key, source=data.log)
+        origin = self.origin.attributes(version_key=_VERSION_KEY) if self.origin else {}
+        stored = yield ObjectContent(key=log.key, source=data.log, inline_attributes=origin)
         record = Companion(metadata=record_stored(metadata, stored), companions=data.companions)
-        yield ObjectContent(key=companion.key, source=BytesSource(content=encode_companion(record)))
+        yield ObjectContent(
+            key=companion.key,
+            source=BytesSource(content=encode_companion(record)),
+            inline_attributes=origin,
+        )
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects

@@ -23,13 +23,32 @@ from rsm.segment.ranges import ByteRange
 _T = TypeVar("_T")
 
 
+_CLUSTER_ID_KEY = "kafkaclusterid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectOrigin:
+    """Who writes objects: for people who inspect the store, nothing reads it back (PIP-17)."""
+
+    software_version: str
+    cluster_id: str
+
+    def attributes(self, *, version_key: str) -> Mapping[str, str]:
+        """The two as attributes, which each layout names in its own way."""
+        return {version_key: self.software_version, _CLUSTER_ID_KEY: self.cluster_id}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectContent:
-    """The next object to write: under which key, what, and the attributes it gets."""
+    """The next object to write: under which key, what, and the attributes it gets.
+
+    `inline_attributes` are attributes, too, but only where they come with the object at no cost.
+    """
 
     key: str
     source: ContentSource
     attributes: Mapping[str, str] = field(default_factory=dict)
+    inline_attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

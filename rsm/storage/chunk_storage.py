@@ -32,14 +32,16 @@ class Concat(Enum):
 class Capabilities:
     """The optional powers of a store; a verb whose power is missing raises UnsupportedError.
 
-    With `confirmed_creation` a creation that returned was confirmed by the store, which said that
-    it has content of just this length and CRC32C; to look at the chunk would tell no more.
+    With `inline_attributes` the request that creates a chunk carries its attributes; elsewhere they
+    cost a file or a request of their own. With `confirmed_creation` a creation that returned was
+    confirmed by the store, which said that it has content of just this length and CRC32C; to look
+    at the chunk would tell no more.
     """
 
     append: bool
     truncate: bool
     concat: Concat
-    native_attributes: bool
+    inline_attributes: bool
     stored_checksum: bool
     confirmed_creation: bool = False
     read_only: bool = False

@@ -42,7 +42,7 @@ _CAPABILITIES = Capabilities(
     append=True,
     truncate=True,
     concat=Concat.BY_COPY,
-    native_attributes=False,
+    inline_attributes=False,
     stored_checksum=False,
 )
 

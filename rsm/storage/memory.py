@@ -22,7 +22,7 @@ from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Con
 from rsm.storage.names import check_name, sort_key
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=Concat.NATIVE, native_attributes=True, stored_checksum=True
+    append=True, truncate=True, concat=Concat.NATIVE, inline_attributes=True, stored_checksum=True
 )
 
 

@@ -37,7 +37,7 @@ from rsm.storage.part_senders import PartSenders
 from rsm.storage.parts import PartReader
 
 _CAPABILITIES = Capabilities(
-    append=False, truncate=False, concat=Concat.NONE, native_attributes=True, stored_checksum=False
+    append=False, truncate=False, concat=Concat.NONE, inline_attributes=True, stored_checksum=False
 )
 _MAX_NAME_CHARACTERS = 1024
 _MAX_SINGLE_GET_BYTES = 64 << 20

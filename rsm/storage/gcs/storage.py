@@ -41,7 +41,7 @@ _CAPABILITIES = Capabilities(
     append=False,
     truncate=False,
     concat=Concat.NATIVE,
-    native_attributes=True,
+    inline_attributes=True,
     stored_checksum=True,
     confirmed_creation=True,
 )

@@ -37,7 +37,11 @@ from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=Concat.BY_COPY, native_attributes=True, stored_checksum=False
+    append=True,
+    truncate=True,
+    concat=Concat.BY_COPY,
+    inline_attributes=False,
+    stored_checksum=False,
 )
 _MAX_OPENINGS = 3  # of one range, whose answer broke off
 
