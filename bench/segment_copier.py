@@ -32,9 +32,9 @@ class SegmentCopier:
         lineage, end_offset = self.log.checkpoint, self.log.active_base_offset
         with self.source.open_segment(self.partition, segment, lineage, end_offset) as opened:
             metadata = self._describe(segment)
-            stored = self.storage.copy_log_segment_data(metadata, opened.data, UnboundedAttempt())
+            copied = self.storage.copy_log_segment_data(metadata, opened.data, UnboundedAttempt())
             opened.verify_unchanged()
-        return replace(metadata, objects=stored)
+        return replace(metadata, objects=copied.objects)
 
     def _describe(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())

@@ -137,7 +137,7 @@ def _limits(config: Config) -> CopyLimits:
     return CopyLimits(
         attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
         first_pause_ms=config.manager.task_interval_ms,
-        answer_max_bytes=config.copying.custom_metadata_max_bytes,
+        custom_metadata_max_bytes=config.copying.custom_metadata_max_bytes,
     )
 
 

@@ -44,6 +44,7 @@ from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, Segmen
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import (
+    CopiedSegment,
     CopyAttempt,
     IndexType,
     ObjectFault,
@@ -90,15 +91,16 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
-    ) -> tuple[StoredObject, ...]:
+    ) -> CopiedSegment:
         layout = self._layout_of(metadata)
         _require_same_segment(metadata, data)
         written: list[str] = []
         try:
-            return self._write_objects(layout, metadata, data, attempt, written)
+            objects = self._write_objects(layout, metadata, data, attempt, written)
         except BaseException:
             self._discard(metadata.segment_id, written)
             raise
+        return CopiedSegment(objects=objects)
 
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
         located = self._layout_of(metadata).locate(metadata, positions, self._objects)

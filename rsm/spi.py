@@ -48,6 +48,19 @@ class PlannedObjects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedSegment:
+    """What a copy made: the planned objects with lengths and CRC32C, and custom metadata.
+
+    `custom_metadata` are bytes that only the implementation understands (KIP-917), empty for none.
+    They stay with the segment's record, so that they come back with the metadata of every later
+    fetch and deletion.
+    """
+
+    objects: tuple[StoredObject, ...]
+    custom_metadata: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFault:
     """An object that is not as it was stored: missing, or with the reason why it is corrupt."""
 
@@ -73,15 +86,15 @@ class RemoteStorageManager(ABC):
     @abstractmethod
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
-    ) -> tuple[StoredObject, ...]:
-        """Write and verify all objects of a segment, with lengths and CRC32C in the answer.
+    ) -> CopiedSegment:
+        """Write and verify all objects of a segment, those that `metadata` names and no others.
 
         After return they are durable and verified: the store's length equals what was handed
         over, and so does the store's checksum where it keeps one (a read back where the setting
         says so). On any error whatever was written is deleted if it can be; what can't be is
         found by the names in `metadata.objects`. Not idempotent: a second attempt has a new id.
         Raises CorruptError (local bytes bad, or store returned others), RetriableError,
-        FencedError.
+        FencedError. A caller that bounds custom metadata deletes a segment that has more.
         """
 
     @abstractmethod

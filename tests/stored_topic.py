@@ -76,8 +76,10 @@ class StoredTopic:
         data = LogSegmentData(
             offsets=segment.offsets, log=BytesSource(content=segment.log), companions=companions
         )
-        objects = self._storage.copy_log_segment_data(planned, data, _NoBounds())
-        finished = replace(planned, state=SegmentState.COPY_SEGMENT_FINISHED, objects=objects)
+        copied = self._storage.copy_log_segment_data(planned, data, _NoBounds())
+        finished = replace(
+            planned, state=SegmentState.COPY_SEGMENT_FINISHED, objects=copied.objects
+        )
         assert self._metadata.publish(SegmentEvent(event_id=uuid4(), metadata=finished)).accepted
 
     def close(self) -> None:

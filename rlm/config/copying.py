@@ -27,10 +27,10 @@ class CopyingConfig(Section):
     custom_metadata_max_bytes: SizeBytes = Field(
         default=128,
         validation_alias="remote.log.metadata.custom.metadata.max.bytes",
-        description="How many bytes a store's answer to a copy (lengths and checksums of the "
-        "objects, and objects that were not named before) may add to the segment's record. A copy "
-        "with a larger one is deleted, and its partition's copying stops until the lead moves or "
-        "the process starts anew.",
+        description="The most bytes of custom metadata (KIP-917) that a remote storage manager may "
+        "give with a copy; every process keeps them with the segment's record. The objects of a "
+        "copy with more are deleted, and its partition's copying stops until the leader changes or "
+        "the process restarts. The layouts raw and block_v1 give none. Needs a restart.",
     )
     adaptive_concurrency: bool = Field(
         default=True,

@@ -36,13 +36,14 @@ from rsm.segment.errors import (
 )
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
-from rsm.segment.metadata_codec import encoded_objects_bytes
-from rsm.spi import CopyAttempt
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import CopiedSegment, CopyAttempt
 
 _log = logging.getLogger(__name__)
 
-DEFAULT_ANSWER_MAX_BYTES = 128  # Kafka's remote.log.metadata.custom.metadata.max.bytes
+# As Kafka's setting of this name (KIP-917).
+CUSTOM_METADATA_MAX_BYTES = "remote.log.metadata.custom.metadata.max.bytes"
+DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
 
 
 class BoundedAttempt(CopyAttempt):
@@ -87,14 +88,10 @@ class Copier:
         throttle: CopyThrottle | None = None,
         *,
         pace: CopyPace | None = None,
-        answer_max_bytes: int = DEFAULT_ANSWER_MAX_BYTES,
+        custom_metadata_max_bytes: int = DEFAULT_CUSTOM_METADATA_MAX_BYTES,
     ) -> None:
-        """`throttle` None: as fast as it goes. `pace` is told what is moved.
-
-        `answer_max_bytes` bounds what the store's answer may add to a segment's record, that is
-        what Kafka calls custom metadata.
-        """
-        self._answer_max_bytes = answer_max_bytes
+        """`throttle` None: as fast as it goes. `pace` is told what is moved."""
+        self._custom_metadata_max_bytes = custom_metadata_max_bytes
         self._throttle = throttle
         self._pace = pace
         self._broker = ports.broker
@@ -129,18 +126,20 @@ class Copier:
             append_time_ms = self._publish(started, copy_timeout_ms=order.timeout_ms)
             self._require_not_stored(started, offsets.log_start_offset, order.replaces)
             data = self._paced(opened.data, attempt)
-            objects = self._store(started, data, attempt)
-            with self._discarding(started, TieredStorageError):
-                self._require_small_answer(started, objects)
+            copied = self._store(started, data, attempt)
+            stored = replace(
+                started, objects=copied.objects, custom_metadata=copied.custom_metadata
+            )
+            with self._discarding(stored, TieredStorageError):
+                _require_planned_objects(started, stored)
+                self._require_custom_metadata_fits(stored)
                 opened.verify_unchanged()
                 confirm_lead(self._broker, order.lead)
                 attempt.check()
-        finished = started.in_state(
-            SegmentState.COPY_SEGMENT_FINISHED,
-            event_timestamp_ms=self._clock.wall_ms(),
-            objects=objects,
+        finished = stored.in_state(
+            SegmentState.COPY_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
         )
-        with self._discarding(started, FencedError):
+        with self._discarding(stored, FencedError):
             self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
         _log.info(
             "copied segment",
@@ -177,17 +176,15 @@ class Copier:
             if is_other and is_ours and found.offsets.overlaps(started.offsets):
                 raise FencedError("stored by an earlier attempt", segment=found.segment_id)
 
-    def _require_small_answer(
-        self, started: RemoteLogSegmentMetadata, objects: tuple[StoredObject, ...]
-    ) -> None:
-        """Every process keeps it for the segment's whole life, so it must be small."""
-        size = encoded_objects_bytes(objects) - encoded_objects_bytes(started.objects)
-        if size > self._answer_max_bytes:
+    def _require_custom_metadata_fits(self, stored: RemoteLogSegmentMetadata) -> None:
+        """Every process keeps it for the segment's whole life, so it must be small (KIP-917)."""
+        size = len(stored.custom_metadata)
+        if size > self._custom_metadata_max_bytes:
             raise UnsupportedError(
-                "custom metadata too large",
+                "segment cannot be stored: its custom metadata is too large. "
+                f"Raise {CUSTOM_METADATA_MAX_BYTES}",
                 custom_metadata_bytes=size,
-                max_bytes=self._answer_max_bytes,
-                objects=len(objects),
+                custom_metadata_max_bytes=self._custom_metadata_max_bytes,
             )
 
     def _paced(self, data: LogSegmentData, attempt: CopyAttempt) -> LogSegmentData:
@@ -200,7 +197,7 @@ class Copier:
 
     def _store(
         self, started: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
-    ) -> tuple[StoredObject, ...]:
+    ) -> CopiedSegment:
         try:
             return self._storage.copy_log_segment_data(started, data, attempt)
         except RetriableError:
@@ -210,7 +207,7 @@ class Copier:
 
     @contextmanager
     def _discarding(
-        self, started: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
+        self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
     ) -> Iterator[None]:
         """Delete the objects on an error of this kind: one that tells that they were not finished.
 
@@ -220,11 +217,11 @@ class Copier:
             yield
         except kind:
             try:
-                self._storage.delete_log_segment_data(started)
+                self._storage.delete_log_segment_data(stored)
             except TieredStorageError as error:
                 _log.warning(
                     "objects of a failed copy are left",
-                    extra={"segment_id": started.segment_id, "error": error},
+                    extra={"segment_id": stored.segment_id, "error": error},
                 )
             raise
 
@@ -275,6 +272,19 @@ class Copier:
                 reason=result.refusal,
             )
         return result.append_time_ms
+
+
+def _require_planned_objects(
+    started: RemoteLogSegmentMetadata, stored: RemoteLogSegmentMetadata
+) -> None:
+    """A crash before the finished event would leave an object that no record names."""
+    planned, found = ({each.key for each in record.objects} for record in (started, stored))
+    if found != planned:
+        raise UnsupportedError(
+            "segment cannot be stored: its objects are not those that were planned",
+            missing=sorted(planned - found),
+            unplanned=sorted(found - planned),
+        )
 
 
 def _with_known_epochs(order: CopyOrder, log_start_offset: int) -> CopyOrder:

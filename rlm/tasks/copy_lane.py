@@ -19,7 +19,7 @@ from rlm.policy.candidates import COPYING_STATES
 from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
 from rlm.tasks.changed_words import ChangedWords, log_level
-from rlm.tasks.copier import DEFAULT_ANSWER_MAX_BYTES, Copier, CopyOrder
+from rlm.tasks.copier import DEFAULT_CUSTOM_METADATA_MAX_BYTES, Copier, CopyOrder
 from rlm.tasks.copy_pace import CopyPace
 from rlm.tasks.copy_throttle import CopyThrottle
 from rlm.tasks.failing_copies import cause_of
@@ -76,7 +76,7 @@ class CopyLimits:
 
     attempt_timeout_ms: int
     first_pause_ms: int
-    answer_max_bytes: int = DEFAULT_ANSWER_MAX_BYTES
+    custom_metadata_max_bytes: int = DEFAULT_CUSTOM_METADATA_MAX_BYTES
 
 
 class CopyLanes:
@@ -96,7 +96,12 @@ class CopyLanes:
     ) -> None:
         """`throttle` None: as fast as it goes. `pace` None: as many at once as the lanes take."""
         self._lanes = lanes
-        self._copier = Copier(ports, throttle, pace=pace, answer_max_bytes=limits.answer_max_bytes)
+        self._copier = Copier(
+            ports,
+            throttle,
+            pace=pace,
+            custom_metadata_max_bytes=limits.custom_metadata_max_bytes,
+        )
         self._pace = pace
         self._throttle = throttle
         self._leadership = leadership

@@ -51,8 +51,9 @@ class RemoteLogSegmentMetadata:
     `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
     lineage within them; they begin above the base offset where the log start lies inside the
     segment, and what is below is then not readable. `objects` are named before the first byte is
-    written; the layout that wrote them is named by `layout`. `unknown_fields` are what a newer
-    version wrote beside, in protobuf. Immutable; `in_state` gives the next step of its life.
+    written; the layout that wrote them is named by `layout`. `custom_metadata` are the bytes that
+    the remote storage manager gave with the copy, for itself (KIP-917). `unknown_fields` are what a
+    newer version wrote beside, in protobuf. Immutable; `in_state` gives the next step of its life.
 
     One that was made `on_demand` is no other, but reads each field when it is first asked for.
     """
@@ -119,15 +120,13 @@ class RemoteLogSegmentMetadata:
         *,
         event_timestamp_ms: int,
         writer: Writer | None = None,
-        objects: tuple[StoredObject, ...] | None = None,
     ) -> RemoteLogSegmentMetadata:
-        """The same segment, one step on; writer and objects as before unless given."""
+        """The same segment, one step on; the writer as before unless given."""
         return replace(
             self,
             state=state,
             event_timestamp_ms=event_timestamp_ms,
             writer=self.writer if writer is None else writer,
-            objects=self.objects if objects is None else objects,
         )
 
 

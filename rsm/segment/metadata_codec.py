@@ -149,11 +149,6 @@ def _metadata_field(
     return _METADATA_FIELDS[name](message)
 
 
-def encoded_objects_bytes(objects: Iterable[StoredObject]) -> int:
-    """How many bytes a segment's record has for these objects."""
-    return pb.RemoteLogSegmentMetadata(objects=_objects_to_messages(objects)).ByteSize()
-
-
 def state_from_number(number: int) -> SegmentState:
     """Read a state. UnsupportedError."""
     return _STATES.get(number) or enum_from_number(SegmentState, number, "segment state")

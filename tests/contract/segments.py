@@ -13,9 +13,9 @@ from rsm.segment.local_segment import (
     LogSegmentData,
     SegmentCompanions,
 )
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
-from rsm.spi import CopyAttempt, RemoteStorageManager
+from rsm.spi import CopiedSegment, CopyAttempt, RemoteStorageManager
 from tests.contract.sources import PiecesSource
 from tests.segment_builder import pack_batch
 
@@ -84,10 +84,13 @@ def planned(
     )
 
 
-def finished(
-    metadata: RemoteLogSegmentMetadata, objects: tuple[StoredObject, ...]
-) -> RemoteLogSegmentMetadata:
-    return replace(metadata, state=SegmentState.COPY_SEGMENT_FINISHED, objects=objects)
+def finished(metadata: RemoteLogSegmentMetadata, copied: CopiedSegment) -> RemoteLogSegmentMetadata:
+    return replace(
+        metadata,
+        state=SegmentState.COPY_SEGMENT_FINISHED,
+        objects=copied.objects,
+        custom_metadata=copied.custom_metadata,
+    )
 
 
 def copied(
@@ -95,5 +98,5 @@ def copied(
 ) -> RemoteLogSegmentMetadata:
     """The metadata of a segment that was copied."""
     metadata = planned(manager, number)
-    objects = manager.copy_log_segment_data(metadata, segment_data(), attempt or CountedAttempt())
-    return finished(metadata, objects)
+    made = manager.copy_log_segment_data(metadata, segment_data(), attempt or CountedAttempt())
+    return finished(metadata, made)

@@ -78,7 +78,8 @@ def test_copy_when_it_returns_then_all_planned_objects_are_there_with_their_chec
     """Scenario 21: two writes a segment."""
     metadata = planned(manager)
 
-    written = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+    copied = manager.copy_log_segment_data(metadata, segment_data(), CountedAttempt())
+    written = copied.objects
 
     assert stored_keys(storage) == sorted(stored.key for stored in metadata.objects)
     assert [stored.key for stored in written] == [stored.key for stored in metadata.objects]
@@ -114,9 +115,9 @@ def test_copy_when_the_log_is_empty_then_stored_in_a_layout_that_holds_it(
     metadata = planned(manager, size_bytes=0)
     empty = segment_data(BytesSource(content=b""))
 
-    objects = manager.copy_log_segment_data(metadata, empty, CountedAttempt())
+    copied = manager.copy_log_segment_data(metadata, empty, CountedAttempt())
 
-    stored = finished(metadata, objects)
+    stored = finished(metadata, copied)
     assert stored.layout == "raw"
     assert manager.fetch_log_segment(stored, WHOLE) == b""
     assert manager.fetch_index(stored, IndexType.OFFSET) == empty.companions.offset_index
@@ -241,10 +242,10 @@ def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
     """Scenario 16: the absence of a snapshot or a transaction index is recorded."""
     absent = replace(COMPANIONS, transaction_index=None, producer_snapshot=None)
     metadata = planned(manager)
-    objects = manager.copy_log_segment_data(
+    copied = manager.copy_log_segment_data(
         metadata, segment_data(companions=absent), CountedAttempt()
     )
-    metadata = finished(metadata, objects)
+    metadata = finished(metadata, copied)
 
     for kind in (IndexType.TRANSACTION, IndexType.PRODUCER_SNAPSHOT):
         with pytest.raises(NotFoundError):

@@ -173,6 +173,7 @@ class RemoteWorld:
         *,
         lineage: Lineage = EPOCH_ZERO,
         end_offset: int | None = None,
+        custom_metadata: bytes = b"",
         aborted: Sequence[AbortedTransaction] = (),
         partition: TopicIdPartition = TIP,
     ) -> RemoteLogSegmentMetadata:
@@ -191,8 +192,13 @@ class RemoteWorld:
         data = LogSegmentData(
             offsets=offsets, log=BytesSource(content=segment.log), companions=companions
         )
-        objects = self.storage.copy_log_segment_data(planned, data, _NoBounds())
-        finished = replace(planned, state=SegmentState.COPY_SEGMENT_FINISHED, objects=objects)
+        copied = self.storage.copy_log_segment_data(planned, data, _NoBounds())
+        finished = replace(
+            planned,
+            state=SegmentState.COPY_SEGMENT_FINISHED,
+            objects=copied.objects,
+            custom_metadata=custom_metadata or copied.custom_metadata,
+        )
         event = SegmentEvent(event_id=self._id(), metadata=finished)
         assert self.metadata.publish(event).accepted
         return finished

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_parts import SegmentParts
 from rsm.cache.chunk_buffers import ChunkBuffers
@@ -13,7 +14,14 @@ from rsm.manager import SegmentStorageManager
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
-from tests.unit.rlm.remote_read.remote_world import RemoteWorld, segment_of
+from rsm.spi import IndexType
+from tests.unit.rlm.remote_read.remote_world import (
+    TIP,
+    InlineExecutor,
+    RemoteWorld,
+    bytes_of,
+    segment_of,
+)
 
 MIB = 1 << 20
 
@@ -25,6 +33,39 @@ class ShortManager(SegmentStorageManager):
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
     ) -> int:
         return super().fetch_log_segment_into(metadata, positions, target) - 1
+
+
+class CustomManager(SegmentStorageManager):
+    """Notes the custom metadata of each segment that is read."""
+
+    def __init__(self, world: RemoteWorld) -> None:
+        super().__init__(storage=world.objects, keys=ObjectKeys(), layouts=[RawLayout()])
+        self.given: set[bytes] = set()
+
+    def fetch_log_segment_into(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
+    ) -> int:
+        self.given.add(metadata.custom_metadata)
+        return super().fetch_log_segment_into(metadata, positions, target)
+
+    def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
+        self.given.add(metadata.custom_metadata)
+        return super().fetch_index(metadata, index_type)
+
+
+def test_scan_when_the_segment_has_custom_metadata_then_every_read_gives_it_back() -> None:
+    """KIP-917, through the metadata topic: the reader's process is not the one that copied."""
+    world = RemoteWorld()
+    world.claim()
+    segment = segment_of(0)
+    world.store(segment, custom_metadata=b"bucket-7")
+    manager = CustomManager(world)
+    reader = RemoteLogReader(world.connect(), manager, InlineExecutor(), ReadSettings())
+
+    content = bytes_of(list(reader.scan(TIP, 5)))
+
+    assert segment.log.endswith(content)
+    assert manager.given == {b"bucket-7"}
 
 
 @pytest.mark.parametrize("manager_type", [SegmentStorageManager, ShortManager])

@@ -50,11 +50,9 @@ def copied_log(
         storage=store, keys=ObjectKeys(), layouts=[BlockV1Layout(block_bytes=block_bytes)]
     )
     metadata = replace(planned(manager), segment_size_bytes=len(log))
-    objects = manager.copy_log_segment_data(
-        metadata, segment_data(source_of(log)), CountedAttempt()
-    )
+    copied = manager.copy_log_segment_data(metadata, segment_data(source_of(log)), CountedAttempt())
     store.reads.clear()
-    return manager, finished(metadata, objects)
+    return manager, finished(metadata, copied)
 
 
 @given(
