@@ -55,7 +55,7 @@ def test_attributes_when_pulsar_wrote_the_blob_then_its_version_is_read() -> Non
     assert attributes == {VERSION: "1"}
 
 
-def test_attributes_when_version_0_2_wrote_all_of_them_in_base64_then_read() -> None:
+def test_attributes_when_version_0_1_wrote_all_of_them_in_base64_then_read() -> None:
     metadata = {"rlm_creation": "mark", "rlm_attributes": attributes_to_base64({VERSION: "1"})}
 
     assert decode_attributes(metadata, name="a", names=IDENTIFIER_NAMES) == {VERSION: "1"}
