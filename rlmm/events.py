@@ -25,6 +25,7 @@ from rsm.segment.ranges import OffsetRange
 UNLIMITED = -1
 AS_TOTAL_RETENTION = -2
 AS_LOCAL_RETENTION = -1
+AS_MANAGERS_SETTING = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,11 +281,19 @@ class OriginalConfig:
     value: str | None
 
 
+class CopyLagSince(Enum):
+    """What a copy lag in time counts from."""
+
+    NEWEST_RECORD = 1  # the segment's newest record (KIP-1241)
+    ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
     """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405).
 
-    Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention".
+    Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention". The local deletion lag
+    is PIP-17's, how long what is stored stays local; -1 is what each manager is configured with.
 
     `unknown_fields` are what a newer version wrote beside, in protobuf.
     """
@@ -301,6 +310,8 @@ class TopicPolicy:
     copy_lag_ms: int = 0
     copy_lag_bytes: int = 0
     outage_policy: OutagePolicy = OutagePolicy.HOLD
+    copy_lag_since: CopyLagSince = CopyLagSince.NEWEST_RECORD
+    local_deletion_lag_ms: int = AS_MANAGERS_SETTING
     unknown_fields: bytes = b""
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlmm.events import (
+    AS_MANAGERS_SETTING,
+    CopyLagSince,
     OriginalConfig,
     OutagePolicy,
     PausableTask,
@@ -20,6 +22,8 @@ from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
     """Write a policy."""
     holds = policy.outage_policy is OutagePolicy.HOLD
+    as_managers_setting = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
+    by_record = policy.copy_lag_since is CopyLagSince.NEWEST_RECORD
     message = pb.TopicPolicyChanged(
         topic=policy.topic,
         topic_id=policy.topic_id.bytes,
@@ -33,6 +37,8 @@ def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
         copy_lag_ms=policy.copy_lag_ms,
         copy_lag_bytes=policy.copy_lag_bytes,
         outage_policy=None if holds else policy.outage_policy.name,
+        local_deletion_lag_ms=None if as_managers_setting else policy.local_deletion_lag_ms,
+        copy_lag_since=None if by_record else policy.copy_lag_since.name,
     )
     restore_unknown_fields(message, policy.unknown_fields)
     return message
@@ -41,6 +47,7 @@ def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
 def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
     """Read a policy. CorruptError, UnsupportedError."""
     outage_policy = message.outage_policy or OutagePolicy.HOLD.value
+    copy_lag_since = message.copy_lag_since or CopyLagSince.NEWEST_RECORD.value
     return TopicPolicy(
         topic=message.topic,
         topic_id=id_from_bytes(message.topic_id),
@@ -57,6 +64,12 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
         copy_lag_ms=message.copy_lag_ms,
         copy_lag_bytes=message.copy_lag_bytes,
         outage_policy=enum_from_number(OutagePolicy, outage_policy, "outage policy"),
+        copy_lag_since=enum_from_number(CopyLagSince, copy_lag_since, "start of a copy lag"),
+        local_deletion_lag_ms=(
+            message.local_deletion_lag_ms
+            if message.HasField("local_deletion_lag_ms")
+            else AS_MANAGERS_SETTING
+        ),
         unknown_fields=unknown_fields(message),
     )
 

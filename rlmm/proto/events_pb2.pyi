@@ -49,6 +49,12 @@ class PolicyState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DISABLING: _ClassVar[PolicyState]
     DISABLED: _ClassVar[PolicyState]
 
+class CopyLagSince(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COPY_LAG_SINCE_UNKNOWN: _ClassVar[CopyLagSince]
+    NEWEST_RECORD: _ClassVar[CopyLagSince]
+    ROLL: _ClassVar[CopyLagSince]
+
 class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
@@ -83,6 +89,9 @@ ENABLING: PolicyState
 ACTIVE: PolicyState
 DISABLING: PolicyState
 DISABLED: PolicyState
+COPY_LAG_SINCE_UNKNOWN: CopyLagSince
+NEWEST_RECORD: CopyLagSince
+ROLL: CopyLagSince
 PROCESS_ROLE_UNKNOWN: ProcessRole
 MANAGER: ProcessRole
 GATEWAY: ProcessRole
@@ -319,7 +328,7 @@ class OriginalConfig(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class TopicPolicyChanged(_message.Message):
-    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote", "copy_lag_ms", "copy_lag_bytes", "outage_policy")
+    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote", "copy_lag_ms", "copy_lag_bytes", "outage_policy", "local_deletion_lag_ms", "copy_lag_since")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -332,6 +341,8 @@ class TopicPolicyChanged(_message.Message):
     COPY_LAG_MS_FIELD_NUMBER: _ClassVar[int]
     COPY_LAG_BYTES_FIELD_NUMBER: _ClassVar[int]
     OUTAGE_POLICY_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_DELETION_LAG_MS_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_SINCE_FIELD_NUMBER: _ClassVar[int]
     topic: str
     topic_id: bytes
     state: PolicyState
@@ -344,7 +355,9 @@ class TopicPolicyChanged(_message.Message):
     copy_lag_ms: int
     copy_lag_bytes: int
     outage_policy: OutagePolicy
-    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ...) -> None: ...
+    local_deletion_lag_ms: int
+    copy_lag_since: CopyLagSince
+    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ..., local_deletion_lag_ms: _Optional[int] = ..., copy_lag_since: _Optional[_Union[CopyLagSince, str]] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
     __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied", "boot_id", "network_namespace", "broker_address", "readiness", "unready_reasons", "incarnation", "serves_https")

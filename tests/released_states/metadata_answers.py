@@ -242,6 +242,8 @@ def _policy(metadata: RemoteLogMetadataManager, policy: TopicPolicy) -> Json:
         "copy_lag_bytes": policy.copy_lag_bytes,
         "delete_remote": policy.delete_remote,
         "outage_policy": policy.outage_policy.name,
+        "copy_lag_since": policy.copy_lag_since.name,
+        "local_deletion_lag_ms": policy.local_deletion_lag_ms,
         "originals": {each.name: each.value for each in policy.originals},
     }
 

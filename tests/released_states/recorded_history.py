@@ -14,6 +14,7 @@ from uuid import UUID
 from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
 from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events import (
+    CopyLagSince,
     Event,
     GapReason,
     GapsRecorded,
@@ -140,6 +141,8 @@ class RecordedHistory:
                 copy_lag_ms=-1,
                 copy_lag_bytes=1 << 20,
                 outage_policy=OutagePolicy.SHED_OLDEST,
+                copy_lag_since=CopyLagSince.ROLL,
+                local_deletion_lag_ms=4 * _HOUR_MS,
             )
             for state in PolicyState
         )

@@ -37,7 +37,8 @@ from tests.released_states.topic_records import read_records
 MAX_BYTES = 300_000
 VERSION_BYTES = 2
 SCHEMAS = (segment_pb2, events_pb2, dead_letter_pb2, companion_pb2)
-NEVER_WRITTEN = {"rlmm.OutagePolicy.HOLD"}  # the default, which a policy leaves out
+# The defaults, which a policy leaves out.
+NEVER_WRITTEN = {"rlmm.OutagePolicy.HOLD", "rlmm.CopyLagSince.NEWEST_RECORD"}
 OUTDATED = "The state of this version is not kept. See docs/compatibility.md, Raising the version."
 LAYOUTS = {RawLayout().name, BlockV1Layout().name}
 

@@ -11,6 +11,7 @@ from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.events import (
     READ_LEASE_MAX_MS,
+    CopyLagSince,
     Event,
     GapReason,
     GapsRecorded,
@@ -89,6 +90,8 @@ POLICIES = st.builds(
     copy_lag_ms=st.integers(-1, 2**40),
     copy_lag_bytes=st.integers(-1, 2**40),
     outage_policy=st.sampled_from(OutagePolicy),
+    copy_lag_since=st.sampled_from(CopyLagSince),
+    local_deletion_lag_ms=st.integers(-1, 2**40),
 )
 
 
