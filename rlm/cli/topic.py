@@ -34,7 +34,7 @@ from rlm.cli.tiering_session import (
 from rlm.policy.policy_values import delayed_trim_note
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.tasks.tiering_end import TieringEnd
-from rlmm.events import OutagePolicy, TopicPolicy
+from rlmm.events import AS_MANAGERS_SETTING, OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 
@@ -69,6 +69,15 @@ _OffloadMinutes = Annotated[
     int | None, typer.Option(min=0, help="--copy-lag-ms in minutes (PIP-17).")
 ]
 _OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes in MiB (PIP-17).")]
+
+
+_DeletionLagMs = Annotated[
+    int | None,
+    typer.Option(
+        help="How long a stored segment stays on the broker's disk, in ms (PIP-17's deletion lag); "
+        "-1 as remote.local.trim.deletion.lag.ms of the managers (0)."
+    ),
+]
 
 
 class _OutageWord(Enum):
@@ -110,6 +119,7 @@ def _set(  # noqa: PLR0913 - one for each flag
     offload_time_in_minutes: _OffloadMinutes = None,
     offload_size_in_mb: _OffloadMib = None,
     outage_policy: _Outage = None,
+    local_deletion_lag_ms: _DeletionLagMs = None,
     cluster: ClusterOptions,
 ) -> None:
     """Tier a topic, or change how; what is not given keeps its value.
@@ -124,6 +134,7 @@ def _set(  # noqa: PLR0913 - one for each flag
         copy_lag_ms=_one_of(copy_lag_ms, offload_time_in_minutes, _MINUTE_MS, "time-in-minutes"),
         copy_lag_bytes=_one_of(copy_lag_bytes, offload_size_in_mb, _MIB, "size-in-mb"),
         outage_policy=None if outage_policy is None else OutagePolicy[outage_policy.name],
+        local_deletion_lag_ms=local_deletion_lag_ms,
     )
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
@@ -217,6 +228,8 @@ def _line(policy: TopicPolicy) -> str:
         words.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
     if policy.outage_policy is not OutagePolicy.HOLD:
         words.append(f"outage={_OutageWord[policy.outage_policy.name].value}")
+    if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
+        words.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
     return " ".join(words)
 
 
@@ -232,6 +245,7 @@ def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
         "copy_lag_ms": policy.copy_lag_ms,
         "copy_lag_bytes": policy.copy_lag_bytes,
         "outage_policy": _OutageWord[policy.outage_policy.name].value,
+        "local_deletion_lag_ms": policy.local_deletion_lag_ms,
         "originals": {each.name: each.value for each in policy.originals},
         "delete_remote": policy.delete_remote,
     }

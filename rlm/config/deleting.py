@@ -37,7 +37,9 @@ class DeletingConfig(Section):
         default=0,
         validation_alias="remote.local.trim.deletion.lag.ms",
         description="How long a segment stays in the local log after it was stored, whatever local "
-        "retention says (PIP-17's deletion lag).",
+        "retention says (PIP-17's deletion lag, 4 hours there). Applies to topics without a lag of "
+        "their own (`rlm topic set --local-deletion-lag-ms`). Raising it needs more local disk and "
+        "keeps records on the brokers for longer should the store lose them. Needs a restart.",
     )
     accept_hidden_share_groups: bool = Field(
         default=False,

@@ -8,12 +8,13 @@ before its retention takes it, and not wait beyond what local retention lets go.
 from __future__ import annotations
 
 from rlm.broker.topic_configs import RETENTION_BYTES, RETENTION_MS
-from rlmm.events import AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
+from rlmm.events import AS_MANAGERS_SETTING, AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 
 COPY_LAG_MS = "remote.copy.lag.ms"
 COPY_LAG_BYTES = "remote.copy.lag.bytes"
 TRIM_MIN_AGE_MS = "remote.local.trim.min.age.ms"
+DELETION_LAG_MS = "local.deletion.lag.ms"
 
 _MAX_VALUE = 2**63 - 1
 
@@ -37,6 +38,9 @@ def check_values(policy: TopicPolicy) -> None:
         (COPY_LAG_BYTES, policy.copy_lag_bytes),
         local=(f"local.{RETENTION_BYTES}", policy.effective_local_retention_bytes),
         total=(RETENTION_BYTES, policy.retention_bytes),
+    )
+    _check_range(
+        policy.topic, DELETION_LAG_MS, policy.local_deletion_lag_ms, least=AS_MANAGERS_SETTING
     )
     if policy.effective_copy_lag_ms < 0 and policy.effective_copy_lag_bytes < 0:
         raise InvalidConfigError(

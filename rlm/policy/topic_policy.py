@@ -60,6 +60,7 @@ class PolicyFlags:
     copy_lag_ms: int | None = None
     copy_lag_bytes: int | None = None
     outage_policy: OutagePolicy | None = None
+    local_deletion_lag_ms: int | None = None
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
         """The lags in ms and bytes over those of `base`."""
@@ -109,6 +110,7 @@ def enabling_policy(
         copy_lag_ms=copy_lag_ms,
         copy_lag_bytes=copy_lag_bytes,
         outage_policy=flags.outage_policy or base.outage_policy,
+        local_deletion_lag_ms=_or(flags.local_deletion_lag_ms, base.local_deletion_lag_ms),
         originals=_originals(current, configs, recalled),
         delete_remote=False,
     )

@@ -22,7 +22,7 @@ from rlm.policy.held import Held, held_by_log
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PausableTask, PolicyState
+from rlmm.events import AS_MANAGERS_SETTING, PausableTask, PolicyState
 from rlmm.spi import SegmentRecord
 
 
@@ -177,7 +177,9 @@ def _held(view: PartitionView, segment: LocalSegment) -> Held | None:
 
 def _held_for_lag(view: PartitionView, segment: LocalSegment) -> Held | None:
     """Stored too short a time ago, by the brokers' clock."""
-    lag_ms = view.limits.local_trim_deletion_lag_ms
+    lag_ms = view.policy.local_deletion_lag_ms
+    if lag_ms == AS_MANAGERS_SETTING:
+        lag_ms = view.limits.local_trim_deletion_lag_ms
     for record in _copies_of(view, segment) if lag_ms else ():
         stored_for_ms = view.moment.broker_ms - record.changed_ms
         if stored_for_ms < lag_ms:

@@ -132,6 +132,7 @@ def test_policy_when_one_lag_is_given_then_the_other_no_longer_copies_at_once() 
             "remote.copy.lag.bytes <= local.retention.bytes",
         ),
         ({"copy_lag_ms": -2}, "-1 <= remote.copy.lag.ms"),
+        ({"local_deletion_lag_ms": -2}, "-1 <= local.deletion.lag.ms"),
         ({"retention_ms": -1, "copy_lag_ms": -1}, "nothing would ever be copied"),
     ],
 )

@@ -92,6 +92,17 @@ def test_policy_when_flags_are_not_given_then_keeps_their_values() -> None:
     assert (policy.local_retention_ms, policy.local_retention_bytes) == (50, -2)
 
 
+def test_deletion_lag_when_given_then_kept_until_it_is_given_back_to_the_managers() -> None:
+    """PIP-17's deletion lag, of one topic; at first it is that of the managers."""
+    given = enabled(enabled(), LIFTED, local_deletion_lag_ms=4)
+    kept = enabled(given, LIFTED, retention_ms=900)
+
+    lags = [each.local_deletion_lag_ms for each in (enabled(), given, kept)]
+
+    assert lags == [-1, 4, 4]
+    assert enabled(kept, LIFTED, local_deletion_lag_ms=-1).local_deletion_lag_ms == -1
+
+
 @pytest.mark.parametrize("state", [PolicyState.ENABLING, PolicyState.ACTIVE])
 @pytest.mark.parametrize("found", [configs(retention_ms="5"), LIFTED])
 def test_originals_when_tiering_is_on_then_stay_those_recorded(

@@ -175,6 +175,33 @@ def test_trim_when_stored_for_less_than_the_deletion_lag_then_stays(
     assert (_offset(given), _reason(given)) == (expected, reason)
 
 
+@pytest.mark.parametrize(
+    ("topics_ms", "managers_ms", "lag_ms"),
+    [(-1, HOUR_MS, HOUR_MS), (0, HOUR_MS, 0), (2 * HOUR_MS, 0, 2 * HOUR_MS)],
+)
+def test_trim_when_the_topic_has_a_deletion_lag_then_that_and_not_the_managers(
+    topics_ms: int, managers_ms: int, lag_ms: int
+) -> None:
+    """PIP-17's deletion lag, of one topic; -1 is the manager's setting."""
+    limits = PolicyLimits(local_trim_min_age_ms=0, local_trim_deletion_lag_ms=managers_ms)
+    stays_ms, goes_ms = NOW_MS - lag_ms + 1, NOW_MS - lag_ms
+
+    offsets = [
+        _offset(
+            Given(
+                policy=policy(local_retention_ms=0, local_deletion_lag_ms=topics_ms),
+                segments=tuple(
+                    remote(s, s + 100, changed_ms=changed_ms) for s in range(0, 1000, 100)
+                ),
+                limits=limits,
+            )
+        )
+        for changed_ms in (stays_ms, goes_ms)
+    ]
+
+    assert offsets == [None if lag_ms else 900, 900]
+
+
 def test_trim_when_decided_then_rule_and_values_are_told() -> None:
     decided = decide_trim(ALL_STORED.view())
     assert decided.rule == f"local.retention.ms=0 measured={HOUR_MS} stored_end=1000"
