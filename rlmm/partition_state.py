@@ -37,7 +37,7 @@ class PartitionState:
     `recorded_gaps` ascend, `gaps_epoch` is the leader epoch that recorded them, and
     `gaps` is what counts of them.
     `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
-    lost (LossAccepted). `offload_requested_offset`: what is rolled below is to be stored now.
+    lost (LossAccepted). `offload_requested_offset`: segments wholly before are to be stored now.
     `anomalies` are reports of damaged objects, ascending by id; one of a segment that is not
     finished any more says nothing.
     `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once

@@ -166,12 +166,14 @@ class ManagerRolled:
             rolled, stored, requested = (
                 row.get(f"{name}_offset") for name in ("rolled_end", "stored_end", "offload")
             )
+            requested_end = row.get("offload_end_offset")
             held = row.get("copy_held")
             if isinstance(rolled, int) and isinstance(stored, int) and isinstance(requested, int):
                 found[tip] = RolledWord(
                     rolled_end_offset=rolled,
                     stored_end_offset=stored,
                     requested_offset=requested,
+                    requested_end_offset=requested_end if isinstance(requested_end, int) else None,
                     held=str(held.get("reason", "")) if isinstance(held, dict) else "",
                 )
         return found

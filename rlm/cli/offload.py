@@ -30,7 +30,7 @@ _Partition = Annotated[
 ]
 _To = Annotated[
     int | None,
-    typer.Option("--to", min=0, metavar="OFFSET", help="Only segments that begin below."),
+    typer.Option("--to", min=0, metavar="OFFSET", help="Only segments wholly before this offset."),
 ]
 _Wait = Annotated[
     float,

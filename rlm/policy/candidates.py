@@ -18,6 +18,16 @@ from rsm.segment.ranges import OffsetRange
 COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})
 
 
+def offload_end_offset(view: PartitionView) -> int:
+    """The end of what an operator asked to store: rolled segments wholly before the position.
+
+    0 if there are none (PIP-17's asyncOffloadPrefix).
+    """
+    requested = view.state.offload_requested_offset or 0
+    ends = (segment.offsets.end_offset for segment in view.local.rolled)
+    return max((end for end in ends if end <= requested), default=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
     """Rolled segments that are not stored yet; the active one never counts."""
@@ -158,7 +168,7 @@ def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
     lag_ms, lag_bytes = policy.effective_copy_lag_ms, policy.effective_copy_lag_bytes
     if policy.state is not PolicyState.ACTIVE:
         return None
-    if segment.offsets.start_offset < (view.state.offload_requested_offset or 0):
+    if segment.offsets.end_offset <= (view.state.offload_requested_offset or 0):
         return None
     age_ms = view.moment.wall_ms - segment.max_timestamp_ms
     newer_bytes = view.local.active_size_bytes + sum(

@@ -25,12 +25,15 @@ _POLL_INTERVAL_MS = 500
 class RolledWord:
     """What a leader's manager says: up to where is rolled and stored, and what holds the rest.
 
-    `requested_offset` is the request that it has seen, -1 for none.
+    `requested_offset` is the request that it has seen, -1 for none. `requested_end_offset` is the
+    end of the last rolled segment wholly before it; None if the manager is of a version that stores
+    the segment that holds the position, too.
     """
 
     rolled_end_offset: int
     stored_end_offset: int
     requested_offset: int
+    requested_end_offset: int | None
     held: str = ""
 
 
@@ -87,7 +90,7 @@ class Offload:
         to_offset: int | None,
         timeout_ms: int,
     ) -> tuple[Offloaded, ...]:
-        """Return when all rolled segments that begin below `to_offset` are stored; None: all.
+        """Return when all rolled segments wholly before `to_offset` are stored; None: all.
 
         Each partition is requested as soon as its leader's manager has answered. Raises
         InvalidConfigError if copying is paused, RetriableError naming the first that is not stored
@@ -107,7 +110,7 @@ class Offload:
                     begun[tip] = self._begin(tip, said[tip], to_offset)
             waiting = [tip for tip in waiting if not _is_stored(said.get(tip), begun.get(tip))]
             if not waiting:
-                return tuple(self._offloaded(tip, begun[tip]) for tip in wanted)
+                return tuple(self._offloaded(tip, begun[tip], said[tip]) for tip in wanted)
             left = {tip: self._wait_for(tip, said.get(tip), begun.get(tip)) for tip in waiting}
             self._show(left, shown)
             self._pause(deadline_ms, *next(iter(left.items())))
@@ -144,12 +147,17 @@ class Offload:
     ) -> str:
         if word is None or begun is None:
             return f"waits for its leader's manager: {self._words.silence(tip)}"
-        target = begun.target_offset
-        held = f", held: {word.held}" if word.held and word.requested_offset >= target else ""
+        target = _target(word, begun)
+        held = (
+            f", held: {word.held}"
+            if word.held and word.requested_offset >= begun.target_offset
+            else ""
+        )
         return f"stored to {word.stored_end_offset} of {target}{held}"
 
-    def _offloaded(self, tip: TopicIdPartition, begun: _Begun) -> Offloaded:
-        start_offset, end_offset = begun.stored_end_offset, begun.target_offset
+    def _offloaded(self, tip: TopicIdPartition, begun: _Begun, word: RolledWord) -> Offloaded:
+        start_offset = begun.stored_end_offset
+        end_offset = min(begun.target_offset, word.stored_end_offset)
         wanted = OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
         records = self._metadata.list_remote_log_segments(
             tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=start_offset
@@ -164,4 +172,13 @@ class Offload:
 
 
 def _is_stored(word: RolledWord | None, begun: _Begun | None) -> bool:
-    return word is not None and begun is not None and word.stored_end_offset >= begun.target_offset
+    if word is None or begun is None:
+        return False
+    return word.stored_end_offset >= _target(word, begun)
+
+
+def _target(word: RolledWord, begun: _Begun) -> int:
+    """Where the last segment wholly before the position ends, once the manager has seen it."""
+    if word.requested_end_offset is None or word.requested_offset < begun.target_offset:
+        return begun.target_offset
+    return min(begun.target_offset, word.requested_end_offset)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from rlm.policy.anomalies import open_anomalies
-from rlm.policy.candidates import copy_held, lag
+from rlm.policy.candidates import copy_held, lag, offload_end_offset
 from rlm.policy.future_timestamps import FutureTimestamps, future_timestamps
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import TrimDecision
@@ -27,8 +27,9 @@ class PartitionReport:
     about knows by it that the report is not from before. `problem` says why a led partition could
     not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
     is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
-    was seen. `anomalies` are the damaged objects on record.
-    `repair_failure` is what the last attempts to copy damaged segments again failed of.
+    was seen, and is met once all is stored below `offload_end_offset`. `anomalies` are the damaged
+    objects on record. `repair_failure` is what the last attempts to copy damaged segments again
+    failed of.
     """
 
     topic_id_partition: TopicIdPartition
@@ -41,6 +42,7 @@ class PartitionReport:
     rolled_end_offset: int | None = None
     stored_end_offset: int | None = None
     offload_offset: int = -1
+    offload_end_offset: int = 0
     remote_segments: int = 0
     remote_bytes: int = 0
     copy_held: Held | None = None
@@ -81,6 +83,7 @@ def leader_report(
         offload_offset=-1
         if view.state.offload_requested_offset is None
         else view.state.offload_requested_offset,
+        offload_end_offset=offload_end_offset(view),
         remote_segments=len(finished),
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         copy_held=copy_held(view),
@@ -143,6 +146,7 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "rolled_end_offset": report.rolled_end_offset,
         "stored_end_offset": report.stored_end_offset,
         "offload_offset": report.offload_offset,
+        "offload_end_offset": report.offload_end_offset,
         "remote_segments": report.remote_segments,
         "remote_bytes": report.remote_bytes,
         "copy_held": None if waits is None else {"reason": waits.reason, **waits.values},

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.candidates import copy_candidates, copy_held
+from rlm.policy.candidates import copy_candidates, copy_held, offload_end_offset
 from rlmm.events import PolicyState
 from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.policy.test_topic_policy import enabled
@@ -73,15 +73,17 @@ def test_candidates_when_a_lag_is_as_small_as_can_be_then_all_are_copied(
     assert copied(lag_ms, lag_bytes, local_retention_ms=-1) == 10
 
 
-@pytest.mark.parametrize(("requested", "count"), [(200, 2), (201, 3)])
-def test_candidates_when_offload_is_requested_at_a_base_then_that_segment_waits(
+@pytest.mark.parametrize(("requested", "count"), [(199, 1), (200, 2), (299, 2)])
+def test_candidates_when_offload_is_requested_then_those_wholly_before_the_position(
     requested: int, count: int
 ) -> None:
+    """PIP-17's asyncOffloadPrefix: they are copied however young, and the rest waits."""
     waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
     view = Given(rolled=AGED, policy=waiting).view()
     asked = replace(view, state=replace(view.state, offload_requested_offset=requested))
 
     assert len(copy_candidates(asked)) == count
+    assert offload_end_offset(asked) == 100 * count
 
 
 def test_candidates_when_tiering_ends_then_none_waits() -> None:
@@ -89,15 +91,6 @@ def test_candidates_when_tiering_ends_then_none_waits() -> None:
     ending = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, state=PolicyState.DISABLING)
 
     assert len(copy_candidates(Given(rolled=AGED, policy=ending).view())) == 10
-
-
-def test_candidates_when_offload_is_requested_then_up_to_there() -> None:
-    """What begins below the offset is copied however young; the rest waits."""
-    waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
-    view = Given(rolled=AGED, policy=waiting).view()
-    asked = replace(view, state=replace(view.state, offload_requested_offset=250))
-
-    assert len(copy_candidates(asked)) == 3
 
 
 def test_copy_held_when_a_lag_lets_it_wait_then_says_so() -> None:

@@ -34,6 +34,7 @@ class WorldWords:
                     rolled_end_offset=report.rolled_end_offset,
                     stored_end_offset=report.stored_end_offset,
                     requested_offset=report.offload_offset,
+                    requested_end_offset=report.offload_end_offset,
                     held="" if report.copy_held is None else report.copy_held.reason,
                 )
         return found
@@ -55,11 +56,13 @@ def offloaded(
     return offload.offload(LATER, world.tips, to_offset=to_offset, timeout_ms=timeout_ms)
 
 
-@pytest.mark.parametrize(("to_offset", "stored"), [(None, 3), (15, 2), (20, 2), (0, 0), (999, 3)])
+@pytest.mark.parametrize(
+    ("to_offset", "stored"), [(None, 3), (15, 1), (20, 2), (0, 0), (9, 0), (999, 3)]
+)
 def test_offload_when_a_lag_lets_segments_wait_then_stores_those_asked_for(
     to_offset: int | None, stored: int
 ) -> None:
-    """PIP-17's trigger: the segments are told with their objects and checksums."""
+    """PIP-17's trigger: segments wholly before the position, with their objects and checksums."""
     world = World(policy=LATER)
     world.segments(3)
     world.produce(4)
@@ -73,6 +76,7 @@ def test_offload_when_a_lag_lets_segments_wait_then_stores_those_asked_for(
     assert before == []
     assert world.stored() == [(0, 10), (10, 20), (20, 30)][:stored]
     assert [m.offsets.start_offset for m in done.segments] == [0, 10, 20][:stored]
+    assert done.end_offset == 10 * stored
     assert all(each.crc32c is not None and each.length_bytes for each in objects)
 
 
@@ -190,3 +194,34 @@ def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> No
 
     with pytest.raises(RetriableError, match="the manager of broker 1 does not answer"):
         offload.offload(LATER, world.tips, to_offset=None, timeout_ms=1000)
+
+
+class _EarlierWords:
+    """A manager of version 0.1.0: it stores the segment that holds the position, too."""
+
+    def __init__(self, *stored_end_offsets: int) -> None:
+        self._stored_end_offsets = iter(stored_end_offsets)
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return {
+            TIP: RolledWord(
+                rolled_end_offset=30,
+                stored_end_offset=next(self._stored_end_offsets),
+                requested_offset=15,
+                requested_end_offset=None,
+            )
+        }
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return ""
+
+
+def test_offload_when_a_manager_is_of_an_earlier_version_then_waits_for_all_it_stores() -> None:
+    world = World(policy=LATER)
+    offload = Offload(
+        world.metadata, _EarlierWords(0, 10, 20), world.clock, new_id=world.new_id, progress=print
+    )
+
+    (done,) = offload.offload(LATER, [TIP], to_offset=15, timeout_ms=10_000)
+
+    assert done.end_offset == 15
