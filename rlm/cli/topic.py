@@ -34,7 +34,7 @@ from rlm.cli.tiering_session import (
 from rlm.policy.policy_values import delayed_trim_note
 from rlm.policy.topic_policy import PolicyFlags
 from rlm.tasks.tiering_end import TieringEnd
-from rlmm.events import AS_MANAGERS_SETTING, OutagePolicy, TopicPolicy
+from rlmm.events import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 
@@ -58,15 +58,19 @@ _LocalBytes = Annotated[
 _LagMs = Annotated[
     int | None,
     typer.Option(
-        help="Copy a rolled segment only when its newest record is so old; 0 at once, -1 as local "
-        "retention. It is enough that one of the two lags is over."
+        help="Copy a rolled segment only when its newest record is so many ms old; 0 at once, -1 "
+        "as local retention. It is enough that one of the two lags is over."
     ),
 ]
 _LagBytes = Annotated[
     int | None, typer.Option(help="The same: when so many bytes are in newer segments.")
 ]
 _OffloadMinutes = Annotated[
-    int | None, typer.Option(min=0, help="--copy-lag-ms in minutes (PIP-17).")
+    int | None,
+    typer.Option(
+        min=0,
+        help="As --copy-lag-ms, in minutes since the broker rolled the segment (PIP-17).",
+    ),
 ]
 _OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes in MiB (PIP-17).")]
 
@@ -132,6 +136,7 @@ def _set(  # noqa: PLR0913 - one for each flag
         local_retention_ms=local_retention_ms,
         local_retention_bytes=local_retention_bytes,
         copy_lag_ms=_one_of(copy_lag_ms, offload_time_in_minutes, _MINUTE_MS, "time-in-minutes"),
+        copy_lag_since=_since(copy_lag_ms, offload_time_in_minutes),
         copy_lag_bytes=_one_of(copy_lag_bytes, offload_size_in_mb, _MIB, "size-in-mb"),
         outage_policy=None if outage_policy is None else OutagePolicy[outage_policy.name],
         local_deletion_lag_ms=local_deletion_lag_ms,
@@ -203,6 +208,13 @@ def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int
     return value if other is None else other * factor
 
 
+def _since(lag_ms: int | None, minutes: int | None) -> CopyLagSince | None:
+    """What the given lag in time counts from; None if none was given."""
+    if minutes is not None:
+        return CopyLagSince.ROLL
+    return None if lag_ms is None else CopyLagSince.NEWEST_RECORD
+
+
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
     policy, risks = ending.preview(topic, timeout_ms=timeout_ms)
     with printing():
@@ -226,6 +238,8 @@ def _line(policy: TopicPolicy) -> str:
     if policy.copy_lag_ms and policy.copy_lag_bytes:
         words.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
         words.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
+        if policy.copy_lag_since is CopyLagSince.ROLL:
+            words.append("remote.copy.lag.since=roll")
     if policy.outage_policy is not OutagePolicy.HOLD:
         words.append(f"outage={_OutageWord[policy.outage_policy.name].value}")
     if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
@@ -244,6 +258,7 @@ def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
         "local_retention_bytes": policy.local_retention_bytes,
         "copy_lag_ms": policy.copy_lag_ms,
         "copy_lag_bytes": policy.copy_lag_bytes,
+        "copy_lag_since": policy.copy_lag_since.name.lower(),
         "outage_policy": _OutageWord[policy.outage_policy.name].value,
         "local_deletion_lag_ms": policy.local_deletion_lag_ms,
         "originals": {each.name: each.value for each in policy.originals},

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rlm.policy.held import Held, held_by_log
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PausableTask, PolicyState
+from rlmm.events import CopyLagSince, PausableTask, PolicyState, TopicPolicy
 from rsm.segment.ranges import OffsetRange
 
 COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})
@@ -158,9 +158,16 @@ def _not_yet(view: PartitionView, segment: LocalSegment) -> Held | None:
     return Held(reason="not_stable_yet", values=values)
 
 
+def _young_since_ms(policy: TopicPolicy, segment: LocalSegment) -> int:
+    if policy.copy_lag_since is CopyLagSince.ROLL and segment.rolled_ms is not None:
+        return segment.rolled_ms
+    return segment.max_timestamp_ms
+
+
 def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
     """KIP-1241: young by either measure is copied later, in time for local retention.
 
+    The age is that of the newest record, or the time since the roll where the policy says so.
     Not what an operator asked for, nor when tiering ends. Timestamps of the future count as old. A
     lag of 0 delays nothing, and one of -1 does not end a delay.
     """
@@ -170,7 +177,7 @@ def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
         return None
     if segment.offsets.end_offset <= (view.state.offload_requested_offset or 0):
         return None
-    age_ms = view.moment.wall_ms - segment.max_timestamp_ms
+    age_ms = view.moment.wall_ms - _young_since_ms(policy, segment)
     newer_bytes = view.local.active_size_bytes + sum(
         s.size_bytes for s in view.local.rolled if s.offsets > segment.offsets
     )

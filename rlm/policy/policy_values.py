@@ -1,8 +1,8 @@
 """What the values of a policy may be, checked as Kafka checks its own.
 
 Retentions by KIP-405 (LogConfig.validateValues), copy lags by KIP-1241 and by PIP-17, whose
-`offloadTimeInMinutes` and `offloadSizeInMB` they are in other units: a segment must be stored
-before its retention takes it, and not wait beyond what local retention lets go.
+`offloadTimeInMinutes` (from the roll on) and `offloadSizeInMB` they are in other units: a segment
+must be stored before its retention takes it, and not wait beyond what local retention lets go.
 """
 
 from __future__ import annotations

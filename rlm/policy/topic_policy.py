@@ -22,6 +22,7 @@ from rlm.policy.policy_values import check_values
 from rlmm.events import (
     AS_LOCAL_RETENTION,
     UNLIMITED,
+    CopyLagSince,
     OriginalConfig,
     OutagePolicy,
     PolicyState,
@@ -61,6 +62,7 @@ class PolicyFlags:
     copy_lag_bytes: int | None = None
     outage_policy: OutagePolicy | None = None
     local_deletion_lag_ms: int | None = None
+    copy_lag_since: CopyLagSince | None = None
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
         """The lags in ms and bytes over those of `base`."""
@@ -110,6 +112,7 @@ def enabling_policy(
         copy_lag_ms=copy_lag_ms,
         copy_lag_bytes=copy_lag_bytes,
         outage_policy=flags.outage_policy or base.outage_policy,
+        copy_lag_since=flags.copy_lag_since or base.copy_lag_since,
         local_deletion_lag_ms=_or(flags.local_deletion_lag_ms, base.local_deletion_lag_ms),
         originals=_originals(current, configs, recalled),
         delete_remote=False,

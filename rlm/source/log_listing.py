@@ -88,12 +88,26 @@ def _rolled_segment(
     segment = known.get(identity)
     if segment is not None and segment.offsets == offsets:
         return segment
-    timestamp_ms = _last_time_entry_ms(files.path(offsets.start_offset, TIME_INDEX_SUFFIX))
+    written_ms = identity.modified_ns // 1_000_000
+    time_index = files.path(offsets.start_offset, TIME_INDEX_SUFFIX)
+    timestamp_ms = _last_time_entry_ms(time_index)
     return LocalSegment(
         offsets=offsets,
         size_bytes=identity.size_bytes,
-        max_timestamp_ms=identity.modified_ns // 1_000_000 if timestamp_ms < 0 else timestamp_ms,
+        max_timestamp_ms=written_ms if timestamp_ms < 0 else timestamp_ms,
+        rolled_ms=max(written_ms, _modified_ms(time_index)),
     )
+
+
+def _modified_ms(time_index: Path) -> int:
+    """When the broker last changed it: on roll, it adds an entry and cuts the file to size.
+
+    Later only if it rebuilt the index, after an unclean stop. 0 if there is no file.
+    """
+    try:
+        return time_index.stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return 0
 
 
 def _last_time_entry_ms(path: Path) -> int:

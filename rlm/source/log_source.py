@@ -18,14 +18,17 @@ class LocalSegment:
     """A rolled segment: `offsets` end at the next file's base offset. Or a part of a file.
 
     `max_timestamp_ms` as Kafka's LogSegment.largestTimestamp: the file's time where no record
-    has one. A part names by `part_of` the base offset of its file, whose size and time it has;
-    `offsets` are then what is wanted, and opening it tells which whole batches there are.
-    `is_active`: the file is still being written, and the part ends below what may change.
+    has one. `rolled_ms` is when the broker rolled the file, by this host's clock; None of a file
+    that is still being written. A part names by `part_of` the base offset of its file, whose size
+    and times it has; `offsets` are then what is wanted, and opening it tells which whole batches
+    there are. `is_active`: the file is still being written, and the part ends below what may
+    change.
     """
 
     offsets: OffsetRange
     size_bytes: int
     max_timestamp_ms: int
+    rolled_ms: int | None = None
     part_of: int | None = None
     is_active: bool = False
 

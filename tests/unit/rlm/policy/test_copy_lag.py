@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.candidates import copy_candidates, copy_held, offload_end_offset
-from rlmm.events import PolicyState
+from rlmm.events import CopyLagSince, PolicyState
 from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.policy.test_topic_policy import enabled
-from tests.unit.rlm.policy.views import HOUR_MS, Given, local, policy
+from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy
 
 # Ten segments of 1000 bytes, the newest an hour old, each an hour older than the next; 500 active.
 AGED = tuple(local(i * 100, i * 100 + 100, age_ms=(10 - i) * HOUR_MS) for i in range(10))
@@ -47,6 +47,26 @@ def test_candidates_when_lag_is_that_of_local_retention_then_in_time_for_it() ->
     """Scenario 26: what local retention would let go is copied, nothing younger."""
     assert copied(-1, -1, local_retention_ms=4 * HOUR_MS, local_retention_bytes=-1) == 7
     assert copied(-1, -1, local_retention_ms=-1, local_retention_bytes=2_500) == 8
+
+
+@pytest.mark.parametrize(
+    ("since", "rolled_age_ms", "count"),
+    [
+        (CopyLagSince.ROLL, HOUR_MS - 1, 0),
+        (CopyLagSince.ROLL, HOUR_MS, 1),
+        (CopyLagSince.NEWEST_RECORD, HOUR_MS - 1, 1),
+    ],
+)
+def test_candidates_when_the_lag_counts_from_the_roll_then_whatever_the_records_say(
+    since: CopyLagSince, rolled_age_ms: int, count: int
+) -> None:
+    """PIP-17: a segment is offloaded when it has been sealed for offloadTimeInMinutes."""
+    given = policy(
+        copy_lag_ms=HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1, copy_lag_since=since
+    )
+    old = replace(local(0, 100, age_ms=90 * HOUR_MS), rolled_ms=NOW_MS - rolled_age_ms)
+
+    assert len(copy_candidates(Given(rolled=(old,), policy=given).view())) == count
 
 
 def test_candidates_when_a_timestamp_lies_in_the_future_then_copied_all_the_same() -> None:

@@ -14,7 +14,7 @@ from rlm.policy.topic_policy import (
     enabling_policy,
     untierable_reason,
 )
-from rlmm.events import OriginalConfig, PolicyState, TopicPolicy
+from rlmm.events import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 
 WEEK_MS = "604800000"
@@ -90,6 +90,20 @@ def test_policy_when_flags_are_not_given_then_keeps_their_values() -> None:
 
     assert (policy.retention_ms, policy.retention_bytes) == (900, 77)
     assert (policy.local_retention_ms, policy.local_retention_bytes) == (50, -2)
+
+
+def test_copy_lag_when_only_the_other_flags_are_given_then_counts_from_what_it_did() -> None:
+    by_roll = enabling_policy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        current=enabled(),
+        flags=PolicyFlags(copy_lag_ms=60_000, copy_lag_since=CopyLagSince.ROLL),
+        configs=LIFTED,
+    )
+
+    found = [each.copy_lag_since for each in (enabled(), enabled(by_roll, LIFTED, retention_ms=-1))]
+
+    assert found == [CopyLagSince.NEWEST_RECORD, CopyLagSince.ROLL]
 
 
 def test_deletion_lag_when_given_then_kept_until_it_is_given_back_to_the_managers() -> None:

@@ -47,6 +47,9 @@ def test_local_log_of_three_rolled_and_one_active_then_active_is_apart(
     """Scenario 1: exactly the rolled ones, in order, each ending where the next begins."""
     built = segments_of(4)
     write_segments(directory, built)
+    for n in range(3):
+        os.utime(directory / f"{100 * n:020d}.log", ns=(0, 10**15 + n))
+        os.utime(directory / f"{100 * n:020d}.timeindex", ns=(0, 10**15 + 5_000_000_000))
 
     log = source.local_log(ORDERS)
 
@@ -55,6 +58,7 @@ def test_local_log_of_three_rolled_and_one_active_then_active_is_apart(
             offsets=OffsetRange(start_offset=100 * n, end_offset=100 * n + 100),
             size_bytes=len(built[n].log),
             max_timestamp_ms=FIRST_TIMESTAMP_MS + 100 * n + 99,
+            rolled_ms=10**9 + 5_000,
         )
         for n in range(3)
     )
