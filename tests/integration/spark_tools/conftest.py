@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rsm.segment.ids import TopicIdPartition
+from rsm.storage.bindings import open_storage
 from rsm.storage.s3.settings import S3Settings
 from spark_tools.data_source import register
 from tests.e2e.broker_host import BrokerHost
@@ -104,7 +106,7 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
 
 
 @pytest.fixture
-def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> RepairWorld:
+def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> Iterator[RepairWorld]:
     letters = f"{topic_name}-letters"
     host.cluster.create_topic(letters)
     options = {
@@ -118,10 +120,12 @@ def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> RepairWorld:
         "rsm.config.storage.s3.path.style.access.enabled": "true",
         "rsm.config.storage.s3.region": "us-east-1",
     }
-    return RepairWorld(
-        options=options,
-        settings=bucket,
-        servers=host.cluster.bootstrap_servers,
-        letters=letters,
-        partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
-    )
+    with closing(open_storage(bucket)) as storage:
+        yield RepairWorld(
+            options=options,
+            settings=bucket,
+            storage=storage,
+            servers=host.cluster.bootstrap_servers,
+            letters=letters,
+            partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
+        )

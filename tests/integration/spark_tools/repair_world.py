@@ -18,7 +18,6 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
-from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.s3.settings import S3Settings
 from tests.metadata_builder import DELETE_STARTED, FINISHED, OWNER, STARTED, segment_metadata, step
@@ -28,10 +27,11 @@ _CONTENT = b"stored"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairWorld:
-    """`options` are those of the job."""
+    """`options` are those of the job. `storage` is open: a client takes longer than a request."""
 
     options: Mapping[str, str]
     settings: S3Settings
+    storage: ChunkStorage
     servers: str
     letters: str
     partition: TopicIdPartition
@@ -49,15 +49,9 @@ class RepairWorld:
     def keys(self) -> ObjectKeys:
         return ObjectKeys(prefix=self.options["rsm.config.key.prefix"])
 
-    def storage(self) -> ChunkStorage:
-        return open_storage(self.settings)
-
     def names(self) -> set[str]:
         """Of all objects that are there."""
-        storage = self.storage()
-        found = {chunk.name for chunk in storage.list(f"{self.partition.topic}/")}
-        storage.close()
-        return found
+        return {chunk.name for chunk in self.storage.list(f"{self.partition.topic}/")}
 
     def store(
         self, metadata: RemoteLogMetadataManager, state: SegmentState, start_offset: int = 0
@@ -80,10 +74,8 @@ class RepairWorld:
             segment_id=segment_id,
             objects=objects,
         )
-        storage = self.storage()
         for each in objects:
-            storage.create_with_content(each.key, BytesSource(content=_CONTENT))
-        storage.close()
+            self.storage.create_with_content(each.key, BytesSource(content=_CONTENT))
         assert metadata.publish(step(segment, STARTED)).accepted
         assert metadata.publish(step(segment, FINISHED)).accepted
         if state is DELETE_STARTED:

@@ -52,7 +52,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
             suffix="log",
         )
     )
-    storage = world.storage()
+    storage = world.storage
     storage.delete(missing.objects[0].key)
     storage.delete(truncated.objects[0].key)
     storage.create_with_content(truncated.objects[0].key, BytesSource(content=b"sto"))
@@ -85,7 +85,6 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
     assert str(right.segment_id) not in shown
     assert {chunk.name for chunk in storage.list(f"{world.partition.topic}/")} == before
     assert [each.name for each in output.iterdir()] == ["findings"]
-    storage.close()
 
 
 class DyingSnapshot(MetadataSnapshot):
@@ -187,9 +186,7 @@ def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
         with open_snapshot(connection, timeout_ms=30_000, store=store):
             pass
         later = world.store(metadata, FINISHED, 100).metadata
-    storage = world.storage()
-    storage.delete(later.objects[0].key)
-    storage.close()
+    world.storage.delete(later.objects[0].key)
 
     with closing(RocksDbStore(tmp_path / "cache")):
         code = run(world, "--metadata-cache", str(tmp_path / "cache"))

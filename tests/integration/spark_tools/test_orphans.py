@@ -44,9 +44,7 @@ class Orphanage:
         name = self.keys.build(
             ObjectKey(segment_id=segment_id, base_offset=base_offset, suffix="log")
         )
-        storage = self.world.storage()
-        storage.create_with_content(name, BytesSource(content=b"nobody's"))
-        storage.close()
+        self.world.storage.create_with_content(name, BytesSource(content=b"nobody's"))
         return name
 
     def audit(self, *more: str) -> None:
@@ -115,10 +113,9 @@ def test_orphans_when_too_young_they_wait_and_when_used_meanwhile_then_repair_re
     registered, rewritten, young = (orphanage.plant(base_offset) for base_offset in (1, 2, 3))
     orphanage.audit("--delete", "--yes")
     before = orphanage.world.names()
-    storage = orphanage.world.storage()
+    storage = orphanage.world.storage
     storage.delete(rewritten)
     storage.create_with_content(rewritten, BytesSource(content=b"somebody's"))
-    storage.close()
     with host.metadata() as metadata:
         register(metadata, registered, orphanage)
 
