@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from tests.hosts import http_client, kafka_client
 from tests.hosts.network import HostCommandError, HostNetwork, VirtualHost
 from tests.hosts.operator_config import SHORT_TIMES, host_configuration, setting
@@ -25,6 +27,10 @@ from tests.services.service import Service
 from tests.services.waiting import wait_until
 
 EACH_LEADS_ONE = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+# What a command says wherever it is typed. One host asks the managers of two others in any case.
+EACH_HOST = pytest.mark.parametrize(
+    "number", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
+)
 _KAFKA_PORT = 9092
 _CONTROLLER_PORT = 9093
 _STORE_KEY = "rsm.config.storage.filesystem.root"
@@ -143,13 +149,17 @@ class OperatedHost:
 
     def wait_status(self, topic: str, wanted: Callable[[dict[str, Any]], bool]) -> None:
         """Wait until this holds for a partition's row of `rlm status`, asked here."""
+        self.wait_statuses(topic, lambda rows: any(map(wanted, rows)))
+
+    def wait_statuses(self, topic: str, wanted: Callable[[list[dict[str, Any]]], bool]) -> None:
+        """Wait until this holds for the rows of `rlm status`, one per partition, asked here."""
         rows: list[dict[str, Any]] = []
 
         def holds() -> bool:
             # Ends with 1 while a manager cannot be asked; the rows are printed all the same.
             shown = self.try_rlm("status", topic, "--json").stdout
             rows[:] = json.loads(shown)["partitions"] if shown else []
-            return any(wanted(row) for row in rows)
+            return wanted(rows)
 
         wait_until(holds, _TIERED_DEADLINE_S, lambda: f"rlm status: {rows}", interval_s=0.5)
 

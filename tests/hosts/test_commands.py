@@ -10,41 +10,45 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.operated_cluster import OperatedCluster
+from tests.hosts.operated_cluster import EACH_HOST, OperatedCluster
 from tests.services.waiting import wait_until
 
 
+@EACH_HOST
 def test_status_when_asked_from_any_host_then_every_leader_answers(
-    operated: OperatedCluster, tiered: str
+    operated: OperatedCluster, tiered: str, number: int
 ) -> None:
-    for host in operated.hosts:
-        found = json.loads(host.rlm("status", tiered, "--json"))["partitions"]
+    host = operated.hosts[number - 1]
 
-        assert [each["role"] for each in found] == ["leader"] * 3
-        assert [each["lag_segments"] for each in found] == [0] * 3
+    found = json.loads(host.rlm("status", tiered, "--json"))["partitions"]
+
+    assert [each["role"] for each in found] == ["leader"] * 3
+    assert [each["lag_segments"] for each in found] == [0] * 3
 
 
+@EACH_HOST
 def test_explain_when_another_hosts_manager_leads_then_it_says_what_became_of_a_record(
-    operated: OperatedCluster, tiered: str
+    operated: OperatedCluster, tiered: str, number: int
 ) -> None:
-    for host in operated.hosts:
-        led_by_next = host.number % 3  # partition N is led by broker N + 1
-        found = json.loads(host.rlm("explain", f"{tiered}:{led_by_next}", "0", "--json"))
+    host = operated.hosts[number - 1]
+    led_by_next = host.number % 3  # partition N is led by broker N + 1
 
-        assert found["place"] == "remote"
-        assert found["local_copy"] is not None
+    found = json.loads(host.rlm("explain", f"{tiered}:{led_by_next}", "0", "--json"))
+
+    assert found["place"] == "remote"
+    assert found["local_copy"] is not None
 
 
+@EACH_HOST
 def test_offload_when_asked_from_any_host_then_ends_with_all_stored(
-    operated: OperatedCluster, tiered: str
+    operated: OperatedCluster, tiered: str, number: int
 ) -> None:
-    for host in operated.hosts:
-        found = json.loads(host.rlm("offload", tiered, "--wait", "30", "--json"))["partitions"]
+    host = operated.hosts[number - 1]
 
-        ends = [each["stored_end_offset"] for each in found]
-        assert ends == [
-            operated.base_offsets(tiered, number, node_id=number + 1)[-1] for number in range(3)
-        ]
+    found = json.loads(host.rlm("offload", tiered, "--wait", "30", "--json"))["partitions"]
+
+    ends = [each["stored_end_offset"] for each in found]
+    assert ends == [operated.base_offsets(tiered, n, node_id=n + 1)[-1] for n in range(3)]
 
 
 def test_retention_when_run_on_one_host_then_every_leader_lets_go(

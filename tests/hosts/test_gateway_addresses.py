@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.hosts import kafka_client
-from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
+from tests.hosts.operated_cluster import EACH_HOST, OperatedCluster, OperatedHost
 from tests.hosts.reachability import connect
 from tests.services.waiting import wait_until
 
@@ -56,23 +58,25 @@ def _gateway_row(on: OperatedHost, broker_id: int) -> dict[str, Any]:
     return row
 
 
-def test_processes_when_listed_on_any_host_then_are_all_ready(operated: OperatedCluster) -> None:
-    wanted = sorted(
-        (role, number) for role in ("broker", "manager", "gateway") for number in (1, 2, 3)
-    )
-    for host in operated.hosts:
-        wait_until(
-            lambda on=host: all(row["ready"] for row in _processes(on)),  # type: ignore[misc]  # bound now
-            _DEADLINE_S,
-            lambda on=host: f"all are ready: {_processes(on)}",  # type: ignore[misc]  # bound now
-            interval_s=1.0,
-        )
-        rows = _processes(host)
+@EACH_HOST
+def test_processes_when_listed_on_any_host_then_are_all_ready(
+    operated: OperatedCluster, number: int
+) -> None:
+    host = operated.hosts[number - 1]
+    rows: list[dict[str, Any]] = []
 
-        assert sorted((row["role"], row["broker_id"]) for row in rows) == wanted
-        assert {row["address"] for row in rows if row["role"] == "gateway"} == {
-            f"{each.host.address}:{_PORT}" for each in operated.hosts
-        }
+    def are_ready() -> bool:
+        rows[:] = _processes(host)
+        return all(row["ready"] for row in rows)
+
+    wait_until(are_ready, _DEADLINE_S, lambda: f"all are ready: {rows}", interval_s=1.0)
+
+    assert sorted((row["role"], row["broker_id"]) for row in rows) == sorted(
+        (role, each) for role in ("broker", "manager", "gateway") for each in (1, 2, 3)
+    )
+    assert {row["address"] for row in rows if row["role"] == "gateway"} == {
+        f"{each.host.address}:{_PORT}" for each in operated.hosts
+    }
 
 
 def test_gateway_when_it_listens_on_loopback_then_accepts_nobody_and_nobody_is_led_to_it(
@@ -92,6 +96,7 @@ def test_gateway_when_it_listens_on_loopback_then_accepts_nobody_and_nobody_is_l
     _wait_led_to(first, {f"{each.host.address}:{_PORT}" for each in operated.hosts})
 
 
+@pytest.mark.long
 def test_gateway_when_another_brokers_gateway_has_its_address_then_the_later_one_yields(
     operated: OperatedCluster,
 ) -> None:
