@@ -28,19 +28,26 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
 
 @pytest.fixture(scope="module")
 def module_host(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> BrokerHost:
-    """For tests that change nothing."""
+    """For a module that tiers a topic of its own."""
     directory = tmp_path_factory.mktemp("host")
     return BrokerHost(directory, kafka, metadata_topic=f"metadata-{directory.name}")
 
 
-@pytest.fixture(scope="module")
-def tiered(kafka: KafkaCluster, module_host: BrokerHost) -> TieredTopic:
+@pytest.fixture(scope="session")
+def tiered_host(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> BrokerHost:
+    """The host of `tiered`, for tests that change nothing."""
+    directory = tmp_path_factory.mktemp("tiered-host")
+    return BrokerHost(directory, kafka, metadata_topic=f"metadata-{directory.name}")
+
+
+@pytest.fixture(scope="session")
+def tiered(kafka: KafkaCluster, tiered_host: BrokerHost) -> TieredTopic:
     """Three partitions, of which the first two are in the store for the greater part."""
-    topic = TieredTopic(kafka, f"tiered-{module_host.store.parent.name}", partitions=3)
+    topic = TieredTopic(kafka, f"tiered-{tiered_host.store.parent.name}", partitions=3)
     topic.produce(4, partition=0)
     topic.produce(3, partition=1)
     topic.produce(0, partition=2)
-    topic.tier(module_host)
+    topic.tier(tiered_host)
     return topic
 
 

@@ -31,9 +31,9 @@ _API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
 
 
 @pytest.fixture(scope="module")
-def gateway(module_host: BrokerHost) -> Iterator[RunningGateway]:
+def gateway(tiered_host: BrokerHost) -> Iterator[RunningGateway]:
     with running_gateway(
-        module_host,
+        tiered_host,
         session_limits=SessionLimits(request_bytes=8 << 20, gathered_request_bytes=1 << 20),
         server_limits=ServerLimits(progress_timeout_ms=400),
     ) as gateway:
@@ -173,11 +173,11 @@ def test_gateway_when_a_client_asks_without_end_and_never_reads_then_it_is_not_r
 
 
 def test_gateway_when_one_address_takes_all_connections_then_further_ones_are_refused(
-    module_host: BrokerHost,
+    tiered_host: BrokerHost,
 ) -> None:
     limits = ServerLimits(connection_count_of_address=60)
     with (
-        running_gateway(module_host, server_limits=limits) as gateway,
+        running_gateway(tiered_host, server_limits=limits) as gateway,
         _bystander(gateway) as bystander,
     ):
         with ExitStack() as stack:

@@ -16,9 +16,9 @@ _CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
 @pytest.fixture(scope="module")
-def gateway(module_host: BrokerHost, tiered: TieredTopic) -> Iterator[RunningGateway]:
+def gateway(tiered_host: BrokerHost, tiered: TieredTopic) -> Iterator[RunningGateway]:
     assert tiered.local_start_offset(0) > 0
-    with running_gateway(module_host) as gateway:
+    with running_gateway(tiered_host) as gateway:
         yield gateway
 
 

@@ -51,12 +51,12 @@ def _rows(response: FetchResponse) -> dict[int, PartitionData]:
 
 
 def test_fetch_when_the_quota_is_exhausted_then_only_what_is_remote_is_empty(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 64: as in Kafka no error, no throttle time that would mute the whole connection."""
     quota = FetchQuotaSettings(bytes_per_second=1)
     with (
-        running_gateway(module_host, quota=quota) as gateway,
+        running_gateway(tiered_host, quota=quota) as gateway,
         WireClient(gateway.bootstrap_servers) as client,
     ):
         wait_until(
@@ -74,11 +74,11 @@ def test_fetch_when_the_quota_is_exhausted_then_only_what_is_remote_is_empty(
 
 
 def test_consumer_when_there_is_a_quota_then_reads_all_and_no_faster(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 64."""
     quota = FetchQuotaSettings(bytes_per_second=3 << 20, window_count=1, window_ms=100)
-    with running_gateway(module_host, quota=quota) as gateway:
+    with running_gateway(tiered_host, quota=quota) as gateway:
         begun_s = time.monotonic()
         read = read_from(
             gateway.bootstrap_servers, tiered.name, settings={"fetch.wait.max.ms": 100}
@@ -91,12 +91,12 @@ def test_consumer_when_there_is_a_quota_then_reads_all_and_no_faster(
 
 
 def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenarios 60, 64: the broker's own records are not held up either."""
-    store = HeldStorage(module_host.store)
+    store = HeldStorage(tiered_host.store)
     with (
-        running_gateway(module_host, storage=store, place_count=1) as gateway,
+        running_gateway(tiered_host, storage=store, place_count=1) as gateway,
         WireClient(gateway.bootstrap_servers) as first,
         WireClient(gateway.bootstrap_servers) as second,
     ):
@@ -120,11 +120,11 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
 
 
 def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 59: neither places in the queue nor bytes of the quota."""
-    store = HeldStorage(module_host.store)
-    with running_gateway(module_host, storage=store, place_count=1) as gateway:
+    store = HeldStorage(tiered_host.store)
+    with running_gateway(tiered_host, storage=store, place_count=1) as gateway:
         clients = [WireClient(gateway.bootstrap_servers) for _ in range(5)]
         for client in clients:
             client.send(FETCH, _VERSION, _fetch(tiered, _REMOTE, max_wait_ms=500))

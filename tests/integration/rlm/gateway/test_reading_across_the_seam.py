@@ -14,9 +14,9 @@ from tests.integration.rlm.gateway.tiered_topic import TieredTopic
 
 
 @pytest.fixture(scope="module")
-def gateway(module_host: BrokerHost, tiered: TieredTopic) -> Iterator[RunningGateway]:
+def gateway(tiered_host: BrokerHost, tiered: TieredTopic) -> Iterator[RunningGateway]:
     assert tiered.local_start_offset(0) > 0
-    with running_gateway(module_host) as gateway:
+    with running_gateway(tiered_host) as gateway:
         yield gateway
 
 

@@ -50,12 +50,12 @@ class _Unchanged:
 
 
 def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 115: memory for little more than one answer, which somebody sits on."""
     with (
         running_gateway(
-            module_host,
+            tiered_host,
             cache_bytes=3 * SEGMENT_BYTES // 2,
             server_limits=ServerLimits(pressed_timeout_ms=3_000),
         ) as gateway,
@@ -74,11 +74,11 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
 
 
 def test_client_when_it_takes_its_answers_late_then_gets_each_and_held_memory_for_one(
-    module_host: BrokerHost, tiered: TieredTopic
+    tiered_host: BrokerHost, tiered: TieredTopic
 ) -> None:
     """Scenario 115: what it has asked for already is not read before it has taken the rest."""
     with (
-        running_gateway(module_host) as gateway,
+        running_gateway(tiered_host) as gateway,
         WireClient(gateway.bootstrap_servers) as late,
     ):
         late.ask(FETCH, _VERSION, _fetch(tiered))
