@@ -31,17 +31,18 @@ def kafka_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCl
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def hosts(
     kafka_of_three: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ThreeHosts]:
+    """A test leaves all of them running."""
     with three_hosts(tmp_path_factory.mktemp("three-hosts"), kafka_of_three) as hosts:
         yield hosts
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def written(hosts: ThreeHosts, tmp_path_factory: pytest.TempPathFactory) -> WrittenTopic:
-    """Three partitions, each led by another broker, for the greater part in the store alone."""
+    """Three partitions, for the greater part in the store alone. Tests may write more to it."""
     name = tmp_path_factory.mktemp("written").name
     topic = WrittenTopic(hosts.cluster, name, partitions=3)
     topic.produce(3)
