@@ -18,7 +18,6 @@ from tests.services.kafka import KafkaCluster
 from tests.services.service import ServiceError, ServiceMissingError
 from tests.work_units import WholeFolder, WorkUnits, is_whole_folder, rank
 
-_TESTS = Path(__file__).parent
 _MAX_NAME_CHARACTERS = 80
 
 # A loaded machine is not a bug: pytest's timeout bounds a test, not hypothesis' clock.
@@ -53,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its level, the name of its directory below tests/."""
     for item in items:
-        level = item.path.relative_to(_TESTS).parts[0]
+        _, level, _ = item.nodeid.split("/", 2)
         item.add_marker(getattr(pytest.mark, level))
     if not config.getoption("--long"):
         left_out = [item for item in items if item.get_closest_marker("long")]

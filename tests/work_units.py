@@ -11,6 +11,7 @@ three brokers must bear leaders that move under load. Among equals the order sta
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -48,13 +49,21 @@ def is_whole_folder(path: Path) -> bool:
 
 def unit_of(nodeid: str) -> str:
     """The folder or file whose tests run together with this one."""
-    path = nodeid.partition("::")[0]
-    return next((folder for folder in _WHOLE_FOLDERS if is_below(path, folder)), path)
+    return _unit_of_file(nodeid.partition("::")[0])
 
 
 def rank(nodeid: str) -> int:
     """What is to begin earlier has a lower one."""
-    path = nodeid.partition("::")[0]
+    return _rank_of_file(nodeid.partition("::")[0])
+
+
+@cache
+def _unit_of_file(path: str) -> str:
+    return next((folder for folder in _WHOLE_FOLDERS if is_below(path, folder)), path)
+
+
+@cache
+def _rank_of_file(path: str) -> int:
     places = (place for place, folder in enumerate(_LONGEST_FIRST) if is_below(path, folder))
     return next(places, len(_LONGEST_FIRST))
 
