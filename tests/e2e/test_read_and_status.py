@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
 from rlm.cli.block_files import read_index_file
+from rsm.storage.sidecar import sidecar_path
 from tests.services.kafka import KafkaCluster
 from tests.services.rlm_run import RLM, RlmRun
 from tests.services.waiting import wait_until
@@ -190,6 +192,19 @@ def produced_of(row: Mapping[str, Any], *, committed: bool) -> Produced:
         headers=headers,
         committed=committed,
     )
+
+
+def test_objects_when_a_manager_stored_them_then_say_its_version_and_cluster(
+    tiered: Tiered,
+) -> None:
+    """PIP-17's extra metadata of a ledger."""
+    indexes = list(tiered.run.store.rglob("*-index"))
+    assert indexes
+    for index in indexes:
+        attributes = json.loads(sidecar_path(index).read_bytes())
+        software = attributes["s3managedledgeroffloadersoftwareversion"]
+        assert software == f"kafka-rlm/{version('kafka-rlm')}"
+        assert attributes["kafkaclusterid"] == tiered.cluster.cluster_id
 
 
 def test_read_when_older_part_is_stored_only_then_every_record_once_in_order(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,10 +21,12 @@ from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.producer_snapshot import is_whole_snapshot
 from tests.log_dir_builder import ManualClock, segment_file
 from tests.services.kafka import KafkaCluster, admin_client
+from tests.services.waiting import wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPIC = "written-in-every-way"
 VALUE_BYTES = 4000
+FILE_TIME_MS = 20  # a file's time may be that of the kernel's last tick
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +106,29 @@ def test_rolled_segments_of_a_real_topic_then_listing_agrees_with_their_batches(
         assert segment.size_bytes == len(content)
         assert segment.offsets.end_offset == headers[-1].next_offset
         assert segment.max_timestamp_ms == max(each.max_timestamp_ms for each in headers)
+
+
+def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled_it(
+    written: KafkaCluster, source: LogDirSource
+) -> None:
+    """PIP-17's offloadTimeInMinutes: neither the records nor the last write tell that time."""
+    topic, year_2001_ms = "rolled-by-time", 10**12
+    written.create_topic(topic, config={"segment.ms": "1000"})
+    producer = Producer({"bootstrap.servers": written.bootstrap_servers})
+    producer.produce(topic, b"first", timestamp=year_2001_ms)
+    assert producer.flush(30.0) == 0
+    written_ms = _now_ms()
+    wait_until(lambda: _now_ms() > written_ms + 1_000, describe="a second has passed")
+
+    producer.produce(topic, b"second", timestamp=year_2001_ms + 10_000)
+    begun_ms = _now_ms()
+    assert producer.flush(30.0) == 0
+
+    (partition,) = [each for each in source.partitions() if each.topic == topic]
+    (segment,) = source.local_log(partition).rolled
+    assert segment.max_timestamp_ms == year_2001_ms
+    assert segment.rolled_ms is not None
+    assert begun_ms - FILE_TIME_MS <= segment.rolled_ms <= _now_ms()
 
 
 def test_indexes_built_from_the_batches_of_a_real_topic_then_equal_the_brokers(
@@ -212,6 +238,10 @@ def _partition_dir(cluster: KafkaCluster) -> Path:
         if (log_dir / f"{TOPIC}-0").exists()
     )
     return directory
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _read(directory: Path, base_offset: int, kind: str) -> bytes | None:
