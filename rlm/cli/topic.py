@@ -58,7 +58,7 @@ _LocalBytes = Annotated[
 _LagMs = Annotated[
     int | None,
     typer.Option(
-        help="Copy a rolled segment only when its newest record is so many ms old; 0 at once, -1 "
+        help="Copy a rolled segment only when its newest record is this many ms old; 0 at once, -1 "
         "as local retention. It is enough that one of the two lags is over."
     ),
 ]

@@ -111,7 +111,7 @@ def test_rolled_segments_of_a_real_topic_then_listing_agrees_with_their_batches(
 def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled_it(
     written: KafkaCluster, source: LogDirSource
 ) -> None:
-    """PIP-17's offloadTimeInMinutes: neither the records nor the last write tell that time."""
+    """PIP-17's offloadTimeInMinutes: neither the records nor the last write show that time."""
     topic, year_2001_ms = "rolled-by-time", 10**12
     written.create_topic(topic, config={"segment.ms": "1000"})
     producer = Producer({"bootstrap.servers": written.bootstrap_servers})
