@@ -113,7 +113,7 @@ def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled
 ) -> None:
     """PIP-17's offloadTimeInMinutes: neither the records nor the last write show that time."""
     topic, year_2001_ms = "rolled-by-time", 10**12
-    written.create_topic(topic, config={"segment.ms": "1000"})
+    written.create_topic(topic, config={"segment.ms": "1000", "retention.ms": "-1"})
     producer = Producer({"bootstrap.servers": written.bootstrap_servers})
     producer.produce(topic, b"first", timestamp=year_2001_ms)
     assert producer.flush(30.0) == 0
